@@ -1,0 +1,1 @@
+//! One device API over a CUDA driver and the virtual GPU.

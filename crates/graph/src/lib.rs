@@ -1,0 +1,1 @@
+//! Tensor graphs: shapes, plan, eager and replayed runs.

@@ -1,0 +1,1 @@
+//! A typed kernel language in Rust that builds PTX.

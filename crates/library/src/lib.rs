@@ -1,0 +1,1 @@
+//! Transformer kernels and their f64 references.

@@ -1,0 +1,1 @@
+//! Llama-type models, tokenizers, chat templates, sampling.

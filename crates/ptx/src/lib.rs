@@ -1,0 +1,1 @@
+//! The PTX language: typed IR, ISA table, parser, printer, verifier.

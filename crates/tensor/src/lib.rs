@@ -1,0 +1,1 @@
+//! Device-resident tensors whose transfers are counted.

@@ -1,0 +1,1 @@
+//! A virtual GPU: runs PTX on the CPU.

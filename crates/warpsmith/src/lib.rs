@@ -1,0 +1,1 @@
+//! Pure-Rust GPU kernels and transformer inference: facade and command line.

@@ -1,0 +1,1 @@
+//! Mutational fuzzing of every parser.
