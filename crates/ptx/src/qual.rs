@@ -1,0 +1,145 @@
+//! Qualifiers: every dotted word that may follow an opcode.
+
+use crate::types::Type;
+use std::fmt;
+
+macro_rules! quals {
+    ($($name:ident $text:literal,)*) => {
+        /// A dotted qualifier, a type included.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[allow(missing_docs)]
+        pub enum Qual { T(Type), $($name,)* }
+
+        impl Qual {
+            /// Every qualifier that is not a type.
+            pub const WORDS: &'static [Qual] = &[$(Qual::$name,)*];
+
+            /// As PTX writes it, without the dot.
+            pub const fn name(self) -> &'static str {
+                match self { Qual::T(ty) => ty.name(), $(Qual::$name => $text,)* }
+            }
+
+            /// The qualifier with this name (without a dot).
+            pub fn from_name(name: &str) -> Option<Qual> {
+                match name { $($text => Some(Qual::$name),)* _ => Type::from_name(name).map(Qual::T) }
+            }
+        }
+    };
+}
+
+quals! {
+    Rn "rn", Rz "rz", Rm "rm", Rp "rp", Rna "rna", Rni "rni", Rzi "rzi", Rmi "rmi", Rpi "rpi", Ftz "ftz", Sat "sat",
+    Satfinite "satfinite", Approx "approx", Full "full", Wide "wide", Lo "lo", Hi "hi", Cc "cc", Noftz "noftz",
+    Relu "relu", Xorsign "xorsign", Abs "abs", NaN "NaN", Nan "nan", Eq "eq", Ne "ne", Lt "lt", Le "le", Gt "gt",
+    Ge "ge", Ls "ls", Hs "hs", Equ "equ", Neu "neu", Ltu "ltu", Leu "leu", Gtu "gtu", Geu "geu", Num "num", And "and",
+    Or "or", Xor "xor", Popc "popc", Global "global", Shared "shared", Local "local", Const "const", Param "param",
+    SharedCta "shared::cta", SharedCluster "shared::cluster", To "to", Uni "uni", Weak "weak", Relaxed "relaxed",
+    Acquire "acquire", Release "release", AcqRel "acq_rel", Volatile "volatile", Mmio "mmio", Cta "cta",
+    Cluster "cluster", Gpu "gpu", Sys "sys", Sc "sc", Proxy "proxy", Alias "alias", Async "async", Nc "nc", Ca "ca",
+    Cg "cg", Cs "cs", Lu "lu", Cv "cv", Wb "wb", Wt "wt", L1EvictNormal "L1::evict_normal",
+    L1EvictUnchanged "L1::evict_unchanged", L1EvictFirst "L1::evict_first", L1EvictLast "L1::evict_last",
+    L1NoAllocate "L1::no_allocate", L264B "L2::64B", L2128B "L2::128B", L2256B "L2::256B",
+    L2CacheHint "L2::cache_hint", L2 "L2", L1 "L1", V2 "v2", V4 "v4", V8 "v8", Sync "sync", Aligned "aligned",
+    Arrive "arrive", Red "red", Up "up", Down "down", Bfly "bfly", Idx "idx", All "all", Any "any", Ballot "ballot",
+    Unified "unified", Add "add", Inc "inc", Dec "dec", Min "min", Max "max", Exch "exch", Cas "cas", M8n8k4 "m8n8k4",
+    M8n8k16 "m8n8k16", M8n8k32 "m8n8k32", M16n8k4 "m16n8k4", M16n8k8 "m16n8k8", M16n8k16 "m16n8k16",
+    M16n8k32 "m16n8k32", M16n8k64 "m16n8k64", M16n16k16 "m16n16k16", M32n8k16 "m32n8k16", M8n32k16 "m8n32k16",
+    M8n8 "m8n8", M16n16 "m16n16", X1 "x1", X2 "x2", X4 "x4", Trans "trans", Row "row", Col "col",
+    CommitGroup "commit_group", WaitGroup "wait_group", WaitAll "wait_all", MmaAsync "mma_async", Fence "fence",
+    Group "group", Bulk "bulk", Tensor "tensor", Wrap "wrap", Clamp "clamp", L "l", R "r", Shiftamt "shiftamt",
+    Finite "finite", Infinite "infinite", Number "number", Notanumber "notanumber", Normal "normal",
+    Subnormal "subnormal", MbarrierCompleteTxBytes "mbarrier::complete_tx::bytes", Init "init", Inval "inval",
+    ArriveDrop "arrive_drop", TestWait "test_wait", TryWait "try_wait", Parity "parity", ExpectTx "expect_tx",
+    CompleteTx "complete_tx", NoComplete "noComplete", Pack "pack", Range "range", Targets "targets", B4e "b4e",
+    F4e "f4e", Rc8 "rc8", Ecl "ecl", Ecr "ecr", Rc16 "rc16", ProxyAlias "proxy::alias", Tile "tile", D1d "1d",
+    D2d "2d", D3d "3d", D4d "4d", D5d "5d", LevelEvictionPriority "level::eviction_priority",
+    MulticastCluster "multicast::cluster", CtaGroup1 "cta_group::1", CtaGroup2 "cta_group::2", Sp "sp", Load "load",
+    Store "store", LoadMatrix "load_matrix", Trap "trap", Zero "zero", Bits "bits", Level "level",
+    L2EvictLast "L2::evict_last", L2EvictNormal "L2::evict_normal", Fractional "fractional", Cvt "cvt",
+    LaunchDependents "launch_dependents", Wait "wait", Unaligned "unaligned", A "a", B "b", BulkGroup "bulk_group",
+    C "c", D "d", Gl "gl", M64n16k16 "m64n16k16", M64n32k16 "m64n32k16", Mbarrier "mbarrier",
+    MbarrierInit "mbarrier_init", Mma "mma", Noinc "noinc", Warp "warp",
+}
+
+/// The qualifiers of one instruction, in order: at most [`Quals::MAX`].
+#[derive(Clone, Copy)]
+pub struct Quals {
+    len: u8,
+    items: [Qual; Quals::MAX],
+}
+
+impl Quals {
+    /// More than any instruction of the ISA has.
+    pub const MAX: usize = 14;
+
+    /// From a slice.
+    ///
+    /// # Panics
+    /// If there are more than [`Quals::MAX`]; use [`Quals::push`] for text from outside.
+    pub fn new(items: &[Qual]) -> Quals {
+        let mut quals = Quals {
+            len: items.len() as u8,
+            items: [Qual::T(Type::Pred); Quals::MAX],
+        };
+        quals.items[..items.len()].copy_from_slice(items);
+        quals
+    }
+
+    /// Appends one; `false` when full.
+    #[must_use]
+    pub fn push(&mut self, item: Qual) -> bool {
+        let at = usize::from(self.len);
+        if at == Quals::MAX {
+            return false;
+        }
+        self.items[at] = item;
+        self.len += 1;
+        true
+    }
+
+    /// In order.
+    pub fn as_slice(&self) -> &[Qual] {
+        &self.items[..usize::from(self.len)]
+    }
+
+    /// Whether it occurs.
+    pub fn has(&self, item: Qual) -> bool {
+        self.as_slice().contains(&item)
+    }
+
+    /// The types among them, in order.
+    pub fn types(&self) -> impl Iterator<Item = Type> + '_ {
+        self.as_slice().iter().filter_map(|qual| match qual {
+            Qual::T(ty) => Some(*ty),
+            _ => None,
+        })
+    }
+}
+
+impl PartialEq for Quals {
+    fn eq(&self, other: &Quals) -> bool {
+        self.as_slice() == other.as_slice()
+    }
+}
+
+impl Eq for Quals {}
+
+impl std::hash::Hash for Quals {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.as_slice().hash(state);
+    }
+}
+
+impl fmt::Debug for Quals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl fmt::Display for Quals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_slice()
+            .iter()
+            .try_for_each(|qual| write!(f, ".{}", qual.name()))
+    }
+}
