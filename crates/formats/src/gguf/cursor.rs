@@ -1,0 +1,90 @@
+//! Reading forward through bytes that may end too soon.
+
+use std::fmt::Display;
+
+use crate::Error;
+
+/// A place in a file. What is read is named by a `Display`, which is formatted only for an error.
+pub(super) struct Cursor<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Cursor<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> Cursor<'a> {
+        Cursor { bytes, at: 0 }
+    }
+
+    pub(super) fn at(&self) -> u64 {
+        self.at as u64
+    }
+
+    /// The next `len` bytes.
+    pub(super) fn take(&mut self, len: u64, what: &dyn Display) -> Result<&'a [u8], Error> {
+        self.require(len, 1, what)?;
+        // `require` compared it with what is left, so it fits.
+        let taken = &self.bytes[self.at..][..len as usize];
+        self.at += taken.len();
+        Ok(taken)
+    }
+
+    /// Checks that `count` things of at least `each` bytes can follow, and returns `count` as a size
+    /// that may be allocated.
+    pub(super) fn require(
+        &self,
+        count: u64,
+        each: u64,
+        what: &dyn Display,
+    ) -> Result<usize, Error> {
+        let left = (self.bytes.len() - self.at) as u64;
+        let needed = count.saturating_mul(each);
+        if needed > left {
+            return Err(Error::Truncated {
+                what: what.to_string(),
+                at: self.at(),
+                needed,
+                left,
+            });
+        }
+        Ok(count as usize)
+    }
+
+    pub(super) fn number<const N: usize>(&mut self, what: &dyn Display) -> Result<[u8; N], Error> {
+        let (chunks, _) = self.take(N as u64, what)?.as_chunks::<N>();
+        Ok(chunks[0])
+    }
+
+    /// `count` numbers of `N` bytes, each given to `read`.
+    pub(super) fn numbers<const N: usize, T>(
+        &mut self,
+        count: u64,
+        what: &dyn Display,
+        read: impl Fn([u8; N]) -> T,
+    ) -> Result<Vec<T>, Error> {
+        self.require(count, N as u64, what)?;
+        let (chunks, _) = self.take(count * N as u64, what)?.as_chunks::<N>();
+        Ok(chunks.iter().map(|chunk| read(*chunk)).collect())
+    }
+
+    pub(super) fn u32(&mut self, what: &dyn Display) -> Result<u32, Error> {
+        self.number(what).map(u32::from_le_bytes)
+    }
+
+    pub(super) fn u64(&mut self, what: &dyn Display) -> Result<u64, Error> {
+        self.number(what).map(u64::from_le_bytes)
+    }
+
+    /// A 64-bit length and that many bytes of UTF-8.
+    pub(super) fn string(&mut self, what: &dyn Display) -> Result<String, Error> {
+        let len = self.u64(what)?;
+        let at = self.at();
+        let bytes = self.take(len, what)?;
+        match std::str::from_utf8(bytes) {
+            Ok(text) => Ok(text.to_owned()),
+            Err(_) => Err(Error::Utf8 {
+                what: what.to_string(),
+                at,
+            }),
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! safetensors files, in one file or in shards with an index.
+//!
+//! The `safetensors` crate checks the layout; before it sees a header, names that come twice and
+//! ends past the file are refused here.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
+
+use crate::Error;
+use crate::map::Bytes;
+use crate::quant::{WeightType, first_non_finite};
+
+const INDEX: &str = "model.safetensors.index.json";
+const SINGLE: &str = "model.safetensors";
+const METADATA: &str = "__metadata__";
+
+/// One safetensors file, or the shards of one model.
+#[derive(Debug)]
+pub struct Safetensors {
+    tensors: Vec<TensorInfo>,
+    index: HashMap<String, usize>,
+    shards: Vec<Bytes>,
+}
+
+/// Where a tensor's bytes lie and how to read them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TensorInfo {
+    /// The name, unique in the model.
+    pub name: String,
+    /// The dimensions, **slowest first** as in the file; none for a scalar.
+    pub shape: Vec<u64>,
+    /// [`WeightType::F32`], [`WeightType::F16`] or [`WeightType::BF16`].
+    pub dtype: WeightType,
+    /// The first byte, counted from the start of its shard.
+    pub offset: u64,
+    /// The number of bytes.
+    pub bytes: u64,
+    /// The shard that holds it: 0 unless there are several.
+    pub shard: usize,
+}
+
+impl Safetensors {
+    /// Maps a `.safetensors` file; or the shards that a `.json` index lists; or, of a folder, its
+    /// `model.safetensors.index.json`, else its `model.safetensors`.
+    ///
+    /// # Errors
+    /// What the system says, and everything that can be wrong with a file, each with its path.
+    pub fn open(path: &Path) -> Result<Safetensors, Error> {
+        if path.is_dir() {
+            let files: &'static [&'static str] = &[INDEX, SINGLE];
+            return match files
+                .iter()
+                .map(|name| path.join(name))
+                .find(|p| p.is_file())
+            {
+                Some(file) => Safetensors::open(&file),
+                None => Err(Error::EmptyFolder {
+                    path: path.to_path_buf(),
+                    want: files,
+                }),
+            };
+        }
+        if path
+            .extension()
+            .is_some_and(|extension| extension == "json")
+        {
+            return open_shards(path);
+        }
+        let bytes = Bytes::map(path)?;
+        let tensors = header(&bytes, 0).map_err(|e| e.in_file(path))?;
+        Ok(Safetensors::join(tensors, vec![bytes]))
+    }
+
+    /// Reads a whole file that is in memory.
+    ///
+    /// # Errors
+    /// As [`Safetensors::open`].
+    pub fn parse(bytes: Vec<u8>) -> Result<Safetensors, Error> {
+        let tensors = header(&bytes, 0)?;
+        Ok(Safetensors::join(tensors, vec![Bytes::Owned(bytes)]))
+    }
+
+    /// Every tensor, in order of its bytes, shard after shard.
+    pub fn tensors(&self) -> &[TensorInfo] {
+        &self.tensors
+    }
+
+    /// The tensor called `name`.
+    pub fn tensor(&self, name: &str) -> Option<&TensorInfo> {
+        self.index.get(name).map(|&at| &self.tensors[at])
+    }
+
+    /// Exactly the bytes of a tensor of this model. They may start at any byte.
+    ///
+    /// # Panics
+    /// If `tensor` was altered, or comes from another model, and lies outside this one.
+    pub fn data(&self, tensor: &TensorInfo) -> &[u8] {
+        &self.shards[tensor.shard][tensor.offset as usize..][..tensor.bytes as usize]
+    }
+
+    /// Checks that every weight of a tensor of this model is finite.
+    ///
+    /// # Errors
+    /// [`Error::NonFinite`] with the first element that is not.
+    pub fn check_finite(&self, tensor: &TensorInfo) -> Result<(), Error> {
+        match first_non_finite(tensor.dtype, self.data(tensor)) {
+            None => Ok(()),
+            Some((index, value)) => Err(Error::NonFinite {
+                tensor: tensor.name.clone(),
+                index,
+                value,
+            }),
+        }
+    }
+
+    fn join(tensors: Vec<TensorInfo>, shards: Vec<Bytes>) -> Safetensors {
+        let names = tensors.iter().enumerate();
+        let index = names
+            .map(|(at, tensor)| (tensor.name.clone(), at))
+            .collect();
+        Safetensors {
+            tensors,
+            index,
+            shards,
+        }
+    }
+}
+
+/// The tensors that the index at `path` lists, each from the shard it is listed in.
+fn open_shards(path: &Path) -> Result<Safetensors, Error> {
+    let bytes = Bytes::map(path)?;
+    let index: Index = serde_json::from_slice(&bytes).map_err(|source| {
+        let what = "index of shards";
+        Error::Json { what, source }.in_file(path)
+    })?;
+    let mut by_shard: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (tensor, shard) in &index.weight_map.0 {
+        by_shard.entry(shard).or_default().push(tensor);
+    }
+    let (mut tensors, mut shards) = (Vec::new(), Vec::new());
+    for (shard, names) in by_shard {
+        let file = shard_path(path, shard).map_err(|e| e.in_file(path))?;
+        let bytes = Bytes::map(&file)?;
+        let found = header(&bytes, shards.len()).map_err(|e| e.in_file(&file))?;
+        let mut found: HashMap<String, TensorInfo> = found
+            .into_iter()
+            .map(|tensor| (tensor.name.clone(), tensor))
+            .collect();
+        let from = tensors.len();
+        for name in names {
+            let tensor = found.remove(name).ok_or_else(|| {
+                let error = Error::MissingTensor {
+                    tensor: name.to_owned(),
+                    shard: shard.to_owned(),
+                };
+                error.in_file(path)
+            })?;
+            tensors.push(tensor);
+        }
+        tensors[from..].sort_by_key(|tensor| tensor.offset);
+        shards.push(bytes);
+    }
+    Ok(Safetensors::join(tensors, shards))
+}
+
+/// The path of a shard beside its index; names that lead elsewhere are refused.
+fn shard_path(index: &Path, shard: &str) -> Result<PathBuf, Error> {
+    let plain = !shard.is_empty()
+        && shard != "."
+        && shard != ".."
+        && !shard.contains(['/', '\\', ':', '\0']);
+    if plain {
+        Ok(index.with_file_name(shard))
+    } else {
+        Err(Error::ShardName {
+            shard: shard.to_owned(),
+        })
+    }
+}
+
+/// Reads the header of one file, which is shard number `shard`.
+fn header(bytes: &[u8], shard: usize) -> Result<Vec<TensorInfo>, Error> {
+    let truncated = |what: &str, at: u64, needed: u64| Error::Truncated {
+        what: what.to_owned(),
+        at,
+        needed,
+        left: (bytes.len() as u64).saturating_sub(at),
+    };
+    let (len, rest) = bytes
+        .split_first_chunk::<8>()
+        .ok_or_else(|| truncated("length of the header", 0, 8))?;
+    let len = u64::from_le_bytes(*len);
+    if len > rest.len() as u64 {
+        return Err(truncated("header", 8, len));
+    }
+    let (json, data) = rest.split_at(len as usize);
+    let entries: Pairs<Entry> = serde_json::from_slice(json).map_err(|source| Error::Json {
+        what: "safetensors header",
+        source,
+    })?;
+    let data_start = 8 + len;
+    let mut tensors = Vec::with_capacity(entries.0.len());
+    for (name, entry) in entries.0 {
+        let dtype = match entry.dtype.as_str() {
+            "F32" => WeightType::F32,
+            "F16" => WeightType::F16,
+            "BF16" => WeightType::BF16,
+            _ => {
+                return Err(Error::ElementType {
+                    tensor: name,
+                    found: entry.dtype,
+                });
+            }
+        };
+        let (start, end) = entry.data_offsets;
+        if start > end || end > data.len() as u64 {
+            return Err(Error::OutOfFile {
+                tensor: name,
+                offset: start,
+                bytes: end.saturating_sub(start),
+                available: data.len() as u64,
+            });
+        }
+        tensors.push(TensorInfo {
+            name,
+            shape: entry.shape,
+            dtype,
+            offset: data_start + start,
+            bytes: end - start,
+            shard,
+        });
+    }
+    // Shapes against sizes, gaps, overlaps, and bytes after the last tensor.
+    ::safetensors::SafeTensors::read_metadata(bytes)
+        .map_err(|source| Error::Safetensors { source })?;
+    tensors.sort_by_key(|tensor| tensor.offset);
+    Ok(tensors)
+}
+
+#[derive(serde::Deserialize)]
+struct Entry {
+    dtype: String,
+    shape: Vec<u64>,
+    data_offsets: (u64, u64),
+}
+
+#[derive(serde::Deserialize)]
+struct Index {
+    weight_map: Pairs<String>,
+}
+
+/// A JSON object as a list, with names that come twice refused and `__metadata__` left out.
+struct Pairs<T>(Vec<(String, T)>);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Pairs<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Pairs<T>, D::Error> {
+        struct Reader<T>(std::marker::PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Reader<T> {
+            type Value = Pairs<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object of tensors")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Pairs<T>, A::Error> {
+                let mut pairs = Vec::new();
+                let mut seen = std::collections::HashSet::new();
+                while let Some(name) = map.next_key::<String>()? {
+                    if !seen.insert(name.clone()) {
+                        let twice = format_args!("{name:?} is given twice").to_string();
+                        return Err(serde::de::Error::custom(twice));
+                    }
+                    if name == METADATA {
+                        map.next_value::<IgnoredAny>()?;
+                    } else {
+                        pairs.push((name, map.next_value()?));
+                    }
+                }
+                Ok(Pairs(pairs))
+            }
+        }
+
+        deserializer.deserialize_map(Reader(std::marker::PhantomData))
+    }
+}
