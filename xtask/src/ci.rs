@@ -1,0 +1,208 @@
+//! `cargo xtask test`: the steps that CI runs, in order, up to the first failure.
+
+use std::time::{Duration, Instant};
+
+use crate::demo;
+use crate::error::{Error, Result};
+use crate::fetch::Place;
+use crate::house::House;
+use crate::run::Run;
+use crate::tidy;
+
+/// One step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Step {
+    Ptxas,
+    Models,
+    Fmt,
+    Clippy,
+    Tidy,
+    Test,
+    Doc,
+    Smoke,
+}
+
+impl Step {
+    const ALL: [Step; 8] = [
+        Step::Ptxas,
+        Step::Models,
+        Step::Fmt,
+        Step::Clippy,
+        Step::Tidy,
+        Step::Test,
+        Step::Doc,
+        Step::Smoke,
+    ];
+
+    fn name(self) -> &'static str {
+        match self {
+            Step::Ptxas => "ptxas",
+            Step::Models => "models",
+            Step::Fmt => "fmt",
+            Step::Clippy => "clippy",
+            Step::Tidy => "tidy",
+            Step::Test => "test",
+            Step::Doc => "doc",
+            Step::Smoke => "smoke",
+        }
+    }
+
+    fn title(self) -> &'static str {
+        match self {
+            Step::Ptxas => "install NVIDIA's assemblers into .tools/",
+            Step::Models => "fetch the model into the user's cache",
+            Step::Fmt => "cargo fmt --all --check",
+            Step::Clippy => "cargo clippy --workspace --all-targets -- -D warnings",
+            Step::Tidy => "cargo xtask tidy",
+            Step::Test => "cargo test --workspace",
+            Step::Doc => "cargo doc --workspace --no-deps",
+            Step::Smoke => "build the command line and generate with the real model",
+        }
+    }
+}
+
+/// Runs every step, or one alone; the summary comes last in both cases.
+pub(crate) fn test(house: &House, only: Option<Step>) -> Result<()> {
+    let steps = only.map_or(Step::ALL.to_vec(), |step| vec![step]);
+    let mut times = Vec::new();
+    let mut results = Vec::new();
+    let mut failure = None;
+    for (index, &step) in steps.iter().enumerate() {
+        println!(
+            "\n==> [{}/{}] {}: {}",
+            index + 1,
+            steps.len(),
+            step.name(),
+            step.title()
+        );
+        let start = Instant::now();
+        let result = run(house, step, &mut results);
+        times.push((step, start.elapsed()));
+        if let Err(error) = result {
+            println!(
+                "\n==> FAILED at [{}/{}] {}",
+                index + 1,
+                steps.len(),
+                step.name()
+            );
+            failure = Some(Error::Step {
+                step: step.name(),
+                source: Box::new(error),
+            });
+            break;
+        }
+    }
+    summary(&times, &results);
+    failure.map_or(Ok(()), Err)
+}
+
+fn summary(times: &[(Step, Duration)], results: &[String]) {
+    println!("\n==> time by step");
+    for (step, time) in times {
+        println!("{:>9.1} s  {}", time.as_secs_f64(), step.name());
+    }
+    if !results.is_empty() {
+        println!("\n==> results of cargo test");
+        for line in results {
+            println!("{line}");
+        }
+    }
+}
+
+fn run(house: &House, step: Step, results: &mut Vec<String>) -> Result<()> {
+    match step {
+        Step::Ptxas => Place::assemblers(house)
+            .iter()
+            .try_for_each(|place| place.ensure(house).map(drop)),
+        Step::Models => Place::smollm2()?.ensure(house).map(drop),
+        Step::Fmt => house.cargo(["fmt", "--all", "--check"]).show(),
+        Step::Clippy => house
+            .cargo([
+                "clippy",
+                "--workspace",
+                "--all-targets",
+                "--",
+                "-D",
+                "warnings",
+            ])
+            .show(),
+        Step::Tidy => tidy::tidy(house),
+        Step::Test => with_places(house, house.cargo(["test", "--workspace"]))?.tee(|line| {
+            if line.starts_with("test result:") {
+                results.push(line.to_owned());
+            }
+        }),
+        Step::Doc => house
+            .cargo(["doc", "--workspace", "--no-deps"])
+            .env("RUSTDOCFLAGS", "-D warnings")
+            .show(),
+        Step::Smoke => smoke(house),
+    }
+}
+
+/// Tells tests where the downloaded files are.
+fn with_places(house: &House, mut run: Run) -> Result<Run> {
+    for place in Place::assemblers(house)
+        .into_iter()
+        .chain([Place::smollm2()?])
+    {
+        run = run.env(place.variable, place.path());
+    }
+    Ok(run)
+}
+
+/// One real answer from the release build, on the virtual GPU.
+fn smoke(house: &House) -> Result<()> {
+    if !house.has_program("warpsmith")? {
+        println!("skipped: the workspace has no program `warpsmith` yet");
+        return Ok(());
+    }
+    let model = Place::smollm2()?.ensure(house)?;
+    let run = Run::new(demo::build(house)?)
+        .args([
+            "generate",
+            "--device",
+            "virtual",
+            "--temperature",
+            "0",
+            "--max-tokens",
+            "16",
+            "--json",
+        ])
+        .arg("--model")
+        .arg(model)
+        .arg("Explain warps in one line");
+    let command = run.line();
+    let text = run.read_stdout()?;
+    let answer: serde_json::Value = serde_json::from_str(&text).map_err(|error| Error::Output {
+        command: command.clone(),
+        expected: "one JSON object",
+        found: error.to_string(),
+    })?;
+    let ids = answer["ids"].as_array().map_or(0, Vec::len);
+    match answer["text"].as_str().map(str::trim) {
+        Some(said) if !said.is_empty() && ids > 0 => {
+            println!("{ids} tokens: {said}");
+            Ok(())
+        }
+        _ => Err(Error::Output {
+            command,
+            expected: "a `text` and its `ids`",
+            found: text,
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::ValueEnum;
+
+    #[test]
+    fn every_step_is_run_once_and_answers_to_the_name_it_prints() {
+        assert_eq!(Step::ALL, Step::value_variants());
+        for step in Step::ALL {
+            assert_eq!(Step::from_str(step.name(), false), Ok(step));
+        }
+    }
+}
