@@ -8,9 +8,13 @@
 //! - only [`verify`] makes a [`Verified`](verify::Verified), and only that is printed for a device or run.
 #![forbid(unsafe_code)]
 
+pub mod diag;
 pub mod ir;
+pub mod isa;
 pub mod op;
+pub mod print;
 pub mod qual;
 pub mod special;
 pub mod target;
 pub mod types;
+pub mod verify;

@@ -58,7 +58,12 @@ quals! {
     L2EvictLast "L2::evict_last", L2EvictNormal "L2::evict_normal", Fractional "fractional", Cvt "cvt",
     LaunchDependents "launch_dependents", Wait "wait", Unaligned "unaligned", A "a", B "b", BulkGroup "bulk_group",
     C "c", D "d", Gl "gl", M64n16k16 "m64n16k16", M64n32k16 "m64n32k16", Mbarrier "mbarrier",
-    MbarrierInit "mbarrier_init", Mma "mma", Noinc "noinc", Warp "warp",
+    MbarrierInit "mbarrier_init", Mma "mma", Noinc "noinc", Warp "warp", Read "read", LdReduce "ld_reduce", St "st",
+    Prefetch "prefetch", TryCancel "try_cancel", A1d "a1d", A2d "a2d", Cube "cube", Acube "acube", G "g",
+    Width "width", Height "height", Depth "depth", Texref "texref", Samplerref "samplerref", Surfref "surfref",
+    L2EvictFirst "L2::evict_first", L2EvictUnchanged "L2::evict_unchanged", M64n8k16 "m64n8k16", M64n64k16 "m64n64k16",
+    M64n96k16 "m64n96k16", M64n128k16 "m64n128k16", M64n192k16 "m64n192k16", M64n256k16 "m64n256k16",
+    M8n8k128 "m8n8k128", M16n8k128 "m16n8k128", M16n8k256 "m16n8k256",
 }
 
 /// The qualifiers of one instruction, in order: at most [`Quals::MAX`].

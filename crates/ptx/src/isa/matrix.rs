@@ -1,0 +1,53 @@
+//! Table rows for matrix instructions.
+
+pub(super) const MATRIX: &str = "
+wmma .load .{a,b} .sync .aligned .{row,col} .{m16n16k16,m8n32k16@6.1/70,m32n8k16@6.1/70} .{global,shared,shared::cta@7.8/70}? .f16 | ={8 f16x2}, [], u32? | 6.0/70 | 9.7.14.4.3
+wmma .load .c .sync .aligned .{row,col} .{m16n16k16,m8n32k16@6.1/70,m32n8k16@6.1/70} .{global,shared,shared::cta@7.8/70}? .f16 | ={4 f16x2}, [], u32? | 6.0/70 | 9.7.14.4.3
+wmma .load .c .sync .aligned .{row,col} .{m16n16k16,m8n32k16@6.1/70,m32n8k16@6.1/70} .{global,shared,shared::cta@7.8/70}? .f32 | ={8 f32}, [], u32? | 6.0/70 | 9.7.14.4.3
+wmma .load .{a,b} .sync .aligned .{row,col} .{m16n16k16,m8n32k16,m32n8k16} .{global,shared,shared::cta@7.8/72}? .{u8,s8} | ={* b32}, [], u32? | 6.3/72 | 9.7.14.4.3
+wmma .load .c .sync .aligned .{row,col} .{m16n16k16,m8n32k16,m32n8k16} .{global,shared,shared::cta@7.8/72}? .s32 | ={8 s32}, [], u32? | 6.3/72 | 9.7.14.4.3
+wmma .load .{a,b} .sync .aligned .{row,col} .{m16n16k16,m8n32k16,m32n8k16} .{global,shared,shared::cta@7.8/80}? .bf16 | ={* b32}, [], u32? | 7.0/80 | 9.7.14.4.3
+wmma .store .d .sync .aligned .{row,col} .{m16n16k16,m8n32k16@6.1/70,m32n8k16@6.1/70} .{global,shared,shared::cta@7.8/70}? .f16 | [], {4 f16x2}, u32? | 6.0/70 | 9.7.14.4.4
+wmma .store .d .sync .aligned .{row,col} .{m16n16k16,m8n32k16@6.1/70,m32n8k16@6.1/70} .{global,shared,shared::cta@7.8/70}? .f32 | [], {8 f32}, u32? | 6.0/70 | 9.7.14.4.4
+wmma .store .d .sync .aligned .{row,col} .{m16n16k16,m8n32k16,m32n8k16} .{global,shared,shared::cta@7.8/72}? .s32 | [], {8 s32}, u32? | 6.3/72 | 9.7.14.4.4
+wmma .mma .sync .aligned .{row,col} .{row,col} .{m16n16k16,m8n32k16@6.1/70,m32n8k16@6.1/70} .f16 .f16 .satfinite? | ={4 f16x2}, {8 f16x2}, {8 f16x2}, {4 f16x2} | 6.0/70 | 9.7.14.4.5
+wmma .mma .sync .aligned .{row,col} .{row,col} .{m16n16k16,m8n32k16@6.1/70,m32n8k16@6.1/70} .f16 .f32 .satfinite? | ={4 f16x2}, {8 f16x2}, {8 f16x2}, {8 f32} | 6.0/70 | 9.7.14.4.5
+wmma .mma .sync .aligned .{row,col} .{row,col} .{m16n16k16,m8n32k16@6.1/70,m32n8k16@6.1/70} .f32 .f16 .satfinite? | ={8 f32}, {8 f16x2}, {8 f16x2}, {4 f16x2} | 6.0/70 | 9.7.14.4.5
+wmma .mma .sync .aligned .{row,col} .{row,col} .{m16n16k16,m8n32k16@6.1/70,m32n8k16@6.1/70} .f32 .f32 .satfinite? | ={8 f32}, {8 f16x2}, {8 f16x2}, {8 f32} | 6.0/70 | 9.7.14.4.5
+wmma .mma .sync .aligned .{row,col} .{row,col} .{m16n16k16,m8n32k16,m32n8k16} .s32 .{u8,s8} .{u8,s8} .s32 .satfinite? | ={8 s32}, {* b32}, {* b32}, {8 s32} | 6.3/72 | 9.7.14.4.5
+wmma .mma .sync .aligned .{row,col} .{row,col} .{m16n16k16,m8n32k16,m32n8k16} .f32 .bf16 .bf16 .f32 | ={8 f32}, {* b32}, {* b32}, {8 f32} | 7.0/80 | 9.7.14.4.5
+mma .sync .aligned .m8n8k4 .{row,col} .{row,col} .f16 .f16 .f16 .f16 | ={4 f16x2}, {2 f16x2}, {2 f16x2}, {4 f16x2} | 6.4/70 | 9.7.14.5.14
+mma .sync .aligned .m8n8k4 .{row,col} .{row,col} .f32 .f16 .f16 .f16 | ={8 f32}, {2 f16x2}, {2 f16x2}, {4 f16x2} | 6.4/70 | 9.7.14.5.14
+mma .sync .aligned .m8n8k4 .{row,col} .{row,col} .f32 .f16 .f16 .f32 | ={8 f32}, {2 f16x2}, {2 f16x2}, {8 f32} | 6.4/70 | 9.7.14.5.14
+mma .sync .aligned .m16n8k8 .row .col .f16 .f16 .f16 .f16 | ={2 f16x2}, {2 f16x2}, {1 f16x2}, {2 f16x2} | 6.5/75 | 9.7.14.5.14
+mma .sync .aligned .m16n8k8 .row .col .f32 .f16 .f16 .f32 | ={4 f32}, {2 f16x2}, {1 f16x2}, {4 f32} | 6.5/75 | 9.7.14.5.14
+mma .sync .aligned .m16n8k16 .row .col .f16 .f16 .f16 .f16 | ={2 f16x2}, {4 f16x2}, {2 f16x2}, {2 f16x2} | 7.0/80 | 9.7.14.5.14
+mma .sync .aligned .m16n8k16 .row .col .f32 .f16 .f16 .f32 | ={4 f32}, {4 f16x2}, {2 f16x2}, {4 f32} | 7.0/80 | 9.7.14.5.14
+mma .sync .aligned .m16n8k8 .row .col .f32 .bf16 .bf16 .f32 | ={4 f32}, {2 b32}, {1 b32}, {4 f32} | 7.0/80 | 9.7.14.5.14
+mma .sync .aligned .m16n8k16 .row .col .f32 .bf16 .bf16 .f32 | ={4 f32}, {4 b32}, {2 b32}, {4 f32} | 7.0/80 | 9.7.14.5.14
+mma .sync .aligned .m16n8k4 .row .col .f32 .tf32 .tf32 .f32 | ={4 f32}, {2 b32}, {1 b32}, {4 f32} | 7.0/80 | 9.7.14.5.14
+mma .sync .aligned .m16n8k8 .row .col .f32 .tf32 .tf32 .f32 | ={4 f32}, {4 b32}, {2 b32}, {4 f32} | 7.0/80 | 9.7.14.5.14
+mma .sync .aligned .m8n8k4 .row .col .f64 .f64 .f64 .f64 | ={2 f64}, {1 f64}, {1 f64}, {2 f64} | 7.0/80 | 9.7.14.5.14
+mma .sync .aligned .m16n8k4 .row .col .f64 .f64 .f64 .f64 | ={4 f64}, {2 f64}, {1 f64}, {4 f64} | 7.8/90 | 9.7.14.5.14
+mma .sync .aligned .m16n8k8 .row .col .f64 .f64 .f64 .f64 | ={4 f64}, {4 f64}, {2 f64}, {4 f64} | 7.8/90 | 9.7.14.5.14
+mma .sync .aligned .m16n8k16 .row .col .f64 .f64 .f64 .f64 | ={4 f64}, {8 f64}, {4 f64}, {4 f64} | 7.8/90 | 9.7.14.5.14
+mma .sync .aligned .m8n8k16 .row .col .satfinite? .s32 .{u8,s8} .{u8,s8} .s32 | ={2 s32}, {1 b32}, {1 b32}, {2 s32} | 6.5/75 | 9.7.14.5.14
+mma .sync .aligned .m16n8k16 .row .col .satfinite? .s32 .{u8,s8} .{u8,s8} .s32 | ={4 s32}, {2 b32}, {1 b32}, {4 s32} | 7.0/80 | 9.7.14.5.14
+mma .sync .aligned .m16n8k32 .row .col .satfinite? .s32 .{u8,s8} .{u8,s8} .s32 | ={4 s32}, {4 b32}, {2 b32}, {4 s32} | 7.0/80 | 9.7.14.5.14
+mma .sync .aligned .m8n8k32 .row .col .satfinite? .s32 .{u4,s4} .{u4,s4} .s32 | ={2 s32}, {1 b32}, {1 b32}, {2 s32} | 6.5/75 | 9.7.14.5.14
+mma .sync .aligned .m16n8k32 .row .col .satfinite? .s32 .{u4,s4} .{u4,s4} .s32 | ={4 s32}, {2 b32}, {1 b32}, {4 s32} | 7.0/80 | 9.7.14.5.14
+mma .sync .aligned .m16n8k64 .row .col .satfinite? .s32 .{u4,s4} .{u4,s4} .s32 | ={4 s32}, {4 b32}, {2 b32}, {4 s32} | 7.0/80 | 9.7.14.5.14
+mma .sync .aligned .m16n8k32 .row .col .f32 .{e4m3,e5m2} .{e4m3,e5m2} .f32 | ={4 f32}, {4 b32}, {2 b32}, {4 f32} | 8.4/89 | 9.7.14.5.14
+ldmatrix .sync .aligned .m8n8 .x1 .trans? .{shared,shared::cta@7.8/75}? .b16 | ={1 b32}, [] | 6.5/75 | 9.7.14.5.15
+ldmatrix .sync .aligned .m8n8 .x2 .trans? .{shared,shared::cta@7.8/75}? .b16 | ={2 b32}, [] | 6.5/75 | 9.7.14.5.15
+ldmatrix .sync .aligned .m8n8 .x4 .trans? .{shared,shared::cta@7.8/75}? .b16 | ={4 b32}, [] | 6.5/75 | 9.7.14.5.15
+stmatrix .sync .aligned .m8n8 .x1 .trans? .{shared,shared::cta}? .b16 | [], {1 b32} | 7.8/90 | 9.7.14.5.16
+stmatrix .sync .aligned .m8n8 .x2 .trans? .{shared,shared::cta}? .b16 | [], {2 b32} | 7.8/90 | 9.7.14.5.16
+stmatrix .sync .aligned .m8n8 .x4 .trans? .{shared,shared::cta}? .b16 | [], {4 b32} | 7.8/90 | 9.7.14.5.16
+movmatrix .sync .aligned .m8n8 .trans .b16 | =b32, b32 | 7.8/75 | 9.7.14.5.17
+wgmma .fence .sync .aligned | | 8.0/90a | 9.7.15.7.1
+wgmma .commit_group .sync .aligned | | 8.0/90a | 9.7.15.7.2
+wgmma .wait_group .sync .aligned | # | 8.0/90a | 9.7.15.7.3
+wgmma .mma_async .sync .aligned .{$wgmma} T={f32,f16} .f16 .f16 | ={* T}, wgmma, b64, pred, #, #, #?, #? | 8.0/90a | 9.7.15.5.2
+wgmma .mma_async .sync .aligned .{$wgmma} .f32 .bf16 .bf16 | ={* f32}, wgmma, b64, pred, #, #, #?, #? | 8.0/90a | 9.7.15.5.2
+";

@@ -1,0 +1,317 @@
+//! The one table of instruction forms: qualifiers, operand signatures, first PTX version and SM.
+//!
+//! A row is one line of text, in the order the manual writes an instruction:
+//! `mad .{hi,lo} T={u32,s32} | =T, T, T, T | 1.0/10 | 9.7.1.4`.
+//!
+//! Qualifiers: `.word`, `.word?` (may be absent), `.{a,b}` (one of), `T={a,b}` (one of, named T to V),
+//! `< ... >` (in any order), `$set` (a set of words, see [`pattern`]), `@7.8/90` behind a word (what this
+//! word needs beyond the row). Operands: see [`Slot`]. Needs: `ptx/sm`, alternatives apart by a space;
+//! `90a` is architecture-specific.
+
+mod arith;
+mod control;
+mod matrix;
+mod memory;
+pub mod pattern;
+mod slot;
+
+pub use pattern::Need;
+pub use slot::{Access, Presence, Shape, Slot, Ty};
+
+use crate::{
+    op::Op,
+    qual::{Qual, Quals},
+    target::{PtxVersion, Suffix, Target},
+    types::{Space, Type},
+};
+use pattern::{Item, Vars};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+use std::sync::{LazyLock, RwLock};
+
+/// A row's place in [`rows`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RowId(pub u16);
+
+/// One instruction form or a family of forms that differ in a word.
+#[derive(Debug)]
+pub struct Row {
+    /// Its place in [`rows`].
+    pub id: RowId,
+    /// Opcode.
+    pub op: Op,
+    /// The qualifiers' pattern as the table writes it.
+    pub syntax: &'static str,
+    /// The first PTX version with it, on `first_sm`.
+    pub first_ptx: PtxVersion,
+    /// The first SM with it.
+    pub first_sm: u16,
+    /// Whether it needs an architecture-specific target.
+    pub arch: Suffix,
+    /// Section of the PTX ISA manual.
+    pub section: &'static str,
+    /// Operand signature.
+    pub slots: Vec<Slot>,
+    items: Vec<Item>,
+    other: Option<Need>,
+}
+
+/// A row together with what one instruction chose from it.
+#[derive(Clone, Copy, Debug)]
+pub struct Form {
+    /// The row.
+    pub row: &'static Row,
+    /// What the chosen words need beyond the row.
+    pub extra: Need,
+    vars: Vars,
+    space: Space,
+    vector: u8,
+    hint: Presence,
+}
+
+impl Form {
+    /// The type that a slot's type stands for in this form.
+    pub fn ty(&self, ty: Ty) -> Type {
+        let var = |at: u8| self.vars[usize::from(at)].unwrap_or(Type::B32);
+        match ty {
+            Ty::Fixed(ty) => ty,
+            Ty::Var(at) => var(at),
+            Ty::Wide(at) => match var(at) {
+                Type::U16 => Type::U32,
+                Type::S16 => Type::S32,
+                Type::U32 => Type::U64,
+                Type::S32 => Type::S64,
+                other => other,
+            },
+        }
+    }
+
+    /// The state space its qualifiers name; generic if they name none.
+    pub fn space(&self) -> Space {
+        self.space
+    }
+
+    /// 2, 4 or 8 with `.v2`, `.v4`, `.v8`; else 1.
+    pub fn vector(&self) -> u8 {
+        self.vector
+    }
+
+    /// The lowest PTX version with this form for a target; `None` if the target lacks it.
+    pub fn lowest_version(&self, target: Target) -> Option<PtxVersion> {
+        let row = self.row;
+        let first = Need {
+            ptx: row.first_ptx,
+            sm: row.first_sm,
+        };
+        std::iter::once(first)
+            .chain(row.other)
+            .filter(|need| match row.arch {
+                Suffix::None => need.sm <= target.sm,
+                Suffix::Arch => need.sm == target.sm && target.suffix == Suffix::Arch,
+                Suffix::Family => need.sm / 10 == target.sm / 10 && target.suffix != Suffix::None,
+            })
+            .filter(|_| self.extra.sm <= target.sm)
+            .map(|need| need.ptx.max(self.extra.ptx))
+            .min()
+    }
+
+    /// The first SM that has this form.
+    pub fn first_sm(&self) -> u16 {
+        let other = self.row.other.map_or(u16::MAX, |need| need.sm);
+        self.row.first_sm.min(other).max(self.extra.sm)
+    }
+
+    /// The slot of each of `count` operands; `None` if that is not a number of operands it takes.
+    pub fn assign(&self, count: usize) -> Option<SmallVec<[&'static Slot; 8]>> {
+        let slots = &self.row.slots;
+        let required = slots
+            .iter()
+            .filter(|slot| self.presence(slot) == Presence::Required)
+            .count();
+        let mut spare = count.checked_sub(required)?;
+        let mut out = SmallVec::new();
+        for slot in slots {
+            match self.presence(slot) {
+                Presence::Required => out.push(slot),
+                Presence::Optional if spare > 0 => {
+                    spare -= 1;
+                    out.push(slot);
+                }
+                Presence::Optional | Presence::WithHint => {}
+            }
+        }
+        (spare == 0).then_some(out)
+    }
+
+    /// The least and greatest number of operands it takes.
+    pub fn operand_counts(&self) -> (usize, usize) {
+        let count = |presence| {
+            let slots = self.row.slots.iter();
+            slots.filter(|slot| self.presence(slot) == presence).count()
+        };
+        let required = count(Presence::Required);
+        (required, required + count(Presence::Optional))
+    }
+
+    fn presence(&self, slot: &Slot) -> Presence {
+        match slot.presence {
+            Presence::WithHint => self.hint,
+            other => other,
+        }
+    }
+}
+
+struct Table {
+    rows: Vec<Row>,
+    by_op: FxHashMap<Op, std::ops::Range<usize>>,
+}
+
+static TABLE: LazyLock<Table> = LazyLock::new(|| {
+    let parts = [
+        arith::INTEGER,
+        arith::FLOAT,
+        arith::HALF,
+        arith::COMPARE,
+        arith::LOGIC,
+        arith::CONVERT,
+        arith::VIDEO,
+        memory::MOVE,
+        memory::LOAD_STORE,
+        memory::ATOMIC,
+        memory::ASYNC,
+        memory::TEXTURE,
+        control::CONTROL,
+        control::SYNC,
+        matrix::MATRIX,
+    ];
+    let mut rows: Vec<Row> = parts
+        .iter()
+        .flat_map(|part| part.lines())
+        .filter(|line| !line.is_empty())
+        .map(row)
+        .collect();
+    rows.sort_by_key(|row| row.op);
+    let mut by_op: FxHashMap<Op, std::ops::Range<usize>> = FxHashMap::default();
+    for (at, row) in rows.iter_mut().enumerate() {
+        row.id = RowId(at as u16);
+        by_op.entry(row.op).or_insert(at..at).end = at + 1;
+    }
+    Table { rows, by_op }
+});
+
+/// Every row.
+pub fn rows() -> &'static [Row] {
+    &TABLE.rows
+}
+
+/// The row of an instruction; `None` if there is no such form.
+pub fn find(op: Op, quals: &Quals) -> Option<&'static Row> {
+    form(op, quals).map(|form| form.row)
+}
+
+/// Forms kept by [`form`]; a hostile text cannot make it grow further.
+const CACHE_LIMIT: usize = 1 << 13;
+
+/// The row of an instruction and what it chose; `None` if there is no such form.
+pub fn form(op: Op, quals: &Quals) -> Option<Form> {
+    static CACHE: LazyLock<RwLock<FxHashMap<(Op, Quals), Option<Form>>>> =
+        LazyLock::new(RwLock::default);
+    let key = (op, *quals);
+    if let Ok(cache) = CACHE.read() {
+        if let Some(found) = cache.get(&key) {
+            return *found;
+        }
+    }
+    let found = search(op, quals);
+    if let Ok(mut cache) = CACHE.write() {
+        if cache.len() < CACHE_LIMIT {
+            cache.insert(key, found);
+        }
+    }
+    found
+}
+
+fn search(op: Op, quals: &Quals) -> Option<Form> {
+    let table = &*TABLE;
+    let rows = &table.rows[table.by_op.get(&op)?.clone()];
+    let words = quals.as_slice();
+    let (row, extra, vars) = rows.iter().find_map(|row| {
+        let (need, vars) = pattern::matches(&row.items, words)?;
+        Some((row, need, vars))
+    })?;
+    Some(Form {
+        row,
+        extra,
+        vars,
+        space: words
+            .iter()
+            .find_map(|word| space_of(*word))
+            .unwrap_or(Space::Generic),
+        vector: match () {
+            () if quals.has(Qual::V2) => 2,
+            () if quals.has(Qual::V4) => 4,
+            () if quals.has(Qual::V8) => 8,
+            () => 1,
+        },
+        hint: if quals.has(Qual::L2CacheHint) {
+            Presence::Required
+        } else {
+            Presence::WithHint
+        },
+    })
+}
+
+/// The state space that a qualifier names.
+pub fn space_of(word: Qual) -> Option<Space> {
+    Some(match word {
+        Qual::Global => Space::Global,
+        Qual::Shared | Qual::SharedCta | Qual::SharedCluster => Space::Shared,
+        Qual::Local => Space::Local,
+        Qual::Const => Space::Const,
+        Qual::Param => Space::Param,
+        _ => return None,
+    })
+}
+
+/// A row from its line. The table is ours: a line that does not parse is a mistake in this crate,
+/// and a test reads every line.
+fn row(line: &'static str) -> Row {
+    let fault = |what: &str| -> ! { panic!("isa table: {what} in `{line}`") };
+    let mut fields = line.split('|').map(str::trim);
+    let mut field = || fields.next().unwrap_or_else(|| fault("missing field"));
+    let (form, operands, needs, section) = (field(), field(), field(), field());
+    let (name, syntax) = form.split_once(' ').unwrap_or((form, ""));
+    let op = Op::from_name(name).unwrap_or_else(|| fault("unknown opcode"));
+    let items = pattern::items(syntax).unwrap_or_else(|word| fault(&format!("word `{word}`")));
+    let slots = operands
+        .split(',')
+        .map(str::trim)
+        .filter(|text| !text.is_empty())
+        .map(|text| Slot::parse(text).unwrap_or_else(|| fault(&format!("operand `{text}`"))))
+        .collect();
+    let arch = match needs.as_bytes().last() {
+        Some(b'a') => Suffix::Arch,
+        Some(b'f') => Suffix::Family,
+        _ => Suffix::None,
+    };
+    let mut needs = needs
+        .trim_end_matches(['a', 'f'])
+        .split(' ')
+        .map(|text| Need::parse(text).unwrap_or_else(|| fault("needs")));
+    let first = needs.next().unwrap_or_else(|| fault("no needs"));
+    Row {
+        id: RowId(0),
+        op,
+        syntax,
+        first_ptx: first.ptx,
+        first_sm: first.sm,
+        arch,
+        section,
+        slots,
+        items,
+        other: needs.next(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

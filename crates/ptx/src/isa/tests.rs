@@ -1,0 +1,94 @@
+use super::*;
+
+/// An instruction's opcode and qualifiers from `mad.wide.s32`.
+fn parse(text: &str) -> (Op, Quals) {
+    let mut words = text.split('.');
+    let op = Op::from_name(words.next().unwrap()).unwrap_or_else(|| panic!("opcode of {text}"));
+    let mut quals = Quals::new(&[]);
+    for word in words {
+        let qual = Qual::from_name(word).unwrap_or_else(|| panic!("`{word}` of {text}"));
+        assert!(quals.push(qual), "too many in {text}");
+    }
+    (op, quals)
+}
+
+#[test]
+fn every_form_finds_its_row() {
+    let missing: Vec<&str> = include_str!("../../tests/forms.txt")
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        .filter(|line| {
+            let (op, quals) = parse(line);
+            find(op, &quals).is_none()
+        })
+        .collect();
+    assert!(missing.is_empty(), "no row: {missing:#?}");
+}
+
+#[test]
+fn expansions_find_their_own_row_or_an_equal_one() {
+    for row in rows() {
+        for words in pattern::expand(&row.items, 400) {
+            let quals = Quals::new(&words);
+            let found = find(row.op, &quals);
+            assert!(
+                found.is_some_and(|found| found.id <= row.id),
+                "{}{quals}: {found:?}",
+                row.op.name()
+            );
+        }
+    }
+}
+
+#[test]
+fn versions_are_those_of_the_assembler() {
+    for (text, target, version) in [
+        (
+            "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
+            80,
+            Some((7, 0)),
+        ),
+        (
+            "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
+            75,
+            None,
+        ),
+        (
+            "mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16",
+            75,
+            Some((6, 5)),
+        ),
+        ("ldmatrix.sync.aligned.m8n8.x4.shared.b16", 75, Some((6, 5))),
+        ("cp.async.cg.shared.global", 80, Some((7, 0))),
+        ("dp4a.s32.u32", 61, Some((5, 0))),
+        ("dp4a.s32.u32", 60, None),
+        ("shfl.sync.bfly.b32", 70, Some((6, 0))),
+        ("atom.global.add.u32", 70, Some((1, 2))),
+        ("atom.relaxed.cluster.global.add.u32", 90, Some((7, 8))),
+        ("atom.relaxed.cluster.global.add.u32", 89, None),
+        ("cvt.rn.satfinite.e4m3x2.f32", 89, Some((8, 1))),
+        ("cvt.rn.satfinite.e4m3x2.f32", 90, Some((7, 8))),
+        ("wgmma.fence.sync.aligned", 90, None),
+    ] {
+        let (op, quals) = parse(text);
+        let form = form(op, &quals).unwrap_or_else(|| panic!("no form {text}"));
+        let want = version.map(|(major, minor)| PtxVersion::new(major, minor));
+        assert_eq!(
+            form.lowest_version(Target::sm(target)),
+            want,
+            "{text} on {target}"
+        );
+    }
+}
+
+#[test]
+fn optional_operands_fill_from_the_left() {
+    let (op, quals) = parse("bar.red.popc.u32");
+    let form = form(op, &quals).unwrap();
+    assert_eq!(form.operand_counts(), (3, 4));
+    let three = form.assign(3).unwrap();
+    assert_eq!(three[2].shape, Shape::Predicate);
+    assert!(form.assign(5).is_none());
+    assert!(form.assign(2).is_none());
+}

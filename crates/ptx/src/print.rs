@@ -1,0 +1,498 @@
+//! The printer: a module as PTX text, the same text for the same module.
+
+use crate::{
+    ir::{
+        Address, Base, Directive, Function, FunctionKind, Imm, Init, InitSymbol, Inst, Linkage,
+        Module, Name, Operand, RegId, Stmt, StmtKind, Var, VarId,
+    },
+    op::Op,
+    special::Special,
+    target::Suffix,
+    types::Space,
+};
+
+/// Prints a module.
+pub fn print(module: &Module) -> String {
+    let statements: usize = module
+        .functions
+        .iter()
+        .map(|function| function.body.as_ref().map_or(0, Vec::len))
+        .sum();
+    let mut out = Printer {
+        text: String::with_capacity(512 + 40 * statements),
+        module,
+    };
+    out.module();
+    out.text
+}
+
+/// Prints one instruction of a function, without its end of line.
+pub fn print_inst(module: &Module, function: &Function, inst: &Inst) -> String {
+    let mut out = Printer {
+        text: String::new(),
+        module,
+    };
+    out.inst(function, inst);
+    out.text
+}
+
+struct Printer<'m> {
+    text: String,
+    module: &'m Module,
+}
+
+impl Printer<'_> {
+    fn put(&mut self, text: &str) {
+        self.text.push_str(text);
+    }
+
+    fn number(&mut self, mut value: u64) {
+        let mut digits = [0u8; 20];
+        let mut at = digits.len();
+        loop {
+            at -= 1;
+            digits[at] = b'0' + (value % 10) as u8;
+            value /= 10;
+            if value == 0 {
+                break;
+            }
+        }
+        for digit in &digits[at..] {
+            self.text.push(char::from(*digit));
+        }
+    }
+
+    fn signed(&mut self, value: i64) {
+        if value < 0 {
+            self.text.push('-');
+        }
+        self.number(value.unsigned_abs());
+    }
+
+    fn hex(&mut self, value: u64, digits: u32) {
+        for at in (0..digits).rev() {
+            let digit = (value >> (4 * at) & 15) as usize;
+            self.text.push(char::from(b"0123456789ABCDEF"[digit]));
+        }
+    }
+
+    fn module(&mut self) {
+        let module = self.module;
+        self.put(".version ");
+        self.number(module.version.major.into());
+        self.put(".");
+        self.number(module.version.minor.into());
+        self.put("\n.target sm_");
+        self.number(module.target.sm.into());
+        self.put(match module.target.suffix {
+            Suffix::None => "",
+            Suffix::Family => "f",
+            Suffix::Arch => "a",
+        });
+        for option in &module.target_options {
+            self.put(", ");
+            self.put(option);
+        }
+        self.put("\n.address_size ");
+        self.number(module.address_size.into());
+        self.put("\n");
+        for (index, name) in &module.files {
+            self.put(".file ");
+            self.number((*index).into());
+            self.put(" \"");
+            self.put(name);
+            self.put("\"\n");
+        }
+        for var in &module.vars {
+            self.var(var);
+            self.put(";\n");
+        }
+        for function in &module.functions {
+            self.put("\n");
+            self.function(function);
+        }
+        for section in &module.sections {
+            self.put("\n");
+            self.put(section);
+            self.put("\n");
+        }
+    }
+
+    fn linkage(&mut self, linkage: Linkage) {
+        self.put(match linkage {
+            Linkage::Local => "",
+            Linkage::Visible => ".visible ",
+            Linkage::Extern => ".extern ",
+            Linkage::Weak => ".weak ",
+            Linkage::Common => ".common ",
+        });
+    }
+
+    fn var(&mut self, var: &Var) {
+        self.linkage(var.linkage);
+        self.put(".");
+        self.put(var.space.name());
+        if let (Some(align), None) = (var.align, var.ptr) {
+            self.put(" .align ");
+            self.number(align.into());
+        }
+        match var.vector {
+            2 => self.put(" .v2"),
+            4 => self.put(" .v4"),
+            _ => {}
+        }
+        self.put(" .");
+        self.put(var.ty.name());
+        if let Some((space, align)) = var.ptr {
+            self.put(" .ptr");
+            if space != Space::Generic {
+                self.put(" .");
+                self.put(space.name());
+            }
+            if let Some(align) = align {
+                self.put(" .align ");
+                self.number(align.into());
+            }
+        }
+        self.put(" ");
+        self.put(&var.name);
+        for dim in &var.dims {
+            self.put("[");
+            if let Some(dim) = dim {
+                self.number(*dim);
+            }
+            self.put("]");
+        }
+        if let Some(init) = &var.init {
+            self.put(" = ");
+            self.init(init);
+        }
+    }
+
+    fn init(&mut self, init: &Init) {
+        match init {
+            Init::Imm(imm) => self.imm(*imm),
+            Init::Address {
+                symbol,
+                offset,
+                generic,
+            } => {
+                if *generic {
+                    self.put("generic(");
+                }
+                let module = self.module;
+                match symbol {
+                    InitSymbol::Var(at) => {
+                        self.name_at(module.vars.get(*at as usize).map(|var| &var.name))
+                    }
+                    InitSymbol::Func(id) => self.name_at(
+                        module
+                            .functions
+                            .get(id.index())
+                            .map(|function| &function.name),
+                    ),
+                }
+                if *generic {
+                    self.put(")");
+                }
+                self.offset(*offset);
+            }
+            Init::List(items) => {
+                self.put("{");
+                for (at, item) in items.iter().enumerate() {
+                    if at > 0 {
+                        self.put(", ");
+                    }
+                    self.init(item);
+                }
+                self.put("}");
+            }
+        }
+    }
+
+    /// A name, or a mark that no parser takes where an id dangles.
+    fn name_at(&mut self, name: Option<&Name>) {
+        self.put(name.map_or("<dangling>", |name| name));
+    }
+
+    fn params(&mut self, params: &[Var]) {
+        self.put("(");
+        for (at, param) in params.iter().enumerate() {
+            self.put(if at > 0 { ", " } else { "" });
+            self.var(param);
+        }
+        self.put(")");
+    }
+
+    fn function(&mut self, function: &Function) {
+        self.linkage(function.linkage);
+        self.put(match function.kind {
+            FunctionKind::Entry => ".entry ",
+            FunctionKind::Func => ".func ",
+        });
+        if !function.returns.is_empty() {
+            self.params(&function.returns);
+            self.put(" ");
+        }
+        self.put(&function.name);
+        self.params(&function.params);
+        self.put("\n");
+        for directive in &function.directives {
+            self.directive(directive);
+        }
+        let Some(body) = &function.body else {
+            self.put(";\n");
+            return;
+        };
+        self.put("{\n");
+        self.registers(function);
+        for var in &function.vars {
+            self.put("    ");
+            self.var(var);
+            self.put(";\n");
+        }
+        for stmt in body {
+            self.stmt(function, stmt);
+        }
+        self.put("}\n");
+    }
+
+    fn directive(&mut self, directive: &Directive) {
+        match directive {
+            Directive::MaxNtid(dims) => self.numbers(".maxntid", dims),
+            Directive::ReqNtid(dims) => self.numbers(".reqntid", dims),
+            Directive::MinNctaPerSm(count) => self.numbers(".minnctapersm", &[*count]),
+            Directive::MaxNreg(count) => self.numbers(".maxnreg", &[*count]),
+            Directive::NoReturn => self.put(".noreturn"),
+            Directive::Pragma(text) => {
+                self.put(".pragma \"");
+                self.put(text);
+                self.put("\";");
+            }
+            Directive::Other(name, numbers) => self.numbers(name, numbers),
+        }
+        self.put("\n");
+    }
+
+    fn numbers(&mut self, name: &str, numbers: &[u32]) {
+        self.put(name);
+        for (at, number) in numbers.iter().enumerate() {
+            self.put(if at > 0 { ", " } else { " " });
+            self.number((*number).into());
+        }
+    }
+
+    /// Runs of one type and prefix numbered from 0 as `%r<n>`, the others one by one.
+    fn registers(&mut self, function: &Function) {
+        let regs = &function.regs;
+        let mut at = 0;
+        while at < regs.len() {
+            let first = &regs[at];
+            let run = regs[at..]
+                .iter()
+                .enumerate()
+                .take_while(|(number, reg)| {
+                    reg.number == Some(*number as u32)
+                        && reg.ty == first.ty
+                        && reg.prefix == first.prefix
+                })
+                .count();
+            self.put("    .reg .");
+            self.put(first.ty.name());
+            self.put(" ");
+            self.put(&first.prefix);
+            if run > 1 {
+                self.put("<");
+                self.number(run as u64);
+                self.put(">");
+            } else if let Some(number) = first.number {
+                self.number(number.into());
+            }
+            self.put(";\n");
+            at += run.max(1);
+        }
+    }
+
+    fn stmt(&mut self, function: &Function, stmt: &Stmt) {
+        let label = |id: crate::ir::LabelId| function.labels.get(id.index());
+        match &stmt.kind {
+            StmtKind::Inst(inst) => {
+                self.put("    ");
+                self.inst(function, inst);
+                self.put("\n");
+            }
+            StmtKind::Label(id) => {
+                self.name_at(label(*id));
+                self.put(":\n");
+            }
+            StmtKind::Loc { file, line, column } => {
+                self.put("    .loc ");
+                self.number((*file).into());
+                self.put(" ");
+                self.number((*line).into());
+                self.put(" ");
+                self.number((*column).into());
+                self.put("\n");
+            }
+            StmtKind::BranchTargets { name, targets } => {
+                self.name_at(label(*name));
+                self.put(": .branchtargets ");
+                for (at, target) in targets.iter().enumerate() {
+                    self.put(if at > 0 { ", " } else { "" });
+                    self.name_at(label(*target));
+                }
+                self.put(";\n");
+            }
+            StmtKind::CallPrototype {
+                name,
+                returns,
+                params,
+            } => {
+                self.name_at(label(*name));
+                self.put(": .callprototype ");
+                self.params(returns);
+                self.put(" _ ");
+                self.params(params);
+                self.put(";\n");
+            }
+            StmtKind::CallTargets { name, targets } => {
+                self.name_at(label(*name));
+                self.put(": .calltargets ");
+                let module = self.module;
+                for (at, target) in targets.iter().enumerate() {
+                    self.put(if at > 0 { ", " } else { "" });
+                    self.name_at(module.functions.get(target.index()).map(|f| &f.name));
+                }
+                self.put(";\n");
+            }
+            StmtKind::Pragma(text) => {
+                self.put("    .pragma \"");
+                self.put(text);
+                self.put("\";\n");
+            }
+        }
+    }
+
+    fn inst(&mut self, function: &Function, inst: &Inst) {
+        if let Some(guard) = inst.guard {
+            self.put(if guard.negated { "@!" } else { "@" });
+            self.reg(function, guard.reg);
+            self.put(" ");
+        }
+        self.put(inst.op.name());
+        for qual in inst.quals.as_slice() {
+            self.put(".");
+            self.put(qual.name());
+        }
+        for (at, operand) in inst.operands.iter().enumerate() {
+            self.put(if at > 0 { ", " } else { " " });
+            self.operand(function, inst.op, operand);
+        }
+        self.put(";");
+    }
+
+    fn reg(&mut self, function: &Function, id: RegId) {
+        match function.regs.get(id.index()) {
+            Some(reg) => {
+                self.put(&reg.prefix);
+                if let Some(number) = reg.number {
+                    self.number(number.into());
+                }
+            }
+            None => self.name_at(None),
+        }
+    }
+
+    fn operand(&mut self, function: &Function, op: Op, operand: &Operand) {
+        match operand {
+            Operand::Reg(id) => self.reg(function, *id),
+            Operand::NotReg(id) => {
+                self.put("!");
+                self.reg(function, *id);
+            }
+            Operand::Imm(imm) => self.imm(*imm),
+            Operand::Special(special) => self.special(*special),
+            Operand::Var(id, offset) => {
+                self.symbol(function, *id);
+                self.offset(*offset);
+            }
+            Operand::Addr(Address { base, offset }) => {
+                self.put("[");
+                match base {
+                    Base::Reg(id) => {
+                        self.reg(function, *id);
+                        self.offset(*offset);
+                    }
+                    Base::Var(id) => {
+                        self.symbol(function, *id);
+                        self.offset(*offset);
+                    }
+                    Base::Absolute => self.signed(*offset),
+                }
+                self.put("]");
+            }
+            Operand::Vec(items) => self.list(function, op, items, "{", "}"),
+            Operand::List(items) if op == Op::Call => self.list(function, op, items, "(", ")"),
+            Operand::List(items) => self.list(function, op, items, "[", "]"),
+            Operand::Pair(pair) => {
+                self.operand(function, op, &pair.0);
+                self.put("|");
+                self.operand(function, op, &pair.1);
+            }
+            Operand::Label(id) => self.name_at(function.labels.get(id.index())),
+            Operand::Func(id) => {
+                let module = self.module;
+                self.name_at(module.functions.get(id.index()).map(|f| &f.name));
+            }
+            Operand::Sink => self.put("_"),
+        }
+    }
+
+    fn list(&mut self, function: &Function, op: Op, items: &[Operand], open: &str, close: &str) {
+        self.put(open);
+        for (at, item) in items.iter().enumerate() {
+            self.put(if at > 0 { ", " } else { "" });
+            self.operand(function, op, item);
+        }
+        self.put(close);
+    }
+
+    fn special(&mut self, special: Special) {
+        self.put(special.name());
+    }
+
+    fn symbol(&mut self, function: &Function, id: VarId) {
+        let module = self.module;
+        let var = match id {
+            VarId::Module(at) => module.vars.get(at as usize),
+            VarId::Function(at) => function.vars.get(at as usize),
+            VarId::Param(at) => function.params.get(at as usize),
+            VarId::Return(at) => function.returns.get(at as usize),
+        };
+        self.name_at(var.map(|var| &var.name));
+    }
+
+    fn offset(&mut self, offset: i64) {
+        if offset > 0 {
+            self.put("+");
+        }
+        if offset != 0 {
+            self.signed(offset);
+        }
+    }
+
+    fn imm(&mut self, imm: Imm) {
+        match imm {
+            Imm::Int(value) => self.signed(value),
+            Imm::Uint(value) => self.number(value),
+            Imm::F32(bits) => {
+                self.put("0f");
+                self.hex(bits.into(), 8);
+            }
+            Imm::F64(bits) => {
+                self.put("0d");
+                self.hex(bits, 16);
+            }
+        }
+    }
+}
