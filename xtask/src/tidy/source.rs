@@ -13,12 +13,16 @@ const TABLES: &[(&str, &str)] = &[];
 const UNSAFE: &[(&str, &str)] = &[
     ("crates/formats/src/map.rs", "maps a model file into memory"),
     (
-        "crates/vgpu/src/raw.rs",
+        "crates/vgpu/src/memory/raw.rs",
         "touches guest memory, races included",
     ),
     (
-        "crates/vgpu/src/tier.rs",
+        "crates/vgpu/src/tier_x86.rs",
         "calls handlers compiled for a processor feature",
+    ),
+    (
+        "crates/vgpu/src/tier_other.rs",
+        "the same where there is none to choose",
     ),
     ("crates/device/src/cuda/", "calls the CUDA driver"),
 ];
@@ -302,7 +306,7 @@ mod tests {
             [(2, "unsafe")]
         );
         assert_eq!(
-            found("crates/vgpu/src/raw.rs", "//! A.\nunsafe { x() }\n"),
+            found("crates/vgpu/src/memory/raw.rs", "//! A.\nunsafe { x() }\n"),
             [(2, "safety")]
         );
         assert_eq!(
