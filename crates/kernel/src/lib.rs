@@ -1,1 +1,27 @@
-//! A typed kernel language in Rust that builds PTX.
+//! The kernel language: kernels that read like the maths and come out as PTX.
+#![forbid(unsafe_code)]
+
+pub mod args;
+mod build;
+mod frag;
+pub mod kernel;
+mod memory;
+mod optimise;
+mod pipeline;
+pub mod raw;
+mod scope;
+mod shared;
+mod state;
+pub mod uni;
+mod val;
+
+pub use args::{Device, Elem, Shapes};
+pub use build::STATIC_SHARED;
+pub use frag::{Acc, FragA, FragB, Half, Matrix, Rows};
+pub use kernel::{BuildError, Built, Inputs, Kernel, LaunchError, Options, build, require};
+pub use memory::{AccessMark, Global, Index, Read, Write};
+pub use pipeline::{Filled, Filling, Part, Pipeline};
+pub use scope::{Cta, Lane, Scope, Steps, WARP, Warp, steps, upto};
+pub use shared::{Slots, Tile, View, Zero};
+pub use state::State;
+pub use val::{Arg, Bits, Float, Int, Num, Ty, Val};

@@ -1,0 +1,297 @@
+//! Arguments: one struct that is a kernel's signature on the device and on the host.
+
+use crate::{
+    build::{Rep, with},
+    memory::{Global, Read, Write},
+    uni,
+    val::{Ty, Val},
+};
+use half::{bf16, f16};
+use std::{any::Any, marker::PhantomData, panic::Location, sync::Arc};
+use warpsmith_ptx::{
+    ir::{Address, Base, Inst, Operand, Var, VarId},
+    op::Op,
+    qual::Qual,
+    types::{Space, Type},
+};
+
+/// An element type of arrays in device memory.
+pub trait Elem: Copy + Send + Sync + 'static {
+    /// The type of a register it is loaded into.
+    type Reg: Ty;
+    /// The type that `ld` and `st` name.
+    const MEMORY: Type;
+    /// Its name in reports: `f32`.
+    const NAME: &'static str;
+}
+
+macro_rules! elems {
+    ($($rust:ident $reg:ident $memory:ident;)*) => {$(
+        impl Elem for $rust {
+            type Reg = $reg;
+            const MEMORY: Type = Type::$memory;
+            const NAME: &'static str = stringify!($rust);
+        }
+    )*};
+}
+
+elems! {
+    u8 u32 U8; i8 i32 S8; u16 u32 U16; u32 u32 U32; i32 i32 S32; u64 u64 U64;
+    f16 f16 B16; bf16 bf16 B16; f32 f32 F32;
+}
+
+/// A type that can be passed by value.
+pub trait ScalarArg: Ty {
+    /// Its little-endian bytes.
+    fn bytes(self) -> ([u8; 8], usize);
+    /// As a size, for shapes; only integers are sizes.
+    fn size(self) -> u128;
+}
+
+macro_rules! scalars {
+    ($($rust:ident |$x:ident| $size:expr;)*) => {$(
+        impl ScalarArg for $rust {
+            fn bytes(self) -> ([u8; 8], usize) {
+                let mut bytes = [0; 8];
+                let own = self.to_le_bytes();
+                bytes[..own.len()].copy_from_slice(&own);
+                (bytes, own.len())
+            }
+            fn size(self) -> u128 {
+                let $x = self;
+                $size
+            }
+        }
+    )*};
+}
+
+scalars! {
+    u32 |x| u128::from(x);
+    u64 |x| u128::from(x);
+    i32 |x| u128::try_from(x).unwrap_or(0);
+    f32 |_x| 0;
+}
+
+/// What the fields of an argument struct are, on each side.
+pub trait Mode {
+    /// An array that is read.
+    type In<T: Elem>;
+    /// An array that may be absent; what a kernel's specialisation does not use is `None`.
+    type Maybe<T: Elem>;
+    /// An array that is written whole.
+    type Out<T: Elem>;
+    /// An array that is read and written.
+    type InOut<T: Elem>;
+    /// A value, the same in every thread.
+    type Scalar<T: ScalarArg>;
+}
+
+/// Inside a kernel: views and values.
+#[derive(Debug)]
+pub struct Device<'k>(PhantomData<fn(&'k ()) -> &'k ()>);
+
+impl<'k> Mode for Device<'k> {
+    type In<T: Elem> = Global<'k, T, Read>;
+    type Maybe<T: Elem> = Global<'k, T, Read>;
+    type Out<T: Elem> = Global<'k, T, Write>;
+    type InOut<T: Elem> = Global<'k, T, Write>;
+    type Scalar<T: ScalarArg> = Val<'k, T, uni::Cta>;
+}
+
+/// Only the scalars, as plain numbers: what a grid is computed from.
+#[derive(Debug)]
+pub struct Shapes;
+
+impl Mode for Shapes {
+    type In<T: Elem> = ();
+    type Maybe<T: Elem> = ();
+    type Out<T: Elem> = ();
+    type InOut<T: Elem> = ();
+    type Scalar<T: ScalarArg> = T;
+}
+
+/// A device array as the host passes it.
+pub trait HostBuffer {
+    /// Device address of the first element.
+    fn address(&self) -> u64;
+    /// Elements.
+    fn len(&self) -> usize;
+    /// Whether there are none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// The allocation that must outlive the launch; `None` where the caller guarantees it.
+    fn allocation(&self) -> Option<&Arc<dyn Any + Send + Sync>>;
+}
+
+/// A mode whose fields are device arrays and plain values.
+pub trait HostMode: Mode {
+    /// The array behind an input.
+    fn input<T: Elem>(field: &Self::In<T>) -> &dyn HostBuffer;
+    /// The array behind an optional input.
+    fn maybe<T: Elem>(field: &Self::Maybe<T>) -> Option<&dyn HostBuffer>;
+    /// The array behind an output.
+    fn output<T: Elem>(field: &Self::Out<T>) -> &dyn HostBuffer;
+    /// The array behind an updated argument.
+    fn inout<T: Elem>(field: &Self::InOut<T>) -> &dyn HostBuffer;
+    /// The value.
+    fn scalar<T: ScalarArg>(field: &Self::Scalar<T>) -> T;
+}
+
+/// How a kernel uses an array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Access {
+    /// Read.
+    In,
+    /// Read if present.
+    Maybe,
+    /// Written.
+    Out,
+    /// Read and written.
+    InOut,
+}
+
+/// Is told each argument in order.
+pub trait Visitor {
+    /// An array; `dims` is its shape, whose product is its length.
+    fn array(&mut self, name: &'static str, access: Access, array: Option<&dyn HostBuffer>, dims: &[u128]);
+    /// A value's bytes.
+    fn scalar(&mut self, name: &'static str, bytes: &[u8]);
+}
+
+/// A family of argument structs, one for each [`Mode`]; made by [`args!`](crate::args).
+pub trait Signature: 'static {
+    /// The struct in mode `M`.
+    type On<M: Mode>;
+    /// Declares the parameters of a kernel.
+    fn declare<'k>(parameters: &mut Parameters<'k>) -> Self::On<Device<'k>>;
+    /// Walks the arguments of a launch.
+    fn visit<M: HostMode>(args: &Self::On<M>, visitor: &mut dyn Visitor);
+    /// The scalars alone.
+    fn shapes<M: HostMode>(args: &Self::On<M>) -> Self::On<Shapes>;
+}
+
+/// Declares kernel parameters in order.
+#[derive(Debug, Default)]
+pub struct Parameters<'k>(PhantomData<fn(&'k ()) -> &'k ()>);
+
+impl<'k> Parameters<'k> {
+    fn parameter<V: Ty>(&mut self, name: &'static str, ty: Type) -> Val<'k, V, uni::Cta> {
+        Val::from_reg(with(|b| {
+            let id = b.function.params.len() as u32;
+            b.function.params.push(Var::new(format!("p_{name}"), Space::Param, ty));
+            let dst = b.reg(ty);
+            let address = Address { base: Base::Var(VarId::Param(id)), offset: 0 };
+            let inst = Inst::new(Op::Ld, &[Qual::Param, Qual::T(ty)], [Operand::Reg(dst), Operand::Addr(address)]);
+            b.push(Location::caller(), inst);
+            dst
+        }))
+    }
+
+    /// The address of an array.
+    pub fn pointer(&mut self, name: &'static str) -> Val<'k, u64, uni::Cta> {
+        self.parameter(name, Type::U64)
+    }
+
+    /// A value.
+    pub fn value<T: ScalarArg>(&mut self, name: &'static str) -> Val<'k, T, uni::Cta> {
+        self.parameter(name, T::TYPE)
+    }
+}
+
+/// A dimension inside a kernel: a scalar argument, an expression of them, or a number.
+pub trait Dim<'k> {
+    /// Elements.
+    fn extent(self) -> Val<'k, u32, uni::Cta>;
+}
+
+impl<'k> Dim<'k> for Val<'k, u32, uni::Cta> {
+    fn extent(self) -> Val<'k, u32, uni::Cta> {
+        self
+    }
+}
+
+impl<'k> Dim<'k> for u32 {
+    fn extent(self) -> Val<'k, u32, uni::Cta> {
+        Val::constant(self)
+    }
+}
+
+/// The view of an array parameter of shape `dims`.
+#[doc(hidden)]
+pub fn view<'k, T: Elem, A>(pointer: Val<'k, u64, uni::Cta>, dims: Vec<Val<'k, u32, uni::Cta>>) -> Global<'k, T, A> {
+    let row = match dims.as_slice() {
+        [] | [_] => None,
+        [_, row] => Some(Rep::Reg(row.u64().reg())),
+        [_, rest @ ..] => {
+            let mut row = rest[0].u64();
+            for dim in &rest[1..] {
+                row = row * dim.u64();
+            }
+            Some(row.rep())
+        }
+    };
+    Global::new(pointer, row)
+}
+
+/// Declares the arguments of a kernel: fields `In<T>[shape]`, `Maybe<T>[shape]`, `Out<T>[shape]`, `InOut<T>[shape]`,
+/// `Scalar<T>`. Shapes are expressions of the scalar fields; a launch checks every array against its shape.
+#[macro_export]
+macro_rules! args {
+    ($(#[$doc:meta])* $vis:vis struct $name:ident {
+        $($(#[$fdoc:meta])* $field:ident : $kind:ident < $t:ty > $([ $($dim:expr),+ $(,)? ])? ),* $(,)?
+    }) => {
+        $(#[$doc])*
+        $vis struct $name<M: $crate::args::Mode = $crate::args::Shapes> {
+            $($(#[$fdoc])* pub $field: <M as $crate::args::Mode>::$kind<$t>,)*
+        }
+
+        impl $crate::args::Signature for $name {
+            type On<M: $crate::args::Mode> = $name<M>;
+
+            #[allow(unused_variables)]
+            fn declare<'k>(parameters: &mut $crate::args::Parameters<'k>) -> $name<$crate::args::Device<'k>> {
+                $(let $field = $crate::args!(@declare parameters $kind $t, stringify!($field));)*
+                $name { $($field: $crate::args!(@view $kind $field $([$($dim),+])?),)* }
+            }
+
+            #[allow(unused_variables)]
+            fn visit<M: $crate::args::HostMode>(args: &$name<M>, visitor: &mut dyn $crate::args::Visitor) {
+                $(let $field = $crate::args!(@size args $kind $t, $field);)*
+                $($crate::args!(@visit args visitor $kind $t, $field $([$($dim),+])?);)*
+            }
+
+            fn shapes<M: $crate::args::HostMode>(args: &$name<M>) -> $name {
+                $name { $($field: $crate::args!(@shape args $kind $t, $field),)* }
+            }
+        }
+    };
+    (@declare $p:ident Scalar $t:ty, $name:expr) => { $p.value::<$t>($name) };
+    (@declare $p:ident $kind:ident $t:ty, $name:expr) => { $p.pointer($name) };
+    (@view Scalar $field:ident) => { $field };
+    (@view $kind:ident $field:ident [$($dim:expr),+]) => {
+        $crate::args::view($field, vec![$($crate::args::Dim::extent($dim)),+])
+    };
+    (@size $args:ident Scalar $t:ty, $field:ident) => {
+        $crate::args::ScalarArg::size(M::scalar::<$t>(&$args.$field))
+    };
+    (@size $args:ident $kind:ident $t:ty, $field:ident) => { () };
+    (@visit $args:ident $v:ident Scalar $t:ty, $field:ident) => {{
+        let (bytes, n) = $crate::args::ScalarArg::bytes(M::scalar::<$t>(&$args.$field));
+        $v.scalar(stringify!($field), &bytes[..n]);
+    }};
+    (@visit $args:ident $v:ident In $t:ty, $field:ident [$($dim:expr),+]) => {
+        $v.array(stringify!($field), $crate::args::Access::In, Some(M::input::<$t>(&$args.$field)), &[$($dim),+])
+    };
+    (@visit $args:ident $v:ident Maybe $t:ty, $field:ident [$($dim:expr),+]) => {
+        $v.array(stringify!($field), $crate::args::Access::Maybe, M::maybe::<$t>(&$args.$field), &[$($dim),+])
+    };
+    (@visit $args:ident $v:ident Out $t:ty, $field:ident [$($dim:expr),+]) => {
+        $v.array(stringify!($field), $crate::args::Access::Out, Some(M::output::<$t>(&$args.$field)), &[$($dim),+])
+    };
+    (@visit $args:ident $v:ident InOut $t:ty, $field:ident [$($dim:expr),+]) => {
+        $v.array(stringify!($field), $crate::args::Access::InOut, Some(M::inout::<$t>(&$args.$field)), &[$($dim),+])
+    };
+    (@shape $args:ident Scalar $t:ty, $field:ident) => { M::scalar::<$t>(&$args.$field) };
+    (@shape $args:ident $kind:ident $t:ty, $field:ident) => { () };
+}

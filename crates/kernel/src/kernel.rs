@@ -1,0 +1,186 @@
+//! Kernels: a name, a grid, and a tile body; and the build that turns one into verified PTX.
+
+use crate::{
+    args::{Device, Parameters, Signature},
+    build::{Builder, record},
+    scope::Cta,
+};
+use std::{hash::Hash, sync::Arc};
+use warpsmith_ptx::{
+    diag::Diagnostic,
+    target::Target,
+    verify::{Verified, verify},
+};
+
+/// A kernel with its specialisation: the value is part of the cache key.
+pub trait Kernel: Clone + Hash + Eq + Send + Sync + 'static {
+    /// Its arguments.
+    type Args: Signature;
+
+    /// The symbol; the specialisation shows in it where it changes the code.
+    fn name(&self) -> String;
+
+    /// Threads of a CTA: a multiple of 32 up to 1024.
+    fn threads(&self) -> u32 {
+        256
+    }
+
+    /// The number of CTAs for these scalars; 0 launches nothing.
+    ///
+    /// # Errors
+    /// Where the scalars make no sense for this kernel.
+    fn grid(&self, args: &Self::Args) -> Result<u64, LaunchError>
+    where
+        Self::Args: Sized;
+
+    /// Refuses targets that lack what the body needs.
+    ///
+    /// # Errors
+    /// [`BuildError::Unsupported`] naming the feature.
+    fn supports(&self, _target: Target) -> Result<(), BuildError> {
+        Ok(())
+    }
+
+    /// Computes tile `cta.id()`.
+    fn body<'k>(&self, cta: &mut Cta<'k>, args: <Self::Args as Signature>::On<Device<'k>>);
+}
+
+/// Why a launch was refused before it reached the device.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LaunchError {
+    /// An array's length is not what its shape says.
+    #[error("`{kernel}`: `{arg}` has {got} elements, its shape {shape:?} needs {want}")]
+    Shape {
+        /// Kernel.
+        kernel: String,
+        /// Argument.
+        arg: &'static str,
+        /// Dimensions.
+        shape: Vec<u128>,
+        /// Elements that the shape needs.
+        want: u128,
+        /// Elements that the array has.
+        got: usize,
+    },
+    /// A scalar is outside what the kernel takes.
+    #[error("`{what}` is {found}, expected {expected}")]
+    Value {
+        /// Which.
+        what: &'static str,
+        /// What it is.
+        found: u64,
+        /// What it may be.
+        expected: &'static str,
+    },
+    /// More CTAs than a grid may have.
+    #[error("`{kernel}` needs {ctas} CTAs, a grid has at most 2147483647")]
+    Grid {
+        /// Kernel.
+        kernel: String,
+        /// CTAs.
+        ctas: u64,
+    },
+}
+
+/// `Ok` if `holds`, else a [`LaunchError::Value`].
+///
+/// # Errors
+/// If it does not hold.
+pub fn require(holds: impl Into<bool>, what: &'static str, found: u64, expected: &'static str) -> Result<(), LaunchError> {
+    if holds.into() { Ok(()) } else { Err(LaunchError::Value { what, found, expected }) }
+}
+
+/// Why a kernel was not built.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// The verifier refused the module.
+    #[error("kernel `{kernel}` for {target} is refused: {}", .found.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    Refused {
+        /// Kernel.
+        kernel: String,
+        /// Target.
+        target: Target,
+        /// All that was found.
+        found: Vec<Diagnostic>,
+    },
+    /// The target lacks a feature.
+    #[error("kernel `{kernel}` needs {feature}, which {target} does not have")]
+    Unsupported {
+        /// Kernel.
+        kernel: String,
+        /// Target.
+        target: Target,
+        /// What is lacking.
+        feature: &'static str,
+    },
+    /// A CTA size that the hardware does not have.
+    #[error("kernel `{kernel}` has {threads} threads, expected a multiple of 32 from 32 to 1024")]
+    Threads {
+        /// Kernel.
+        kernel: String,
+        /// Threads.
+        threads: u32,
+    },
+}
+
+/// How a kernel is built, beyond its specialisation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Options {
+    /// Inputs are read through the read-only cache (`ld.global.nc`); never for a body inlined where the launch itself
+    /// writes them.
+    pub inputs: Inputs,
+}
+
+/// The path of input loads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Inputs {
+    /// `ld.global.nc`.
+    ReadOnly,
+    /// `ld.global`.
+    Coherent,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { inputs: Inputs::ReadOnly }
+    }
+}
+
+/// A kernel as verified PTX.
+#[derive(Clone, Debug)]
+pub struct Built {
+    /// The module, with one entry.
+    pub module: Verified,
+    /// The entry's name.
+    pub entry: Arc<str>,
+    /// Threads of a CTA.
+    pub threads: u32,
+    /// Bytes of dynamic shared memory to launch with.
+    pub dynamic_shared: u32,
+}
+
+/// Builds and verifies `kernel` for `target`.
+///
+/// # Errors
+/// If the target lacks a feature, or the verifier refuses.
+pub fn build<K: Kernel>(kernel: &K, target: Target, options: Options) -> Result<Built, BuildError> {
+    let name = kernel.name();
+    let threads = kernel.threads();
+    if threads == 0 || threads > 1024 || !threads.is_multiple_of(32) {
+        return Err(BuildError::Threads { kernel: name, threads });
+    }
+    kernel.supports(target)?;
+    let builder = Builder::new(name.clone(), target, threads, options.inputs == Inputs::ReadOnly);
+    let builder = record(builder, || {
+        let args = K::Args::declare(&mut Parameters::default());
+        kernel.body(&mut Cta::entry(None), args);
+    });
+    let (module, dynamic_shared) = builder.finish();
+    let entry = name.as_str().into();
+    match verify(module) {
+        Ok(module) => Ok(Built { module, entry, threads, dynamic_shared }),
+        Err(found) => Err(BuildError::Refused { kernel: name, target, found }),
+    }
+}

@@ -1,0 +1,302 @@
+//! Global memory: typed views of the arrays that a kernel was given.
+
+use crate::{
+    args::Elem,
+    build::{Builder, Rep, with},
+    uni::{self, Join, Uni},
+    val::{Arg, Ty, Val, binary},
+};
+use std::{marker::PhantomData, panic::Location};
+use warpsmith_ptx::{
+    ir::{Address, Base, Imm, Inst, Operand, RegId},
+    op::Op,
+    qual::Qual,
+    types::{Space, Type},
+};
+
+type At = &'static Location<'static>;
+
+/// An address in a named state space: a register plus bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pointer {
+    pub(crate) space: Space,
+    pub(crate) base: RegId,
+    pub(crate) offset: i64,
+    /// Loads may use the read-only path (`ld.global.nc`).
+    pub(crate) read_only: bool,
+}
+
+/// An element index: 32 or 64 bits wide.
+pub trait Index<'k> {
+    /// The threads that agree on it.
+    type U: Uni;
+    #[doc(hidden)]
+    #[allow(private_interfaces)]
+    fn add_to(self, at: At, pointer: Pointer, size: u32) -> Pointer;
+}
+
+impl<'k, U: Uni> Index<'k> for Val<'k, u32, U> {
+    type U = U;
+
+    #[allow(private_interfaces)]
+    fn add_to(self, at: At, pointer: Pointer, size: u32) -> Pointer {
+        if let Some(known) = self.known() {
+            return Pointer { offset: pointer.offset + known * i64::from(size), ..pointer };
+        }
+        let base = with(|b| {
+            let index = self.rep().operand();
+            let sources = [index, Operand::Imm(Imm::Int(i64::from(size))), Operand::Reg(pointer.base)];
+            match pointer.space {
+                Space::Shared if size == 1 => {
+                    let sources = [self.rep().operand(), Operand::Reg(pointer.base)];
+                    b.def(at, Op::Add, &[Qual::T(Type::U32)], Type::U32, sources)
+                }
+                Space::Shared => b.def(at, Op::Mad, &[Qual::Lo, Qual::T(Type::U32)], Type::U32, sources),
+                _ => b.def(at, Op::Mad, &[Qual::Wide, Qual::T(Type::U32)], Type::U64, sources),
+            }
+        });
+        Pointer { base, ..pointer }
+    }
+}
+
+impl<'k, U: Uni> Index<'k> for Val<'k, u64, U> {
+    type U = U;
+
+    #[allow(private_interfaces)]
+    fn add_to(self, at: At, pointer: Pointer, size: u32) -> Pointer {
+        if let Some(known) = self.known() {
+            return Pointer { offset: pointer.offset + known * i64::from(size), ..pointer };
+        }
+        debug_assert_ne!(pointer.space, Space::Shared, "shared memory is indexed with 32 bits");
+        let base = with(|b| {
+            let size = Operand::Imm(Imm::Int(i64::from(size)));
+            let sources = [self.rep().operand(), size, Operand::Reg(pointer.base)];
+            b.def(at, Op::Mad, &[Qual::Lo, Qual::T(Type::U64)], Type::U64, sources)
+        });
+        Pointer { base, ..pointer }
+    }
+}
+
+impl<'k> Index<'k> for u32 {
+    type U = uni::Cta;
+
+    #[allow(private_interfaces)]
+    fn add_to(self, _: At, pointer: Pointer, size: u32) -> Pointer {
+        Pointer { offset: pointer.offset + i64::from(self) * i64::from(size), ..pointer }
+    }
+}
+
+fn vector(n: usize) -> Option<Qual> {
+    match n {
+        2 => Some(Qual::V2),
+        4 => Some(Qual::V4),
+        _ => None,
+    }
+}
+
+fn space_qual(space: Space) -> Qual {
+    match space {
+        Space::Global => Qual::Global,
+        Space::Shared => Qual::Shared,
+        Space::Local => Qual::Local,
+        Space::Const => Qual::Const,
+        Space::Param | Space::Generic => Qual::Param,
+    }
+}
+
+impl Pointer {
+    pub(crate) fn operand(self) -> Operand {
+        Operand::Addr(Address { base: Base::Reg(self.base), offset: self.offset })
+    }
+
+    fn quals(self, n: usize, memory: Type, load: Option<&Builder>) -> Vec<Qual> {
+        let mut quals = vec![space_qual(self.space)];
+        if load.is_some_and(|b| self.read_only && b.read_only_cache) {
+            quals.push(Qual::Nc);
+        }
+        quals.extend(vector(n));
+        quals.push(Qual::T(memory));
+        quals
+    }
+
+    /// Loads `N` neighbours of memory type `memory` into registers of type `register`.
+    pub(crate) fn load<const N: usize>(self, at: At, memory: Type, register: Type) -> [RegId; N] {
+        with(|b| {
+            let quals = self.quals(N, memory, Some(b));
+            let regs: [RegId; N] = std::array::from_fn(|_| b.reg(register));
+            b.push(at, Inst::new(Op::Ld, &quals, [group(&regs), self.operand()]));
+            regs
+        })
+    }
+
+    /// Stores `N` neighbours.
+    pub(crate) fn store<const N: usize>(self, at: At, memory: Type, values: [RegId; N]) {
+        with(|b| {
+            let quals = self.quals(N, memory, None);
+            b.push(at, Inst::new(Op::St, &quals, [self.operand(), group(&values)]));
+        });
+    }
+}
+
+pub(crate) fn group(regs: &[RegId]) -> Operand {
+    match regs {
+        [one] => Operand::Reg(*one),
+        many => Operand::Vec(many.iter().map(|reg| Operand::Reg(*reg)).collect()),
+    }
+}
+
+/// The array is only read during the launch.
+#[derive(Clone, Copy, Debug)]
+pub struct Read;
+/// The array is written during the launch, so what is read from it may differ between threads.
+#[derive(Clone, Copy, Debug)]
+pub struct Write;
+
+/// How an access marker shows in loads.
+pub trait AccessMark: Copy + 'static {
+    /// What is known of a value loaded at an index that a `U` agrees on.
+    type Loaded<U: Uni>: Uni;
+    /// Whether the read-only path may be used.
+    const READ_ONLY: bool;
+}
+
+impl AccessMark for Read {
+    type Loaded<U: Uni> = U;
+    const READ_ONLY: bool = true;
+}
+
+impl AccessMark for Write {
+    type Loaded<U: Uni> = uni::Lane;
+    const READ_ONLY: bool = false;
+}
+
+/// A row-major array in global memory, or a part of one that starts where a `U` agrees.
+#[derive(Debug)]
+pub struct Global<'k, T, A, U = uni::Cta> {
+    pointer: Rep,
+    offset: i64,
+    row: Option<Rep>,
+    mark: PhantomData<(fn(&'k ()) -> &'k (), T, A, U)>,
+}
+
+impl<T, A, U> Clone for Global<'_, T, A, U> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T, A, U> Copy for Global<'_, T, A, U> {}
+
+impl<'k, T: Elem, A> Global<'k, T, A> {
+    pub(crate) fn new(pointer: Val<'k, u64, uni::Cta>, row: Option<Rep>) -> Self {
+        Global { pointer: pointer.rep(), offset: 0, row, mark: PhantomData }
+    }
+}
+
+impl<'k, T: Elem, A: AccessMark, U: Uni> Global<'k, T, A, U> {
+    pub(crate) fn pointer(self, at: At) -> Pointer {
+        let base = with(|b| b.to_reg(at, Type::U64, self.pointer));
+        Pointer { space: Space::Global, base, offset: self.offset, read_only: A::READ_ONLY }
+    }
+
+    fn moved<V: Uni>(self, pointer: Pointer) -> Global<'k, T, A, V> {
+        Global { pointer: Rep::Reg(pointer.base), offset: pointer.offset, row: None, mark: PhantomData }
+    }
+
+    /// The array from element `index` on.
+    #[track_caller]
+    pub fn from<I: Index<'k>>(self, index: I) -> Global<'k, T, A, U::Out>
+    where
+        U: Join<I::U>,
+    {
+        let at = Location::caller();
+        self.moved(index.add_to(at, self.pointer(at), T::MEMORY.bytes()))
+    }
+
+    /// Row `index`: the elements that share the first coordinate. The offset is computed in 64 bits.
+    #[track_caller]
+    pub fn row<I: Arg<'k, u32>>(self, index: I) -> Global<'k, T, A, U::Out>
+    where
+        U: Join<I::U>,
+    {
+        let at = Location::caller();
+        let index = index.val().u64().rep();
+        let row = self.row.unwrap_or(Rep::Imm(Imm::Int(1)));
+        let start = with(|b| binary(b, at, Op::Mul, Type::U64, index, row));
+        let start: Val<'k, u64, uni::Lane> = Val::from_rep(start);
+        self.moved(start.add_to(at, self.pointer(at), T::MEMORY.bytes()))
+    }
+
+    /// The element at `index` in row-major order.
+    #[track_caller]
+    pub fn at<I: Index<'k>>(self, index: I) -> Val<'k, T::Reg, A::Loaded<U::Out>>
+    where
+        U: Join<I::U>,
+    {
+        let at = Location::caller();
+        let pointer = index.add_to(at, self.pointer(at), T::MEMORY.bytes());
+        let [reg] = pointer.load(at, T::MEMORY, T::Reg::TYPE);
+        Val::from_reg(reg)
+    }
+
+    /// `N` (2 or 4) neighbouring elements from `index` on, in one access: the address is a multiple of their size.
+    #[track_caller]
+    pub fn vector<const N: usize, I: Index<'k>>(self, index: I) -> [Val<'k, T::Reg, A::Loaded<U::Out>>; N]
+    where
+        U: Join<I::U>,
+    {
+        let at = Location::caller();
+        let pointer = index.add_to(at, self.pointer(at), T::MEMORY.bytes());
+        pointer.load::<N>(at, T::MEMORY, T::Reg::TYPE).map(Val::from_reg)
+    }
+
+    /// `N` (1, 2 or 4) words of 32 bits from element `index` on: the address is a multiple of `4 * N`.
+    #[track_caller]
+    pub fn words<const N: usize, I: Index<'k>>(self, index: I) -> [Val<'k, u32, A::Loaded<U::Out>>; N]
+    where
+        U: Join<I::U>,
+    {
+        let at = Location::caller();
+        let pointer = index.add_to(at, self.pointer(at), T::MEMORY.bytes());
+        pointer.load::<N>(at, Type::B32, Type::B32).map(Val::from_reg)
+    }
+}
+
+impl<'k, T: Elem, U: Uni> Global<'k, T, Write, U> {
+    /// Writes one element.
+    #[track_caller]
+    pub fn set<I: Index<'k>>(self, index: I, value: impl Arg<'k, T::Reg>) {
+        let at = Location::caller();
+        let pointer = index.add_to(at, self.pointer(at), T::MEMORY.bytes());
+        let value = with(|b| b.to_reg(at, T::Reg::TYPE, value.val().rep()));
+        pointer.store(at, T::MEMORY, [value]);
+    }
+
+    /// Writes `N` (2 or 4) neighbours in one access.
+    #[track_caller]
+    pub fn set_vector<const N: usize, I: Index<'k>, V: Uni>(self, index: I, values: [Val<'k, T::Reg, V>; N]) {
+        let at = Location::caller();
+        let pointer = index.add_to(at, self.pointer(at), T::MEMORY.bytes());
+        let values = values.map(|value| with(|b| b.to_reg(at, T::Reg::TYPE, value.rep())));
+        pointer.store(at, T::MEMORY, values);
+    }
+
+    /// Writes `N` (1, 2 or 4) words of 32 bits from element `index` on.
+    #[track_caller]
+    pub fn set_words<const N: usize, I: Index<'k>, V: Uni>(self, index: I, words: [Val<'k, u32, V>; N]) {
+        let at = Location::caller();
+        let pointer = index.add_to(at, self.pointer(at), T::MEMORY.bytes());
+        let words = words.map(|word| with(|b| b.to_reg(at, Type::B32, word.rep())));
+        pointer.store(at, Type::B32, words);
+    }
+
+    /// Adds 1 at `index`, back to 0 after `last`; returns what was there (`atom.global.inc`, relaxed, device scope).
+    #[track_caller]
+    pub fn atomic_inc<I: Index<'k>>(self, index: I, last: impl Arg<'k, u32>) -> Val<'k, u32, uni::Lane> {
+        let at = Location::caller();
+        let pointer = index.add_to(at, self.pointer(at), T::MEMORY.bytes());
+        let last = last.val().operand();
+        let quals = [Qual::Global, Qual::Inc, Qual::T(Type::U32)];
+        Val::from_reg(with(|b| b.def(at, Op::Atom, &quals, Type::U32, [pointer.operand(), last])))
+    }
+}

@@ -1,0 +1,224 @@
+//! Clean-up of a finished kernel: loop copies folded into their definitions, dead code removed, registers renumbered.
+
+use std::mem;
+use warpsmith_ptx::{
+    ir::{Address, Base, Function, Inst, Operand, Reg, RegId, Stmt, StmtKind},
+    op::Op,
+};
+
+/// Folds copies and removes instructions whose results nobody reads.
+pub(crate) fn run(function: &mut Function) {
+    fold_copies(function);
+    remove_dead(function);
+}
+
+fn visit(operand: &Operand, f: &mut impl FnMut(RegId)) {
+    match operand {
+        Operand::Reg(reg) | Operand::NotReg(reg) => f(*reg),
+        Operand::Addr(Address { base: Base::Reg(reg), .. }) => f(*reg),
+        Operand::Vec(items) | Operand::List(items) => items.iter().for_each(|item| visit(item, f)),
+        Operand::Pair(pair) => {
+            visit(&pair.0, f);
+            visit(&pair.1, f);
+        }
+        Operand::Imm(_) | Operand::Special(_) | Operand::Var(..) | Operand::Addr(_) => {}
+        Operand::Label(_) | Operand::Func(_) | Operand::Sink => {}
+    }
+}
+
+fn visit_mut(operand: &mut Operand, f: &mut impl FnMut(&mut RegId)) {
+    match operand {
+        Operand::Reg(reg) | Operand::NotReg(reg) => f(reg),
+        Operand::Addr(Address { base: Base::Reg(reg), .. }) => f(reg),
+        Operand::Vec(items) | Operand::List(items) => items.iter_mut().for_each(|item| visit_mut(item, f)),
+        Operand::Pair(pair) => {
+            visit_mut(&mut pair.0, f);
+            visit_mut(&mut pair.1, f);
+        }
+        Operand::Imm(_) | Operand::Special(_) | Operand::Var(..) | Operand::Addr(_) => {}
+        Operand::Label(_) | Operand::Func(_) | Operand::Sink => {}
+    }
+}
+
+/// Whether the first operand is a destination.
+fn has_destination(inst: &Inst) -> bool {
+    use warpsmith_ptx::qual::Qual;
+    match inst.op {
+        Op::St | Op::Red | Op::Bra | Op::Ret | Op::Exit | Op::Trap | Op::Cp | Op::Fence | Op::Membar | Op::Nanosleep => false,
+        Op::Bar | Op::Barrier => inst.quals.has(Qual::Red),
+        Op::Prefetch | Op::Prefetchu | Op::Stmatrix | Op::Mbarrier | Op::Wgmma | Op::Brx | Op::Brkpt | Op::Pmevent => false,
+        Op::Griddepcontrol | Op::Setmaxnreg | Op::Discard | Op::Applypriority | Op::Call | Op::Tcgen05 => false,
+        _ => true,
+    }
+}
+
+/// Whether an instruction does nothing but define its destinations.
+fn is_pure(inst: &Inst) -> bool {
+    use warpsmith_ptx::qual::Qual;
+    let plain_load = matches!(inst.op, Op::Ld)
+        && !inst.quals.as_slice().iter().any(|q| matches!(q, Qual::Volatile | Qual::Acquire | Qual::Relaxed | Qual::Mmio));
+    has_destination(inst)
+        && (plain_load
+            || !matches!(
+                inst.op,
+                Op::Ld | Op::Atom | Op::Shfl | Op::Vote | Op::Redux | Op::Match | Op::Activemask | Op::Bar | Op::Barrier
+                    | Op::Elect | Op::Mma | Op::Ldmatrix | Op::Call | Op::Alloca | Op::Mapa
+            ))
+        || matches!(inst.op, Op::Mma | Op::Ldmatrix)
+}
+
+fn remove_dead(function: &mut Function) {
+    let body = function.body.as_mut().expect("a kernel has a body");
+    let mut uses = vec![0u32; function.regs.len()];
+    let count = |inst: &Inst, uses: &mut Vec<u32>, by: i32| {
+        let skip = usize::from(has_destination(inst));
+        if let Some(guard) = inst.guard {
+            let slot = &mut uses[guard.reg.index()];
+            *slot = slot.wrapping_add_signed(by);
+        }
+        for operand in &inst.operands[skip.min(inst.operands.len())..] {
+            visit(operand, &mut |reg| uses[reg.index()] = uses[reg.index()].wrapping_add_signed(by));
+        }
+    };
+    for stmt in body.iter() {
+        if let StmtKind::Inst(inst) = &stmt.kind {
+            count(inst, &mut uses, 1);
+        }
+    }
+    let mut dead = vec![false; body.len()];
+    loop {
+        let mut changed = false;
+        for (at, stmt) in body.iter().enumerate().rev() {
+            let StmtKind::Inst(inst) = &stmt.kind else { continue };
+            if dead[at] || !is_pure(inst) {
+                continue;
+            }
+            let mut used = false;
+            visit(&inst.operands[0], &mut |reg| used |= uses[reg.index()] != 0);
+            if !used {
+                dead[at] = true;
+                changed = true;
+                count(inst, &mut uses, -1);
+            }
+        }
+        if !changed {
+            break;
+        }
+    }
+    let mut at = 0;
+    body.retain(|_| {
+        at += 1;
+        !dead[at - 1]
+    });
+}
+
+/// `op t, ..; ..; mov s, t` becomes `op s, ..` where `t` has no other use and `s` is untouched in between.
+///
+/// Loop-carried values are written as copies at the end of the body; this makes accumulators accumulate in place.
+fn fold_copies(function: &mut Function) {
+    let body = function.body.as_mut().expect("a kernel has a body");
+    let regs = function.regs.len();
+    let mut uses = vec![0u32; regs];
+    let mut defs = vec![0u32; regs];
+    for stmt in body.iter() {
+        let StmtKind::Inst(inst) = &stmt.kind else { continue };
+        let skip = usize::from(has_destination(inst)).min(inst.operands.len());
+        if let Some(guard) = inst.guard {
+            uses[guard.reg.index()] += 1;
+        }
+        inst.operands[..skip].iter().for_each(|operand| visit(operand, &mut |reg| defs[reg.index()] += 1));
+        inst.operands[skip..].iter().for_each(|operand| visit(operand, &mut |reg| uses[reg.index()] += 1));
+    }
+    // Within the current block: where a register was last defined, and last read or written.
+    let mut block = 0u32;
+    let mut defined = vec![(u32::MAX, 0usize); regs];
+    let mut touched = vec![(u32::MAX, 0usize); regs];
+    let mut removed = vec![false; body.len()];
+    for at in 0..body.len() {
+        let StmtKind::Inst(inst) = &body[at].kind else {
+            block += 1;
+            continue;
+        };
+        if let (Op::Mov, None, [Operand::Reg(to), Operand::Reg(from)]) = (inst.op, inst.guard, inst.operands.as_slice()) {
+            let (to, from) = (*to, *from);
+            let (in_block, def_at) = defined[from.index()];
+            let last_touch = touched[to.index()];
+            let free = last_touch.0 != block || last_touch.1 <= def_at;
+            let source_guarded = match &body[def_at].kind {
+                StmtKind::Inst(source) => source.guard.is_some(),
+                _ => true,
+            };
+            if in_block == block && uses[from.index()] == 1 && defs[from.index()] == 1 && free && !source_guarded && to != from {
+                if let StmtKind::Inst(source) = &mut body[def_at].kind {
+                    visit_mut(&mut source.operands[0], &mut |reg| {
+                        if *reg == from {
+                            *reg = to;
+                        }
+                    });
+                }
+                removed[at] = true;
+                touched[to.index()] = (block, at);
+                defined[to.index()] = (block, def_at);
+                continue;
+            }
+        }
+        let inst = inst.clone();
+        let skip = usize::from(has_destination(&inst)).min(inst.operands.len());
+        if let Some(guard) = inst.guard {
+            touched[guard.reg.index()] = (block, at);
+        }
+        inst.operands[skip..].iter().for_each(|operand| visit(operand, &mut |reg| touched[reg.index()] = (block, at)));
+        inst.operands[..skip].iter().for_each(|operand| {
+            visit(operand, &mut |reg| {
+                touched[reg.index()] = (block, at);
+                defined[reg.index()] = (block, at);
+            })
+        });
+        if inst.op == Op::Bra {
+            block += 1;
+        }
+    }
+    let mut at = 0;
+    body.retain(|_| {
+        at += 1;
+        !removed[at - 1]
+    });
+}
+
+/// Drops unused registers, sorts by class, and numbers each class from 0.
+pub(crate) fn renumber(function: &mut Function) {
+    let body = function.body.as_mut().expect("a kernel has a body");
+    let mut used = vec![false; function.regs.len()];
+    for Stmt { kind, .. } in body.iter() {
+        let StmtKind::Inst(inst) = kind else { continue };
+        if let Some(guard) = inst.guard {
+            used[guard.reg.index()] = true;
+        }
+        inst.operands.iter().for_each(|operand| visit(operand, &mut |reg| used[reg.index()] = true));
+    }
+    let mut order: Vec<usize> = (0..used.len()).filter(|at| used[*at]).collect();
+    order.sort_by_key(|at| function.regs[*at].prefix.clone());
+    let mut to = vec![RegId(0); used.len()];
+    let mut regs = Vec::with_capacity(order.len());
+    let mut number = 0;
+    for old in order {
+        let Reg { ty, prefix, .. } = mem::replace(
+            &mut function.regs[old],
+            Reg { ty: warpsmith_ptx::types::Type::Pred, prefix: "".into(), number: None },
+        );
+        number = match regs.last() {
+            Some(Reg { prefix: last, .. }) if *last == prefix => number + 1,
+            _ => 0,
+        };
+        to[old] = RegId(regs.len() as u32);
+        regs.push(Reg { ty, prefix, number: Some(number) });
+    }
+    function.regs = regs;
+    for Stmt { kind, .. } in body.iter_mut() {
+        let StmtKind::Inst(inst) = kind else { continue };
+        if let Some(guard) = &mut inst.guard {
+            guard.reg = to[guard.reg.index()];
+        }
+        inst.operands.iter_mut().for_each(|operand| visit_mut(operand, &mut |reg| *reg = to[reg.index()]));
+    }
+}

@@ -1,0 +1,156 @@
+//! Asynchronous rings: stages of shared memory that are filled ahead of their use.
+
+use crate::{
+    args::Elem,
+    build::with,
+    scope::{Cta, Scope, upto},
+    shared::{Place, Slots, View},
+    state::State,
+    uni,
+    val::Val,
+};
+use std::{marker::PhantomData, panic::Location};
+use warpsmith_ptx::{
+    ir::{Imm, Inst, Operand},
+    op::Op,
+    qual::Qual,
+};
+
+/// One array of a stage.
+#[derive(Debug)]
+pub struct Part<T> {
+    offset: u32,
+    mark: PhantomData<T>,
+}
+
+impl<T> Clone for Part<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Part<T> {}
+
+/// `N` stages, each holding the same parts.
+#[derive(Debug)]
+pub struct Pipeline<'k, const N: usize> {
+    bytes: u32,
+    mark: PhantomData<fn(&'k ()) -> &'k ()>,
+}
+
+/// A stage that is being filled: it can only be written.
+#[derive(Clone, Copy, Debug)]
+pub struct Filling<'t, 'k> {
+    place: Place,
+    mark: PhantomData<(&'t (), fn(&'k ()) -> &'k ())>,
+}
+
+/// A stage whose data have arrived: it can only be read.
+#[derive(Clone, Copy, Debug)]
+pub struct Filled<'t, 'k> {
+    place: Place,
+    mark: PhantomData<(&'t (), fn(&'k ()) -> &'k ())>,
+}
+
+impl<'t, 'k> Filling<'t, 'k> {
+    /// The slots of a part.
+    pub fn part<T: Elem>(self, part: Part<T>) -> Slots<'t, 'k, T> {
+        Slots::new(Place { base: self.place.base, offset: self.place.offset + i64::from(part.offset) })
+    }
+}
+
+impl<'t, 'k> Filled<'t, 'k> {
+    /// The view of a part.
+    pub fn part<T: Elem>(self, part: Part<T>) -> View<'t, 'k, T> {
+        View::new(Place { base: self.place.base, offset: self.place.offset + i64::from(part.offset) })
+    }
+}
+
+impl<'k, const N: usize> Default for Pipeline<'k, N> {
+    fn default() -> Self {
+        Pipeline { bytes: 0, mark: PhantomData }
+    }
+}
+
+impl<'k, const N: usize> Pipeline<'k, N> {
+    /// A ring without parts.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds an array of `len` elements, 16-byte aligned, to every stage.
+    pub fn part<T: Elem>(&mut self, len: u32) -> Part<T> {
+        let part = Part { offset: self.bytes, mark: PhantomData };
+        self.bytes = (self.bytes + len * T::MEMORY.bytes()).next_multiple_of(16);
+        part
+    }
+
+    /// Runs `count` rounds: round i is filled `N - 1` rounds ahead by `fill(stage, i)` and used by
+    /// `consume(stage, i, state)` after its data have arrived.
+    ///
+    /// One barrier a round: a stage is refilled only after the barrier that follows its use.
+    #[track_caller]
+    pub fn run<S: State<'k>>(
+        self,
+        cta: &mut Cta<'k>,
+        count: impl Into<Val<'k, u32, uni::Cta>>,
+        state: S,
+        mut fill: impl FnMut(&mut Cta<'k>, Filling<'_, 'k>, Val<'k, u32, uni::Cta>),
+        consume: impl FnOnce(&mut Cta<'k>, Filled<'_, 'k>, Val<'k, u32, uni::Cta>, S) -> S,
+    ) -> S {
+        let at = Location::caller();
+        let count = count.into();
+        let bytes = self.bytes;
+        let ahead = N as u32 - 1;
+        let (start, looped) = with(|b| (b.shared(bytes * N as u32, 16), b.loop_depth > 0));
+        if looped {
+            cta.barrier();
+        }
+        let base: Val<'k, u32, uni::Cta> = Val::from_reg(with(|b| b.shared_base())) + start;
+        let stage = |offset: Val<'k, u32, uni::Cta>| Place { base: (base + offset).reg(), offset: 0 };
+        for round in 0..ahead {
+            let round_val = Val::constant(round);
+            let within = Val::<u32, uni::Cta>::constant(round).lt(count);
+            cta.if_all(within, |cta| {
+                fill(cta, Filling { place: stage(Val::constant(round * bytes)), mark: PhantomData }, round_val);
+            });
+            commit(at);
+        }
+        let offsets = (Val::<u32, uni::Cta>::constant(0), Val::<u32, uni::Cta>::constant((ahead % N as u32) * bytes));
+        let wrap = bytes * N as u32;
+        let next = move |offset: Val<'k, u32, uni::Cta>| -> Val<'k, u32, uni::Cta> {
+            let moved = offset + bytes;
+            moved.equals(wrap).select(0u32, moved)
+        };
+        let (_, state) = cta.fold(upto(count), (offsets, state), |cta, round, ((used, filled), state)| {
+            wait(at, ahead.saturating_sub(1));
+            cta.barrier();
+            let later = round + ahead;
+            cta.if_all(later.lt(count), |cta| {
+                fill(cta, Filling { place: stage(filled), mark: PhantomData }, later);
+            });
+            commit(at);
+            let state = consume(cta, Filled { place: stage(used), mark: PhantomData }, round, state);
+            ((next(used), next(filled)), state)
+        });
+        wait(at, 0);
+        state
+    }
+}
+
+fn is_async() -> bool {
+    with(|b| b.target.sm >= 80)
+}
+
+fn commit(at: &'static Location<'static>) {
+    if is_async() {
+        with(|b| b.push(at, Inst::new(Op::Cp, &[Qual::Async, Qual::CommitGroup], [])));
+    }
+}
+
+fn wait(at: &'static Location<'static>, pending: u32) {
+    if is_async() {
+        let pending = Operand::Imm(Imm::Int(i64::from(pending)));
+        with(|b| b.push(at, Inst::new(Op::Cp, &[Qual::Async, Qual::WaitGroup], [pending])));
+    }
+}

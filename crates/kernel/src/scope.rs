@@ -1,0 +1,497 @@
+//! Scopes: who is executing, and so what may be done together.
+//!
+//! Holding `&mut Cta` means that every thread of the CTA is here, so they may synchronise; `&mut Warp` that every lane
+//! of the warp is here, so they may shuffle; `&mut Lane` promises nothing. A closure of a control-flow method gets the
+//! scope that is still whole.
+
+use crate::{
+    build::{EntryValue, Negated, Rep, with},
+    state::State,
+    uni::{self, Uni},
+    val::{Num, Ty, Val},
+};
+use std::{marker::PhantomData, panic::Location};
+use warpsmith_ptx::{
+    ir::{Imm, Inst, Operand, RegId},
+    op::Op,
+    qual::Qual,
+    special::Special,
+    types::Type,
+};
+
+type Brand<'k> = PhantomData<(fn(&'k ()) -> &'k (), *const ())>;
+
+/// Lanes of a warp.
+pub const WARP: u32 = 32;
+
+/// The whole CTA is executing.
+#[derive(Debug)]
+pub struct Cta<'k> {
+    brand: Brand<'k>,
+    tile: Option<Val<'k, u32, uni::Cta>>,
+}
+
+/// A whole warp is executing.
+#[derive(Debug)]
+pub struct Warp<'k>(Brand<'k>);
+
+/// Some threads are executing.
+#[derive(Debug)]
+pub struct Lane<'k>(Brand<'k>);
+
+/// What every scope can do: branch and loop.
+pub trait Scope<'k>: Sized {
+    /// The threads that agree here.
+    type U: Uni;
+
+    /// A lane's view of this scope.
+    #[doc(hidden)]
+    fn lane_scope(&mut self) -> Lane<'k> {
+        Lane(PhantomData)
+    }
+
+    /// Runs `body` in the threads where `condition` holds.
+    #[track_caller]
+    fn if_<U: Uni>(&mut self, condition: Val<'k, bool, U>, body: impl FnOnce(&mut Lane<'k>)) {
+        let mut lane = self.lane_scope();
+        branch(Location::caller(), condition.reg(), || body(&mut lane));
+    }
+
+    /// Runs `body` if `condition`, on which all threads of the scope agree, holds.
+    #[track_caller]
+    fn if_all(&mut self, condition: impl Into<Val<'k, bool, Self::U>>, body: impl FnOnce(&mut Self)) {
+        branch(Location::caller(), condition.into().reg(), || body(self));
+    }
+
+    /// `then` where `condition` holds and `otherwise` elsewhere; both give values of the same kind.
+    #[track_caller]
+    fn either<U: Uni, S: State<'k>>(
+        &mut self,
+        condition: Val<'k, bool, U>,
+        then: impl FnOnce(&mut Lane<'k>) -> S,
+        otherwise: impl FnOnce(&mut Lane<'k>) -> S,
+    ) -> S {
+        let at = Location::caller();
+        let mut lane = self.lane_scope();
+        let predicate = condition.reg();
+        let (other, end) = with(|b| (b.label(), b.label()));
+        with(|b| b.branch(at, Some((predicate, Negated::Yes)), other));
+        let yes = then(&mut lane);
+        let result = fresh(&yes);
+        assign(at, &result, &yes);
+        with(|b| b.branch(at, None, end));
+        with(|b| b.place(at, other));
+        let no = otherwise(&mut lane);
+        assign(at, &result, &no);
+        with(|b| b.place(at, end));
+        result
+    }
+
+    /// `state = body(i, state)` for `i` in `from`, `from + step`, ... below `to`, on which the scope agrees.
+    #[track_caller]
+    fn fold<S: State<'k>>(
+        &mut self,
+        range: Steps<'k, Self::U>,
+        state: S,
+        body: impl FnOnce(&mut Self, Val<'k, u32, Self::U>, S) -> S,
+    ) -> S {
+        looped(Location::caller(), range, state, |i, state| body(self, i, state))
+    }
+
+    /// `body(i)` for each `i` of the range.
+    #[track_caller]
+    fn for_(&mut self, range: Steps<'k, Self::U>, body: impl FnOnce(&mut Self, Val<'k, u32, Self::U>)) {
+        looped(Location::caller(), range, (), |i, ()| body(self, i));
+    }
+
+    /// A per-thread loop: each thread with its own bounds.
+    #[track_caller]
+    fn fold_lanes<S: State<'k>>(
+        &mut self,
+        range: Steps<'k, uni::Lane>,
+        state: S,
+        body: impl FnOnce(&mut Lane<'k>, Val<'k, u32, uni::Lane>, S) -> S,
+    ) -> S {
+        let mut lane = self.lane_scope();
+        looped(Location::caller(), range, state, |i, state| body(&mut lane, i, state))
+    }
+
+    /// `state = body(state)` while `condition(state)`; each thread leaves on its own.
+    #[track_caller]
+    fn while_<S: State<'k>, U: Uni>(
+        &mut self,
+        state: S,
+        condition: impl FnOnce(&mut Lane<'k>, S) -> Val<'k, bool, U>,
+        body: impl FnOnce(&mut Lane<'k>, S) -> S,
+    ) -> S {
+        let at = Location::caller();
+        let mut lane = self.lane_scope();
+        let carried = fresh(&state);
+        assign(at, &carried, &state);
+        let (head, exit) = with(|b| (b.label(), b.label()));
+        with(|b| b.place(at, head));
+        with(|b| b.loop_depth += 1);
+        let go = condition(&mut lane, carried.clone()).reg();
+        with(|b| b.branch(at, Some((go, Negated::Yes)), exit));
+        let next = body(&mut lane, carried.clone());
+        assign(at, &carried, &next);
+        with(|b| {
+            b.loop_depth -= 1;
+            b.branch(at, None, head);
+            b.place(at, exit);
+        });
+        carried
+    }
+}
+
+/// The indices of a loop: `from`, `from + step`, ... below `to`. Bounds stay below 2^31.
+#[derive(Clone, Copy, Debug)]
+pub struct Steps<'k, U> {
+    from: Val<'k, u32, U>,
+    to: Val<'k, u32, U>,
+    step: u32,
+}
+
+/// `from..to` in steps of `step`.
+pub fn steps<'k, U: Uni>(
+    from: impl Into<Val<'k, u32, U>>,
+    to: impl Into<Val<'k, u32, U>>,
+    step: u32,
+) -> Steps<'k, U> {
+    Steps { from: from.into(), to: to.into(), step }
+}
+
+/// `0..to`.
+pub fn upto<'k, U: Uni>(to: impl Into<Val<'k, u32, U>>) -> Steps<'k, U> {
+    steps(0, to, 1)
+}
+
+fn branch(at: &'static Location<'static>, predicate: RegId, body: impl FnOnce()) {
+    let end = with(|b| {
+        let end = b.label();
+        b.branch(at, Some((predicate, Negated::Yes)), end);
+        end
+    });
+    body();
+    with(|b| b.place(at, end));
+}
+
+/// A state of the same kind in registers of its own.
+fn fresh<'k, S: State<'k>>(like: &S) -> S {
+    like.map(&mut |ty, _| Rep::Reg(with(|b| b.reg(ty))))
+}
+
+/// Copies `from` into the registers of `to` as if all at once.
+fn assign<'k, S: State<'k>>(at: &'static Location<'static>, to: &S, from: &S) {
+    let mut targets = Vec::new();
+    to.map(&mut |ty, rep| {
+        targets.push((ty, rep));
+        rep
+    });
+    let mut sources = Vec::new();
+    from.map(&mut |_, rep| {
+        sources.push(rep);
+        rep
+    });
+    with(|b| {
+        // A source that an earlier copy of this group overwrites is saved first.
+        for at_source in 0..sources.len() {
+            let clobbered = targets[..at_source].iter().any(|(_, target)| *target == sources[at_source]);
+            if clobbered {
+                let ty = targets[at_source].0;
+                let saved = b.reg(ty);
+                b.mov(at, ty, saved, sources[at_source]);
+                sources[at_source] = Rep::Reg(saved);
+            }
+        }
+        for ((ty, target), source) in targets.into_iter().zip(sources) {
+            let Rep::Reg(reg) = target else { continue };
+            if target != source {
+                b.mov(at, ty, reg, source);
+            }
+        }
+    });
+}
+
+fn looped<'k, U: Uni, S: State<'k>>(
+    at: &'static Location<'static>,
+    range: Steps<'k, U>,
+    state: S,
+    body: impl FnOnce(Val<'k, u32, U>, S) -> S,
+) -> S {
+    let Steps { from, to, step } = range;
+    let carried = fresh(&state);
+    assign(at, &carried, &state);
+    let to_operand = to.operand();
+    let known = match (from.rep(), to.rep()) {
+        (Rep::Imm(Imm::Int(from)), Rep::Imm(Imm::Int(to))) => Some(from < to),
+        _ => None,
+    };
+    if known == Some(false) {
+        return carried;
+    }
+    let (index, head, exit) = with(|b| {
+        let index = b.reg(Type::U32);
+        b.mov(at, Type::U32, index, from.rep());
+        let (head, exit) = (b.label(), b.label());
+        if known.is_none() {
+            let quals = [Qual::Ge, Qual::T(Type::U32)];
+            let none = b.def(at, Op::Setp, &quals, Type::Pred, [Operand::Reg(index), to_operand.clone()]);
+            b.branch(at, Some((none, Negated::No)), exit);
+        }
+        b.place(at, head);
+        b.loop_depth += 1;
+        (index, head, exit)
+    });
+    let next = body(Val::from_reg(index), carried.clone());
+    assign(at, &carried, &next);
+    with(|b| {
+        b.loop_depth -= 1;
+        let sources = [Operand::Reg(index), Operand::Reg(index), Operand::Imm(Imm::Int(i64::from(step)))];
+        b.push(at, Inst::new(Op::Add, &[Qual::T(Type::U32)], sources));
+        let quals = [Qual::Lt, Qual::T(Type::U32)];
+        let more = b.def(at, Op::Setp, &quals, Type::Pred, [Operand::Reg(index), to_operand]);
+        b.branch(at, Some((more, Negated::No)), head);
+        b.place(at, exit);
+    });
+    carried
+}
+
+impl<'k> Scope<'k> for Cta<'k> {
+    type U = uni::Cta;
+}
+
+impl<'k> Scope<'k> for Warp<'k> {
+    type U = uni::Warp;
+}
+
+impl<'k> Scope<'k> for Lane<'k> {
+    type U = uni::Lane;
+}
+
+fn special<'k, U: Uni>(key: EntryValue, special: Special) -> Val<'k, u32, U> {
+    Val::from_reg(with(|b| {
+        b.at_entry(key, Type::U32, |_, dst| {
+            vec![Inst::new(Op::Mov, &[Qual::T(Type::U32)], [Operand::Reg(dst), Operand::Special(special)])]
+        })
+    }))
+}
+
+pub(crate) fn thread<'k>() -> Val<'k, u32, uni::Lane> {
+    special(EntryValue::Thread, Special::TidX)
+}
+
+pub(crate) fn lane_id<'k>() -> Val<'k, u32, uni::Lane> {
+    special(EntryValue::LaneId, Special::Laneid)
+}
+
+/// Every lane of the warp takes part in a `.sync` operation.
+pub(crate) const FULL: Operand = Operand::Imm(Imm::Int(0xffff_ffff));
+
+fn warp_id<'k>() -> Val<'k, u32, uni::Warp> {
+    let thread = thread().reg();
+    Val::from_reg(with(|b| {
+        b.at_entry(EntryValue::WarpId, Type::U32, |b, dst| {
+            let index = b.reg(Type::U32);
+            let int = |value| Operand::Imm(Imm::Int(value));
+            vec![
+                Inst::new(Op::Shr, &[Qual::T(Type::U32)], [Operand::Reg(index), Operand::Reg(thread), int(5)]),
+                // The shuffle tells every reader of the PTX that the index is the same in the whole warp.
+                Inst::new(
+                    Op::Shfl,
+                    &[Qual::Sync, Qual::Idx, Qual::T(Type::B32)],
+                    [Operand::Reg(dst), Operand::Reg(index), int(0), int(31), FULL],
+                ),
+            ]
+        })
+    }))
+}
+
+impl<'k> Cta<'k> {
+    /// The scope at the entry of a kernel. `tile` overrides the CTA index, for bodies that run as work items.
+    pub(crate) fn entry(tile: Option<Val<'k, u32, uni::Cta>>) -> Cta<'k> {
+        Cta { brand: PhantomData, tile }
+    }
+
+    /// The index of the tile this body computes.
+    pub fn id(&self) -> Val<'k, u32, uni::Cta> {
+        self.tile.unwrap_or_else(|| special(EntryValue::CtaId, Special::CtaidX))
+    }
+
+    /// The number of tiles of this launch.
+    pub fn tiles(&self) -> Val<'k, u32, uni::Cta> {
+        special(EntryValue::CtaCount, Special::NctaidX)
+    }
+
+    /// Threads of the CTA.
+    pub fn threads(&self) -> u32 {
+        with(|b| b.threads)
+    }
+
+    /// Warps of the CTA.
+    pub fn warps(&self) -> u32 {
+        self.threads() / WARP
+    }
+
+    /// This thread's index in the CTA.
+    pub fn thread(&self) -> Val<'k, u32, uni::Lane> {
+        thread()
+    }
+
+    /// Waits until every thread of the CTA is here, and makes their writes seen by each other.
+    #[track_caller]
+    pub fn barrier(&mut self) {
+        let at = Location::caller();
+        with(|b| b.push(at, Inst::new(Op::Bar, &[Qual::Sync], [Operand::Imm(Imm::Int(0))])));
+    }
+
+    /// Runs `body` in each warp.
+    #[track_caller]
+    pub fn each_warp(&mut self, body: impl FnOnce(&mut Warp<'k>)) {
+        body(&mut Warp(PhantomData));
+    }
+
+    /// The value that `body` gives in each warp.
+    #[track_caller]
+    pub fn in_warps<R>(&mut self, body: impl FnOnce(&mut Warp<'k>) -> R) -> R {
+        body(&mut Warp(PhantomData))
+    }
+
+    /// `body(i)` for each `i < n`, spread over the threads: thread t takes t, t + threads, ...
+    #[track_caller]
+    pub fn each(&mut self, n: impl Into<Val<'k, u32, uni::Lane>>, body: impl FnOnce(&mut Lane<'k>, Val<'k, u32, uni::Lane>)) {
+        let mut lane = self.lane_scope();
+        let range = steps(self.thread(), n, self.threads());
+        looped(Location::caller(), range, (), |i, ()| body(&mut lane, i));
+    }
+
+    /// Runs `body` in thread 0.
+    #[track_caller]
+    pub fn leader(&mut self, body: impl FnOnce(&mut Lane<'k>)) {
+        let first = self.thread().equals(0);
+        self.if_(first, body);
+    }
+}
+
+impl<'k> Warp<'k> {
+    /// This warp's index in the CTA.
+    pub fn id(&self) -> Val<'k, u32, uni::Warp> {
+        warp_id()
+    }
+
+    /// The lane's index, 0 to 31.
+    pub fn lane(&self) -> Val<'k, u32, uni::Lane> {
+        lane_id()
+    }
+
+    /// The value of lane `lane ^ mask` (`shfl.sync.bfly`).
+    #[track_caller]
+    pub fn shuffle_xor<T: Ty>(&mut self, value: Val<'k, T, uni::Lane>, mask: u32) -> Val<'k, T, uni::Lane> {
+        shuffle(Location::caller(), Qual::Bfly, value, Operand::Imm(Imm::Int(i64::from(mask))))
+    }
+
+    /// The value of lane `source` in every lane (`shfl.sync.idx`).
+    #[track_caller]
+    pub fn broadcast<T: Ty>(
+        &mut self,
+        value: Val<'k, T, uni::Lane>,
+        source: impl Into<Val<'k, u32, uni::Warp>>,
+    ) -> Val<'k, T, uni::Warp> {
+        Val::from_rep(shuffle(Location::caller(), Qual::Idx, value, source.into().operand()).rep())
+    }
+
+    /// The value of lane `source`, which may differ in each lane (`shfl.sync.idx`).
+    #[track_caller]
+    pub fn shuffle<T: Ty>(
+        &mut self,
+        value: Val<'k, T, uni::Lane>,
+        source: Val<'k, u32, uni::Lane>,
+    ) -> Val<'k, T, uni::Lane> {
+        shuffle(Location::caller(), Qual::Idx, value, source.operand())
+    }
+
+    /// `combine` over all lanes, by exchanges at distances 16, 8, 4, 2, 1: all lanes get the same bits.
+    #[track_caller]
+    pub fn reduce<T: Ty>(
+        &mut self,
+        value: Val<'k, T, uni::Lane>,
+        combine: impl Fn(Val<'k, T, uni::Lane>, Val<'k, T, uni::Lane>) -> Val<'k, T, uni::Lane>,
+    ) -> Val<'k, T, uni::Warp> {
+        self.reduce_within(WARP, value, combine).same()
+    }
+
+    /// `combine` over groups of `size` neighbouring lanes (a power of two up to 32).
+    #[track_caller]
+    pub fn reduce_within<T: Ty>(
+        &mut self,
+        size: u32,
+        value: Val<'k, T, uni::Lane>,
+        combine: impl Fn(Val<'k, T, uni::Lane>, Val<'k, T, uni::Lane>) -> Val<'k, T, uni::Lane>,
+    ) -> Val<'k, T, uni::Lane> {
+        let at = Location::caller();
+        let mut value = value;
+        let mut distance = size / 2;
+        while distance > 0 {
+            let other = shuffle(at, Qual::Bfly, value, Operand::Imm(Imm::Int(i64::from(distance))));
+            value = combine(value, other);
+            distance /= 2;
+        }
+        value
+    }
+
+    /// The sum over all lanes.
+    #[track_caller]
+    pub fn sum<T: Num>(&mut self, value: Val<'k, T, uni::Lane>) -> Val<'k, T, uni::Warp> {
+        self.reduce(value, |a, b| a + b)
+    }
+
+    /// The largest over all lanes.
+    #[track_caller]
+    pub fn max<T: Num>(&mut self, value: Val<'k, T, uni::Lane>) -> Val<'k, T, uni::Warp> {
+        self.reduce(value, |a, b| a.max(b))
+    }
+
+    /// A mask of the lanes where `predicate` holds.
+    #[track_caller]
+    pub fn ballot(&mut self, predicate: Val<'k, bool, uni::Lane>) -> Val<'k, u32, uni::Warp> {
+        let at = Location::caller();
+        let quals = [Qual::Sync, Qual::Ballot, Qual::T(Type::B32)];
+        let predicate = predicate.reg();
+        Val::from_reg(with(|b| b.def(at, Op::Vote, &quals, Type::B32, [Operand::Reg(predicate), FULL])))
+    }
+
+    /// Orders the lanes' accesses to shared memory (`bar.warp.sync`).
+    #[track_caller]
+    pub fn sync(&mut self) {
+        let at = Location::caller();
+        with(|b| b.push(at, Inst::new(Op::Bar, &[Qual::Warp, Qual::Sync], [FULL])));
+    }
+
+    /// `body(i)` for each `i < n`, spread over the lanes.
+    #[track_caller]
+    pub fn each(&mut self, n: impl Into<Val<'k, u32, uni::Lane>>, body: impl FnOnce(&mut Lane<'k>, Val<'k, u32, uni::Lane>)) {
+        let mut lane = self.lane_scope();
+        let range = steps(self.lane(), n, WARP);
+        looped(Location::caller(), range, (), |i, ()| body(&mut lane, i));
+    }
+}
+
+impl<'k, T: Ty> Val<'k, T, uni::Lane> {
+    /// The lanes are known to agree by construction (a full exchange).
+    pub(crate) fn same<U: Uni>(self) -> Val<'k, T, U> {
+        Val::from_rep(self.rep())
+    }
+}
+
+fn shuffle<'k, T: Ty>(
+    at: &'static Location<'static>,
+    how: Qual,
+    value: Val<'k, T, uni::Lane>,
+    lane: Operand,
+) -> Val<'k, T, uni::Lane> {
+    debug_assert_eq!(T::TYPE.bits(), 32, "shuffles move 32-bit registers");
+    let value = value.reg();
+    let quals = [Qual::Sync, how, Qual::T(Type::B32)];
+    let sources = [Operand::Reg(value), lane, Operand::Imm(Imm::Int(31)), FULL];
+    Val::from_reg(with(|b| b.def(at, Op::Shfl, &quals, T::TYPE, sources)))
+}

@@ -1,0 +1,52 @@
+//! Uniformity: which threads of a launch agree on a value.
+
+use crate::scope;
+
+/// The threads that agree on a value.
+pub trait Uni: Copy + 'static + sealed::Sealed {
+    /// The scope whose threads agree.
+    type Scope<'k>: scope::Scope<'k>;
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for super::Cta {}
+    impl Sealed for super::Warp {}
+    impl Sealed for super::Lane {}
+}
+
+/// The same in every thread of the CTA.
+#[derive(Clone, Copy, Debug)]
+pub struct Cta;
+/// The same in every thread of the warp.
+#[derive(Clone, Copy, Debug)]
+pub struct Warp;
+/// May differ in each thread.
+#[derive(Clone, Copy, Debug)]
+pub struct Lane;
+
+impl Uni for Cta {
+    type Scope<'k> = scope::Cta<'k>;
+}
+impl Uni for Warp {
+    type Scope<'k> = scope::Warp<'k>;
+}
+impl Uni for Lane {
+    type Scope<'k> = scope::Lane<'k>;
+}
+
+/// What holds for a value computed from an `A` and a `B`: the weaker of the two.
+pub trait Join<B: Uni>: Uni {
+    /// The weaker.
+    type Out: Uni;
+}
+
+macro_rules! joins {
+    ($($a:ident $b:ident $out:ident;)*) => {$(impl Join<$b> for $a { type Out = $out; })*};
+}
+
+joins! {
+    Cta Cta Cta; Cta Warp Warp; Cta Lane Lane;
+    Warp Cta Warp; Warp Warp Warp; Warp Lane Lane;
+    Lane Cta Lane; Lane Warp Lane; Lane Lane Lane;
+}
