@@ -200,7 +200,9 @@ pub(crate) struct Python {
 impl Python {
     /// `$PYTHON`, else `python3` or `python` if it has pip, else a private environment made with venv.
     pub(crate) fn find(house: &House) -> Result<Self> {
-        let named = std::env::var_os("PYTHON").map(PathBuf::from);
+        let named = std::env::var_os("PYTHON")
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from);
         let candidates = named.map_or_else(
             || vec!["python3".into(), "python".into()],
             |path| vec![path],
