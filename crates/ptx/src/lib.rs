@@ -8,6 +8,7 @@
 //! - only [`verify`] makes a [`Verified`](verify::Verified), and only that is printed for a device or run.
 #![forbid(unsafe_code)]
 
+pub mod cfg;
 pub mod diag;
 pub mod ir;
 pub mod isa;
@@ -17,4 +18,6 @@ pub mod qual;
 pub mod special;
 pub mod target;
 pub mod types;
+pub mod uniform;
 pub mod verify;
+pub mod visit;

@@ -229,6 +229,7 @@ impl State<'_> {
     }
 }
 
+#[cfg(test)]
 /// Every way to fill a pattern, at most `limit`; for tests that walk the table.
 pub(super) fn expand(items: &[Item], limit: usize) -> Vec<Vec<Qual>> {
     let mut out = vec![Vec::new()];
