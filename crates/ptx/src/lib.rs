@@ -13,6 +13,7 @@ pub mod diag;
 pub mod ir;
 pub mod isa;
 pub mod op;
+pub mod parse;
 pub mod print;
 pub mod qual;
 pub mod special;

@@ -103,11 +103,20 @@ impl Printer<'_> {
             self.put(name);
             self.put("\"\n");
         }
+        // Declarations come before variables, which may hold a function's address.
+        let declared = module
+            .functions
+            .iter()
+            .take_while(|function| function.body.is_none())
+            .count();
+        for function in &module.functions[..declared] {
+            self.function(function);
+        }
         for var in &module.vars {
             self.var(var);
             self.put(";\n");
         }
-        for function in &module.functions {
+        for function in &module.functions[declared..] {
             self.put("\n");
             self.function(function);
         }
