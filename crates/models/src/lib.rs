@@ -1,1 +1,11 @@
 //! Llama-type models, tokenizers, chat templates, sampling.
+
+#![forbid(unsafe_code)]
+
+pub mod chat;
+mod error;
+pub mod sampling;
+pub mod text;
+pub mod tokenizer;
+
+pub use error::Error;

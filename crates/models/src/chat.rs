@@ -1,0 +1,256 @@
+//! Chat templates: a conversation to the text that a model was trained to continue.
+//!
+//! Templates come with model files from anywhere, so each run is bounded: instructions, memory,
+//! recursion and output. They see `messages`, `add_generation_prompt`, `bos_token`, `eos_token`,
+//! `tools` and `documents` (none), `raise_exception`, and `strftime_now` where a time was given.
+
+mod json;
+mod time;
+
+use std::fmt;
+use std::io;
+
+use minijinja::syntax::SyntaxConfig;
+use minijinja::{Environment, ErrorKind, Value, context};
+use serde::{Deserialize, Serialize};
+use warpsmith_formats::gguf::Metadata;
+
+use crate::Error;
+use crate::tokenizer::Tokenizer;
+
+/// One turn of a conversation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Message {
+    /// Who speaks: `system`, `user` or `assistant`, or what else the template knows.
+    pub role: String,
+    /// What is said.
+    pub content: String,
+}
+
+/// Whether the text ends with the beginning of the assistant's turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GenerationPrompt {
+    /// Yes: the model is to answer.
+    Add,
+    /// No: the conversation as it is.
+    Omit,
+}
+
+/// The format of models that bring no template.
+const CHATML: &str = "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' \
+    + message['content'] + '<|im_end|>\n' }}{% endfor %}\
+    {% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}";
+
+/// The longest template accepted, in bytes; real ones have up to 20 KiB.
+const MAX_SOURCE: usize = 256 << 10;
+
+/// Fuel of a run: instructions, and 64 bytes of data each.
+const FUEL: u64 = 300_000;
+const FUEL_A_MESSAGE: u64 = 2_000;
+/// Bytes of messages that one more unit of fuel is given for.
+const BYTES_A_FUEL: u64 = 4;
+
+/// Bytes of output, beside a multiple of the bytes that went in.
+const MAX_OUTPUT: u64 = 4 << 20;
+const OUTPUT_A_BYTE: u64 = 8;
+
+/// A few hundred bytes of stack a level.
+const MAX_DEPTH: usize = 100;
+
+const NAME: &str = "chat template";
+
+/// A chat template ready to run.
+#[derive(Clone)]
+pub struct ChatTemplate {
+    environment: Environment<'static>,
+    bos: String,
+    eos: String,
+}
+
+impl fmt::Debug for ChatTemplate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ChatTemplate")
+            .field("bos", &self.bos)
+            .field("eos", &self.eos)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What `raise_exception` was called with.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Raised(String);
+
+impl ChatTemplate {
+    /// Compiles a template; `bos_token` and `eos_token` are empty in it.
+    ///
+    /// # Errors
+    /// [`Error::Template`] where it does not parse; a template over 256 KiB.
+    pub fn from_source(source: &str) -> Result<Self, Error> {
+        if source.len() > MAX_SOURCE {
+            return Err(Error::TemplateLimit {
+                what: "bytes of source",
+                limit: MAX_SOURCE as u64,
+            });
+        }
+        let mut environment = Environment::new();
+        // as the templates' authors run them
+        let syntax = SyntaxConfig::builder()
+            .trim_blocks(true)
+            .lstrip_blocks(true)
+            .build()
+            .map_err(|error| template_error(&error, 0))?;
+        environment.set_syntax(syntax);
+        environment.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
+        environment.set_debug(false);
+        environment.set_recursion_limit(MAX_DEPTH);
+        environment.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
+        environment.add_filter("tojson", json::tojson);
+        environment.add_function("raise_exception", |message: String| {
+            Err::<String, _>(
+                minijinja::Error::new(ErrorKind::InvalidOperation, message.clone())
+                    .with_source(Raised(message)),
+            )
+        });
+        environment
+            .add_template_owned(NAME, source.to_owned())
+            .map_err(|error| template_error(&error, 0))?;
+        Ok(Self {
+            environment,
+            bos: String::new(),
+            eos: String::new(),
+        })
+    }
+
+    /// The template of a model file, or ChatML if it has none.
+    ///
+    /// # Errors
+    /// As [`ChatTemplate::from_source`], or `tokenizer.chat_template` is not a string.
+    pub fn from_gguf(metadata: &Metadata, tokenizer: &Tokenizer) -> Result<Self, Error> {
+        let source = metadata.opt_str("tokenizer.chat_template")?;
+        let mut template = Self::from_source(source.unwrap_or(CHATML))?;
+        let text = |id: Option<u32>| {
+            id.and_then(|id| tokenizer.piece(id))
+                .unwrap_or_default()
+                .to_owned()
+        };
+        template.bos = text(tokenizer.bos());
+        template.eos = text(tokenizer.eos());
+        Ok(template)
+    }
+
+    /// The same template with a `strftime_now`, which some use to tell the model the date.
+    pub fn at_time(mut self, unix_seconds: i64) -> Self {
+        self.environment
+            .add_function("strftime_now", move |format: &str| {
+                time::strftime(format, unix_seconds)
+            });
+        self
+    }
+
+    /// The text of a conversation, to be encoded with
+    /// [`Special::Parse`](crate::tokenizer::Special::Parse).
+    ///
+    /// # Errors
+    /// [`Error::TemplateRefused`] when the template says so (many want roles to alternate),
+    /// [`Error::TemplateLimit`] when it goes on for too long, [`Error::Template`] otherwise.
+    pub fn render(
+        &self,
+        messages: &[Message],
+        generation_prompt: GenerationPrompt,
+    ) -> Result<String, Error> {
+        let bytes: usize = messages.iter().map(|m| m.role.len() + m.content.len()).sum();
+        let fuel = FUEL
+            .saturating_add(FUEL_A_MESSAGE.saturating_mul(messages.len() as u64))
+            .saturating_add(bytes as u64 / BYTES_A_FUEL);
+        let limit = MAX_OUTPUT.saturating_add(OUTPUT_A_BYTE.saturating_mul(bytes as u64));
+
+        let mut environment = self.environment.clone();
+        environment.set_fuel(Some(fuel));
+        let template = environment
+            .get_template(NAME)
+            .map_err(|error| template_error(&error, fuel))?;
+        let turns: Vec<Value> = messages
+            .iter()
+            .map(|m| context! { role => m.role.as_str(), content => m.content.as_str() })
+            .collect();
+        let context = context! {
+            messages => turns,
+            add_generation_prompt => generation_prompt == GenerationPrompt::Add,
+            bos_token => self.bos.as_str(),
+            eos_token => self.eos.as_str(),
+            tools => (),
+            documents => (),
+        };
+        let mut output = Bounded {
+            bytes: Vec::new(),
+            left: limit,
+            over: false,
+        };
+        let result = template.render_captured_to(context, &mut output).map(|_| ());
+        if output.over {
+            return Err(Error::TemplateLimit {
+                what: "bytes of output",
+                limit,
+            });
+        }
+        result.map_err(|error| template_error(&error, fuel))?;
+        Ok(String::from_utf8_lossy(&output.bytes).into_owned())
+    }
+}
+
+/// A buffer that takes only so much.
+struct Bounded {
+    bytes: Vec<u8>,
+    left: u64,
+    over: bool,
+}
+
+impl io::Write for Bounded {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self.left.checked_sub(bytes.len() as u64) {
+            Some(left) => {
+                self.left = left;
+                self.bytes.extend_from_slice(bytes);
+                Ok(bytes.len())
+            }
+            None => {
+                self.over = true;
+                Err(io::Error::other("output limit"))
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn template_error(error: &minijinja::Error, fuel: u64) -> Error {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(inner) = cause {
+        if let Some(Raised(message)) = inner.downcast_ref() {
+            return Error::TemplateRefused {
+                message: message.clone(),
+            };
+        }
+        let kind = inner.downcast_ref::<minijinja::Error>().map(|e| e.kind());
+        if kind == Some(ErrorKind::OutOfFuel) {
+            return Error::TemplateLimit {
+                what: "units of fuel",
+                limit: fuel,
+            };
+        }
+        cause = inner.source();
+    }
+    Error::Template {
+        line: error.line().unwrap_or(0),
+        message: match error.detail() {
+            Some(detail) => format!("{}: {detail}", error.kind()),
+            None => error.kind().to_string(),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,141 @@
+//! The crate's errors: values that say what, where, expected and found.
+
+use std::path::PathBuf;
+
+/// Everything that can go wrong in this crate.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A model file could not be read or lacks a key.
+    #[error(transparent)]
+    Format(#[from] warpsmith_formats::Error),
+    /// The input asks for something this crate does not do.
+    #[error("unsupported: {what}")]
+    Unsupported {
+        /// What was asked for.
+        what: String,
+    },
+    /// A file could not be read.
+    #[error("cannot read {path}: {source}", path = path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// The tokenizer has no tokens at all.
+    #[error("the vocabulary is empty")]
+    EmptyVocabulary,
+    /// Something the tokenizer needs is absent.
+    #[error("the tokenizer lacks {what}")]
+    Missing {
+        /// The absent part.
+        what: &'static str,
+    },
+    /// A per-token list is not as long as the list of tokens.
+    #[error("{what} has {got} entries, expected {want}, one a token")]
+    VocabularyLength {
+        /// The list.
+        what: &'static str,
+        /// The number of tokens.
+        want: usize,
+        /// The number of entries found.
+        got: usize,
+    },
+    /// A token's type is none of the known ones.
+    #[error("token {id} has type {got}, expected 1 to 6")]
+    TokenType {
+        /// The token.
+        id: usize,
+        /// The type found.
+        got: i32,
+    },
+    /// A token's score is not a finite number.
+    #[error("token {id} has score {got}, expected a finite number")]
+    TokenScore {
+        /// The token.
+        id: usize,
+        /// The score found.
+        got: f32,
+    },
+    /// A byte token's text is not `<0xHH>`.
+    #[error("byte token {id} is {got:?}, expected <0xHH>")]
+    ByteToken {
+        /// The token.
+        id: usize,
+        /// Its text.
+        got: String,
+    },
+    /// A merge rule cannot be used.
+    #[error("merge {index} is {text:?}: {lacks:?} is not a token")]
+    Merge {
+        /// Its place in the list of merges.
+        index: usize,
+        /// The rule as written.
+        text: String,
+        /// The part that is not in the vocabulary.
+        lacks: String,
+    },
+    /// A merge rule is not two pieces with a space between.
+    #[error("merge {index} is {text:?}, expected two pieces with a space between")]
+    MergeShape {
+        /// Its place in the list of merges.
+        index: usize,
+        /// The rule as written.
+        text: String,
+    },
+    /// A token id is not in the vocabulary.
+    #[error("{what} is {id}, expected less than {vocab}")]
+    TokenId {
+        /// Where the id comes from.
+        what: &'static str,
+        /// The id.
+        id: u32,
+        /// The number of ids.
+        vocab: usize,
+    },
+    /// A tokenizer.json is malformed, or cannot handle the text.
+    #[error("tokenizer.json: {message}")]
+    TokenizerJson {
+        /// The reason.
+        message: String,
+    },
+    /// A chat template does not parse or does not run.
+    #[error("chat template, line {line}: {message}")]
+    Template {
+        /// The line, from 1; 0 if unknown.
+        line: usize,
+        /// The reason.
+        message: String,
+    },
+    /// A chat template refused the conversation through `raise_exception`.
+    #[error("the chat template refused the messages: {message}")]
+    TemplateRefused {
+        /// What the template said.
+        message: String,
+    },
+    /// A chat template went beyond a limit.
+    #[error("chat template went over its limit of {limit} {what}")]
+    TemplateLimit {
+        /// What ran out.
+        what: &'static str,
+        /// How much was allowed.
+        limit: u64,
+    },
+    /// A stop string is empty and would match everywhere.
+    #[error("stop string {index} is empty")]
+    EmptyStop {
+        /// Its place in the list.
+        index: usize,
+    },
+    /// A sampler setting is out of range.
+    #[error("{field} is {got}, expected {want}")]
+    Sampler {
+        /// The setting.
+        field: &'static str,
+        /// The range allowed.
+        want: &'static str,
+        /// The value found.
+        got: f32,
+    },
+}
