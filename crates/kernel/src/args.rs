@@ -122,6 +122,35 @@ pub trait HostBuffer {
     }
     /// The allocation that must outlive the launch; `None` where the caller guarantees it.
     fn allocation(&self) -> Option<&Arc<dyn Any + Send + Sync>>;
+    /// What it holds, where it is not on a device yet (test cases).
+    fn contents(&self) -> Option<&[u8]> {
+        None
+    }
+    /// Compares what a launch left in it with what was expected (test cases).
+    ///
+    /// # Errors
+    /// The first element that differs.
+    fn check(&self, _bytes: &[u8]) -> Result<(), Mismatch> {
+        Ok(())
+    }
+    /// Bytes of an element.
+    fn element_bytes(&self) -> usize;
+}
+
+/// An element that is not what was expected.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[error("element {index} is {got}, expected {want} within {tolerance} ({wrong} elements differ)")]
+pub struct Mismatch {
+    /// Of the first.
+    pub index: usize,
+    /// What was left.
+    pub got: f64,
+    /// What was expected.
+    pub want: f64,
+    /// What is allowed.
+    pub tolerance: f64,
+    /// How many differ.
+    pub wrong: usize,
 }
 
 /// A mode whose fields are device arrays and plain values.

@@ -9,6 +9,7 @@ mod memory;
 mod optimise;
 mod pipeline;
 pub mod raw;
+mod reuse;
 mod scope;
 mod shared;
 mod state;

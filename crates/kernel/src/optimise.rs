@@ -8,11 +8,12 @@ use warpsmith_ptx::{
 
 /// Folds copies and removes instructions whose results nobody reads.
 pub(crate) fn run(function: &mut Function) {
+    crate::reuse::run(function);
     fold_copies(function);
     remove_dead(function);
 }
 
-fn visit(operand: &Operand, f: &mut impl FnMut(RegId)) {
+pub(crate) fn visit(operand: &Operand, f: &mut impl FnMut(RegId)) {
     match operand {
         Operand::Reg(reg) | Operand::NotReg(reg) => f(*reg),
         Operand::Addr(Address { base: Base::Reg(reg), .. }) => f(*reg),
@@ -26,7 +27,7 @@ fn visit(operand: &Operand, f: &mut impl FnMut(RegId)) {
     }
 }
 
-fn visit_mut(operand: &mut Operand, f: &mut impl FnMut(&mut RegId)) {
+pub(crate) fn visit_mut(operand: &mut Operand, f: &mut impl FnMut(&mut RegId)) {
     match operand {
         Operand::Reg(reg) | Operand::NotReg(reg) => f(reg),
         Operand::Addr(Address { base: Base::Reg(reg), .. }) => f(reg),
@@ -41,7 +42,7 @@ fn visit_mut(operand: &mut Operand, f: &mut impl FnMut(&mut RegId)) {
 }
 
 /// Whether the first operand is a destination.
-fn has_destination(inst: &Inst) -> bool {
+pub(crate) fn has_destination(inst: &Inst) -> bool {
     use warpsmith_ptx::qual::Qual;
     match inst.op {
         Op::St | Op::Red | Op::Bra | Op::Ret | Op::Exit | Op::Trap | Op::Cp | Op::Fence | Op::Membar | Op::Nanosleep => false,
@@ -53,7 +54,7 @@ fn has_destination(inst: &Inst) -> bool {
 }
 
 /// Whether an instruction does nothing but define its destinations.
-fn is_pure(inst: &Inst) -> bool {
+pub(crate) fn is_pure(inst: &Inst) -> bool {
     use warpsmith_ptx::qual::Qual;
     let plain_load = matches!(inst.op, Op::Ld)
         && !inst.quals.as_slice().iter().any(|q| matches!(q, Qual::Volatile | Qual::Acquire | Qual::Relaxed | Qual::Mmio));

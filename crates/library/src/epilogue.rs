@@ -1,0 +1,135 @@
+//! Epilogues: what happens to a product before it is stored, as a value that is part of the kernel's key.
+
+use warpsmith_kernel::{Global, Read, Val, uni};
+
+type F32<'k> = Val<'k, f32, uni::Lane>;
+
+/// A function applied to each output.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Activation {
+    /// As it is.
+    #[default]
+    None,
+    /// `x * sigmoid(x)`.
+    Silu,
+    /// `x/2 (1 + erf(x / sqrt 2))`, the exact GELU.
+    Gelu,
+}
+
+/// Whether an operand is there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Operand {
+    /// It is not.
+    #[default]
+    Absent,
+    /// It is.
+    Present,
+}
+
+/// `y = activation(x + bias) + residual`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Epilogue {
+    /// One number for each output column.
+    pub bias: Operand,
+    /// Applied after the bias.
+    pub activation: Activation,
+    /// A matrix of the output's shape, added last.
+    pub residual: Operand,
+}
+
+impl Epilogue {
+    /// What shows of it in a kernel's name.
+    pub fn suffix(self) -> String {
+        let bias = if self.bias == Operand::Present { "_bias" } else { "" };
+        let activation = match self.activation {
+            Activation::None => "",
+            Activation::Silu => "_silu",
+            Activation::Gelu => "_gelu",
+        };
+        let residual = if self.residual == Operand::Present { "_residual" } else { "" };
+        format!("{bias}{activation}{residual}")
+    }
+
+    /// The epilogue of element (row, column); `residual` is the row of the residual matrix.
+    #[track_caller]
+    pub fn apply<'k>(
+        self,
+        x: F32<'k>,
+        column: Val<'k, u32, uni::Lane>,
+        bias: Global<'k, f32, Read>,
+        residual: Global<'k, f32, Read, uni::Lane>,
+    ) -> F32<'k> {
+        let x = if self.bias == Operand::Present { x + bias.at(column) } else { x };
+        let x = match self.activation {
+            Activation::None => x,
+            Activation::Silu => silu(x),
+            Activation::Gelu => gelu(x),
+        };
+        if self.residual == Operand::Present { x + residual.at(column) } else { x }
+    }
+
+    /// The same in f64 on the host.
+    pub fn reference(self, x: f64, bias: Option<f64>, residual: Option<f64>) -> f64 {
+        let x = x + bias.filter(|_| self.bias == Operand::Present).unwrap_or(0.0);
+        let x = match self.activation {
+            Activation::None => x,
+            Activation::Silu => x / (1.0 + (-x).exp()),
+            Activation::Gelu => gelu_reference(x),
+        };
+        x + residual.filter(|_| self.residual == Operand::Present).unwrap_or(0.0)
+    }
+}
+
+/// `x * sigmoid(x)` (Elfwing et al., 2017).
+#[track_caller]
+pub fn silu<'k>(x: F32<'k>) -> F32<'k> {
+    x / ((-x).exp() + 1.0)
+}
+
+/// The exact GELU (Hendrycks and Gimpel, 2016) with `erf` from [`erf`].
+#[track_caller]
+pub fn gelu<'k>(x: F32<'k>) -> F32<'k> {
+    x * 0.5 * (erf(x * std::f32::consts::FRAC_1_SQRT_2) + 1.0)
+}
+
+/// `erf`, absolute error below 2e-7 (Abramowitz and Stegun, 7.1.28: a rational of the sixteenth power).
+#[track_caller]
+pub fn erf<'k>(x: F32<'k>) -> F32<'k> {
+    let a = x.abs();
+    let mut p: F32<'k> = Val::constant(4.306_38e-5);
+    for c in [2.765_672e-4, 1.520_143e-4, 9.270_527_2e-3, 4.228_201_2e-2, 7.052_308e-2, 1.0] {
+        p = p.mul_add(a, c);
+    }
+    let p2 = p * p;
+    let p4 = p2 * p2;
+    let p8 = p4 * p4;
+    let positive = -((p8 * p8).rcp_approx()) + 1.0;
+    x.lt(0.0).select(-positive, positive)
+}
+
+/// The exact GELU in f64.
+pub fn gelu_reference(x: f64) -> f64 {
+    0.5 * x * erfc_reference(-x * std::f64::consts::FRAC_1_SQRT_2)
+}
+
+/// `erfc` in f64: a series below 3, a continued fraction above.
+pub fn erfc_reference(x: f64) -> f64 {
+    if x < 0.0 {
+        return 2.0 - erfc_reference(-x);
+    }
+    let two_over_root_pi = std::f64::consts::FRAC_2_SQRT_PI;
+    if x < 3.0 {
+        let (mut term, mut sum, mut n) = (x, x, 0.0);
+        while f64::abs(term) > 1e-17 * sum {
+            n += 1.0;
+            term *= -x * x / n;
+            sum += term / (2.0 * n + 1.0);
+        }
+        return 1.0 - two_over_root_pi * sum;
+    }
+    let mut fraction = 0.0;
+    for n in (1..200).rev() {
+        fraction = f64::from(n) / 2.0 / (x + fraction);
+    }
+    (-x * x).exp() / 2.0 * two_over_root_pi / (x + fraction)
+}

@@ -1,0 +1,228 @@
+//! `y = epilogue(x W^T)` with `mma`: a ring of three stages, activations by `cp.async`, weights decoded on the way in.
+
+use crate::{
+    epilogue::Epilogue,
+    weights::{Codes, GROUP, Layout, PlaneRow},
+};
+use half::f16;
+use warpsmith_kernel::{
+    Acc, BuildError, Cta, Device, Global, Half, Kernel, LaunchError, Matrix, Pipeline, Read, Scope, Val, args, require, uni,
+};
+use warpsmith_ptx::target::Target;
+
+args! {
+    /// `x` is f16 `[m, padded]` with zeros behind the columns, `W` is `[n, padded]` in its planes, `y` is f32 `[m, n]`.
+    /// Row i of `x` stands for `x[i] * row_scale[i]`.
+    pub struct GemmArgs {
+        x: In<f16>[m, padded], row_scale: In<f32>[m],
+        codes: In<u32>[n, code_row], high: Maybe<u32>[n, high_row], sub: Maybe<u8>[n, sub_row], scales: Maybe<u16>[n, scale_row],
+        bias: Maybe<f32>[n], residual: Maybe<f32>[m, n], y: Out<f32>[m, n],
+        m: Scalar<u32>, n: Scalar<u32>, padded: Scalar<u32>,
+        code_row: Scalar<u32>, high_row: Scalar<u32>, sub_row: Scalar<u32>, scale_row: Scalar<u32>,
+    }
+}
+
+/// How a tile is spread over warps: each warp has `16 row_frags` by `16 column_pairs` outputs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Tiling {
+    /// Warps along the rows.
+    pub warp_rows: u32,
+    /// Warps along the columns.
+    pub warp_columns: u32,
+    /// 16-row fragments of a warp.
+    pub row_frags: u32,
+    /// Pairs of 8-column fragments of a warp.
+    pub column_pairs: u32,
+}
+
+impl Tiling {
+    /// The smallest tile that holds `m` rows, up to 128.
+    pub fn for_rows(m: u32) -> Tiling {
+        let tiling = |warp_rows, warp_columns, row_frags, column_pairs| Tiling { warp_rows, warp_columns, row_frags, column_pairs };
+        match m {
+            0..=16 => tiling(1, 4, 1, 1),
+            17..=32 => tiling(1, 4, 2, 1),
+            33..=64 => tiling(2, 2, 2, 2),
+            _ => tiling(2, 2, 4, 2),
+        }
+    }
+
+    /// Rows of a tile.
+    pub fn rows(self) -> u32 {
+        self.warp_rows * self.row_frags * 16
+    }
+
+    /// Columns of a tile.
+    pub fn columns(self) -> u32 {
+        self.warp_columns * self.column_pairs * 16
+    }
+
+    fn warps(self) -> u32 {
+        self.warp_rows * self.warp_columns
+    }
+}
+
+/// The kernel: a weight layout, a tiling, an epilogue.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Gemm {
+    /// Layout of `W`.
+    pub layout: Layout,
+    /// Tile shape.
+    pub tiling: Tiling,
+    /// What is done to each output.
+    pub epilogue: Epilogue,
+}
+
+/// Columns taken in a round: one group of weights.
+const STEP: u32 = GROUP;
+/// Elements from one row of a stage to the next: 8 more than it holds, against bank conflicts.
+const PITCH: u32 = STEP + 8;
+
+impl Kernel for Gemm {
+    type Args = GemmArgs;
+
+    fn name(&self) -> String {
+        let Tiling { warp_rows, warp_columns, row_frags, column_pairs } = self.tiling;
+        let layout = crate::weights::layout_name(self.layout);
+        format!("gemm_{layout}_{warp_rows}{warp_columns}{row_frags}{column_pairs}{}", self.epilogue.suffix())
+    }
+
+    fn threads(&self) -> u32 {
+        self.tiling.warps() * 32
+    }
+
+    fn supports(&self, target: Target) -> Result<(), BuildError> {
+        if target.sm < f16::FIRST_SM {
+            return Err(BuildError::Unsupported { kernel: self.name(), target, feature: "mma.m16n8k8" });
+        }
+        Ok(())
+    }
+
+    fn grid(&self, a: &GemmArgs) -> Result<u64, LaunchError> {
+        require(a.padded.is_multiple_of(STEP), "padded", a.padded.into(), "a multiple of 32")?;
+        let row = self.layout.row(a.padded);
+        require(a.code_row == row.codes, "code_row", a.code_row.into(), "the layout's words a row")?;
+        require(a.high_row == row.high, "high_row", a.high_row.into(), "the layout's words a row")?;
+        require(a.sub_row == row.sub, "sub_row", a.sub_row.into(), "the layout's bytes a row")?;
+        require(a.scale_row == row.scales, "scale_row", a.scale_row.into(), "the layout's halves a row")?;
+        Ok(u64::from(a.m.div_ceil(self.tiling.rows())) * u64::from(a.n.div_ceil(self.tiling.columns())))
+    }
+
+    fn body<'k>(&self, cta: &mut Cta<'k>, a: GemmArgs<Device<'k>>) {
+        let tiling = self.tiling;
+        let (rows, columns) = (tiling.rows(), tiling.columns());
+        let tiles_m = a.m.div_ceil(rows);
+        let (m0, n0) = ((cta.id() % tiles_m) * rows, (cta.id() / tiles_m) * columns);
+
+        let mut ring = Pipeline::<3>::new();
+        let x_part = ring.part::<f16>(rows * PITCH);
+        let w_part = ring.part::<f16>(columns * PITCH);
+        let zero = vec![vec![Acc::zero(); 2 * tiling.column_pairs as usize]; tiling.row_frags as usize];
+        let accs = ring.run(
+            cta,
+            a.padded / STEP,
+            zero,
+            |cta, stage, round| {
+                let (xs, ws) = (stage.part(x_part), stage.part(w_part));
+                // Each row of activations is four pieces of 16 bytes.
+                cta.each(rows * 4, |_, piece| {
+                    let (row, column) = (piece / 4u32, (piece % 4u32) * 8);
+                    let valid = (m0 + row).lt(a.m);
+                    let from = a.x.row((m0 + row).min(a.m - 1)).from(round * STEP + column);
+                    xs.copy16(row * PITCH + column, from, valid);
+                });
+                // Rows past the last repeat it: their columns are not stored.
+                cta.each(columns * 2, |_, piece| {
+                    let (row, half) = (piece / 2u32, piece % 2u32);
+                    let source = (n0 + row).min(a.n - 1);
+                    let planes = PlaneRow {
+                        codes: a.codes.row(source),
+                        high: a.high.row(source),
+                        sub: a.sub.row(source),
+                        scales: a.scales.row(source),
+                    };
+                    let values = planes.half_values(self.layout, round.varying(), half);
+                    let slot = row * PITCH + half * 16;
+                    for quad in 0..2 {
+                        let word = |at: usize| f16::pack(values[8 * quad + 2 * at], values[8 * quad + 2 * at + 1]);
+                        ws.set_words(slot + 8 * quad as u32, [word(0), word(1), word(2), word(3)]);
+                    }
+                });
+            },
+            |cta, stage, _, accs| {
+                let (xs, ws) = (stage.part(x_part).matrix(PITCH), stage.part(w_part).matrix(PITCH));
+                multiply(cta, tiling, xs, ws, accs)
+            },
+        );
+        self.store(cta, &a, m0, n0, &accs);
+    }
+}
+
+/// Where this warp's outputs begin in the tile.
+fn warp_corner<'k>(warp: &warpsmith_kernel::Warp<'k>, tiling: Tiling) -> [Val<'k, u32, uni::Warp>; 2] {
+    let (down, right) = (warp.id() / tiling.warp_columns, warp.id() % tiling.warp_columns);
+    [down * (16 * tiling.row_frags), right * (16 * tiling.column_pairs)]
+}
+
+fn multiply<'k>(
+    cta: &mut Cta<'k>,
+    tiling: Tiling,
+    xs: Matrix<'_, 'k, f16>,
+    ws: Matrix<'_, 'k, f16>,
+    mut accs: Vec<Vec<Acc<'k>>>,
+) -> Vec<Vec<Acc<'k>>> {
+    cta.in_warps(|warp| {
+        let [top, left] = warp_corner(warp, tiling);
+        for k in (0..STEP).step_by(16) {
+            let a: Vec<_> = (0..tiling.row_frags).map(|i| warp.load_a(xs, top + 16 * i, k)).collect();
+            for j in 0..tiling.column_pairs {
+                let pair = warp.load_b(ws, left + 16 * j, k);
+                for (row, a) in accs.iter_mut().zip(&a) {
+                    for (side, b) in pair.into_iter().enumerate() {
+                        let acc = &mut row[2 * j as usize + side];
+                        *acc = warp.mma(*a, b, *acc);
+                    }
+                }
+            }
+        }
+        accs
+    })
+}
+
+impl Gemm {
+    fn store<'k>(
+        &self,
+        cta: &mut Cta<'k>,
+        a: &GemmArgs<Device<'k>>,
+        m0: Val<'k, u32, uni::Cta>,
+        n0: Val<'k, u32, uni::Cta>,
+        accs: &[Vec<Acc<'k>>],
+    ) {
+        cta.each_warp(|warp| {
+            let [top, left] = warp_corner(warp, self.tiling);
+            for (i, row) in accs.iter().enumerate() {
+                for (j, acc) in row.iter().enumerate() {
+                    let (down, right) = (m0 + top + 16 * i as u32, n0 + left + 8 * j as u32);
+                    let mut pairs = Vec::new();
+                    acc.each_pair(warp, |r, c, values| pairs.push((down + r, right + c, values)));
+                    for (r, c, values) in pairs {
+                        let in_row = r.lt(a.m);
+                        for (side, value) in values.into_iter().enumerate() {
+                            let c = c + side as u32;
+                            warp.if_(in_row & c.lt(a.n), |_| {
+                                let residual: Global<'k, f32, Read, uni::Lane> = a.residual.row(r);
+                                let value = value * a.row_scale.at(r);
+                                a.y.row(r).set(c, self.epilogue.apply(value, c, a.bias, residual));
+                            });
+                        }
+                    }
+                }
+            }
+        });
+    }
+}
+
+/// Whether this layout holds unquantised weights.
+pub fn is_float(layout: Layout) -> bool {
+    matches!(layout.codes, Codes::Float(_))
+}
