@@ -46,7 +46,7 @@ pub(crate) fn install(house: &House, peer: Peer) -> Result<()> {
 pub(crate) fn measure(house: &House, peer: Peer, plan: &Plan) -> Result<Value> {
     let run = match peer {
         Peer::LlamaCpp => Run::new(llama_cpp_python(&llama_cpp_folder(house)))
-            .arg(sources(house).join("llama_cpp.py")),
+            .arg(sources(house).join("run_llama_cpp.py")),
         Peer::Candle => Run::new(candle_folder(house).join("release").join("peer-candle"))
             .env("RAYON_NUM_THREADS", plan.threads.to_string()),
     };
