@@ -1,7 +1,7 @@
 //! Kernels: a name, a grid, and a tile body; and the build that turns one into verified PTX.
 
 use crate::{
-    args::{Device, Parameters, Signature},
+    args::{Device, Parameters, Shapes, Signature},
     build::{Builder, record},
     scope::Cta,
 };
@@ -29,9 +29,7 @@ pub trait Kernel: Clone + Hash + Eq + Send + Sync + 'static {
     ///
     /// # Errors
     /// Where the scalars make no sense for this kernel.
-    fn grid(&self, args: &Self::Args) -> Result<u64, LaunchError>
-    where
-        Self::Args: Sized;
+    fn grid(&self, args: &<Self::Args as Signature>::On<Shapes>) -> Result<u64, LaunchError>;
 
     /// Refuses targets that lack what the body needs.
     ///
