@@ -183,7 +183,13 @@ pub enum Access {
 /// Is told each argument in order.
 pub trait Visitor {
     /// An array; `dims` is its shape, whose product is its length.
-    fn array(&mut self, name: &'static str, access: Access, array: Option<&dyn HostBuffer>, dims: &[u128]);
+    fn array(
+        &mut self,
+        name: &'static str,
+        access: Access,
+        array: Option<&dyn HostBuffer>,
+        dims: &[u128],
+    );
     /// A value's bytes.
     fn scalar(&mut self, name: &'static str, bytes: &[u8]);
 }
@@ -208,10 +214,19 @@ impl<'k> Parameters<'k> {
     fn parameter<V: Ty>(&mut self, name: &'static str, ty: Type) -> Val<'k, V, uni::Cta> {
         Val::from_reg(with(|b| {
             let id = b.function.params.len() as u32;
-            b.function.params.push(Var::new(format!("p_{name}"), Space::Param, ty));
+            b.function
+                .params
+                .push(Var::new(format!("p_{name}"), Space::Param, ty));
             let dst = b.reg(ty);
-            let address = Address { base: Base::Var(VarId::Param(id)), offset: 0 };
-            let inst = Inst::new(Op::Ld, &[Qual::Param, Qual::T(ty)], [Operand::Reg(dst), Operand::Addr(address)]);
+            let address = Address {
+                base: Base::Var(VarId::Param(id)),
+                offset: 0,
+            };
+            let inst = Inst::new(
+                Op::Ld,
+                &[Qual::Param, Qual::T(ty)],
+                [Operand::Reg(dst), Operand::Addr(address)],
+            );
             b.push(Location::caller(), inst);
             dst
         }))
@@ -248,7 +263,10 @@ impl<'k> Dim<'k> for u32 {
 
 /// The view of an array parameter of shape `dims`.
 #[doc(hidden)]
-pub fn view<'k, T: Elem, A>(pointer: Val<'k, u64, uni::Cta>, dims: Vec<Val<'k, u32, uni::Cta>>) -> Global<'k, T, A> {
+pub fn view<'k, T: Elem, A>(
+    pointer: Val<'k, u64, uni::Cta>,
+    dims: Vec<Val<'k, u32, uni::Cta>>,
+) -> Global<'k, T, A> {
     let row = match dims.as_slice() {
         [] | [_] => None,
         [_, row] => Some(Rep::Reg(row.u64().reg())),

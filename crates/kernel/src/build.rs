@@ -4,8 +4,8 @@ use rustc_hash::FxHashMap;
 use std::{cell::RefCell, panic::Location};
 use warpsmith_ptx::{
     ir::{
-        Directive, Function, FunctionKind, Guard, Imm, Inst, LabelId, Linkage, Module, Operand, Origin, Reg, RegId, Span,
-        Stmt, StmtKind, Var, VarId,
+        Directive, Function, FunctionKind, Guard, Imm, Inst, LabelId, Linkage, Module, Operand,
+        Origin, Reg, RegId, Span, Stmt, StmtKind, Var, VarId,
     },
     op::Op,
     qual::Qual,
@@ -65,7 +65,12 @@ thread_local! {
 
 /// Runs `f` with the builder of this thread.
 pub(crate) fn with<R>(f: impl FnOnce(&mut Builder) -> R) -> R {
-    CURRENT.with(|current| f(current.borrow_mut().as_mut().expect("a value lives only while its kernel is built")))
+    CURRENT.with(|current| {
+        f(current
+            .borrow_mut()
+            .as_mut()
+            .expect("a value lives only while its kernel is built"))
+    })
 }
 
 /// Installs a builder, runs `f`, and takes the builder back; also when `f` unwinds.
@@ -78,7 +83,9 @@ pub(crate) fn record(builder: Builder, f: impl FnOnce()) -> Builder {
     }
     let _restore = Restore(CURRENT.with(|current| current.borrow_mut().replace(builder)));
     f();
-    CURRENT.with(|current| current.borrow_mut().take()).expect("installed above")
+    CURRENT
+        .with(|current| current.borrow_mut().take())
+        .expect("installed above")
 }
 
 fn class(ty: Type) -> usize {
@@ -107,7 +114,12 @@ const CLASSES: [(Type, &str); 6] = [
 const SHARED_ARENA: &str = "smem";
 
 impl Builder {
-    pub(crate) fn new(name: String, target: Target, threads: u32, read_only_cache: bool) -> Builder {
+    pub(crate) fn new(
+        name: String,
+        target: Target,
+        threads: u32,
+        read_only_cache: bool,
+    ) -> Builder {
         let function = Function {
             name: name.into(),
             kind: FunctionKind::Entry,
@@ -144,12 +156,19 @@ impl Builder {
         let (ty, prefix) = CLASSES[class];
         let number = self.counts[class];
         self.counts[class] += 1;
-        self.function.regs.push(Reg { ty, prefix: prefix.into(), number: Some(number) });
+        self.function.regs.push(Reg {
+            ty,
+            prefix: prefix.into(),
+            number: Some(number),
+        });
         RegId(self.function.regs.len() as u32 - 1)
     }
 
     pub(crate) fn push(&mut self, at: &'static Location<'static>, inst: Inst) {
-        self.body().push(Stmt { kind: StmtKind::Inst(inst), span: Span::Rust(at) });
+        self.body().push(Stmt {
+            kind: StmtKind::Inst(inst),
+            span: Span::Rust(at),
+        });
     }
 
     /// An instruction with one result of type `ty`.
@@ -168,7 +187,14 @@ impl Builder {
     }
 
     pub(crate) fn mov(&mut self, at: &'static Location<'static>, ty: Type, dst: RegId, src: Rep) {
-        self.push(at, Inst::new(Op::Mov, &[Qual::T(mov_type(ty))], [Operand::Reg(dst), src.operand()]));
+        self.push(
+            at,
+            Inst::new(
+                Op::Mov,
+                &[Qual::T(mov_type(ty))],
+                [Operand::Reg(dst), src.operand()],
+            ),
+        );
     }
 
     /// A register holding `rep`.
@@ -190,23 +216,44 @@ impl Builder {
     }
 
     pub(crate) fn place(&mut self, at: &'static Location<'static>, label: LabelId) {
-        self.body().push(Stmt { kind: StmtKind::Label(label), span: Span::Rust(at) });
+        self.body().push(Stmt {
+            kind: StmtKind::Label(label),
+            span: Span::Rust(at),
+        });
     }
 
-    pub(crate) fn branch(&mut self, at: &'static Location<'static>, guard: Option<(RegId, Negated)>, label: LabelId) {
+    pub(crate) fn branch(
+        &mut self,
+        at: &'static Location<'static>,
+        guard: Option<(RegId, Negated)>,
+        label: LabelId,
+    ) {
         let mut inst = Inst::new(Op::Bra, &[], [Operand::Label(label)]);
-        inst.guard = guard.map(|(reg, negated)| Guard { reg, negated: negated == Negated::Yes });
+        inst.guard = guard.map(|(reg, negated)| Guard {
+            reg,
+            negated: negated == Negated::Yes,
+        });
         self.push(at, inst);
     }
 
     /// The value computed once at the entry by `make`.
-    pub(crate) fn at_entry(&mut self, key: EntryValue, ty: Type, inst: impl FnOnce(&mut Builder, RegId) -> Vec<Inst>) -> RegId {
+    pub(crate) fn at_entry(
+        &mut self,
+        key: EntryValue,
+        ty: Type,
+        inst: impl FnOnce(&mut Builder, RegId) -> Vec<Inst>,
+    ) -> RegId {
         if let Some(reg) = self.entry.get(&key) {
             return *reg;
         }
         let dst = self.reg(ty);
-        let stmts: Vec<Stmt> =
-            inst(self, dst).into_iter().map(|inst| Stmt { kind: StmtKind::Inst(inst), span: Span::None }).collect();
+        let stmts: Vec<Stmt> = inst(self, dst)
+            .into_iter()
+            .map(|inst| Stmt {
+                kind: StmtKind::Inst(inst),
+                span: Span::None,
+            })
+            .collect();
         let at = self.entry_end;
         self.entry_end += stmts.len();
         self.body().splice(at..at, stmts);
@@ -224,7 +271,11 @@ impl Builder {
     /// The 32-bit shared address of the arena's start.
     pub(crate) fn shared_base(&mut self) -> RegId {
         self.at_entry(EntryValue::SharedBase, Type::B32, |_, dst| {
-            vec![Inst::new(Op::Mov, &[Qual::T(Type::U32)], [Operand::Reg(dst), Operand::Var(VarId::Function(0), 0)])]
+            vec![Inst::new(
+                Op::Mov,
+                &[Qual::T(Type::U32)],
+                [Operand::Reg(dst), Operand::Var(VarId::Function(0), 0)],
+            )]
         })
     }
 
@@ -246,7 +297,9 @@ impl Builder {
                 arena.linkage = Linkage::Extern;
                 module_vars.push(arena);
                 for stmt in self.body() {
-                    let StmtKind::Inst(inst) = &mut stmt.kind else { continue };
+                    let StmtKind::Inst(inst) = &mut stmt.kind else {
+                        continue;
+                    };
                     for operand in &mut inst.operands {
                         if let Operand::Var(id @ VarId::Function(0), _) = operand {
                             *id = VarId::Module(0);

@@ -27,14 +27,20 @@ pub trait Half: Elem + Ty {
     /// First SM whose `mma.m16n8k16` takes it.
     const FIRST_SM: u16;
     /// Two f32 rounded and packed, the first in the low half.
-    fn pack<'k>(low: Val<'k, f32, uni::Lane>, high: Val<'k, f32, uni::Lane>) -> Val<'k, u32, uni::Lane>;
+    fn pack<'k>(
+        low: Val<'k, f32, uni::Lane>,
+        high: Val<'k, f32, uni::Lane>,
+    ) -> Val<'k, u32, uni::Lane>;
 }
 
 impl Half for f16 {
     const FIRST_SM: u16 = 75;
 
     #[track_caller]
-    fn pack<'k>(low: Val<'k, f32, uni::Lane>, high: Val<'k, f32, uni::Lane>) -> Val<'k, u32, uni::Lane> {
+    fn pack<'k>(
+        low: Val<'k, f32, uni::Lane>,
+        high: Val<'k, f32, uni::Lane>,
+    ) -> Val<'k, u32, uni::Lane> {
         low.pack_f16(high)
     }
 }
@@ -43,11 +49,22 @@ impl Half for bf16 {
     const FIRST_SM: u16 = 80;
 
     #[track_caller]
-    fn pack<'k>(low: Val<'k, f32, uni::Lane>, high: Val<'k, f32, uni::Lane>) -> Val<'k, u32, uni::Lane> {
+    fn pack<'k>(
+        low: Val<'k, f32, uni::Lane>,
+        high: Val<'k, f32, uni::Lane>,
+    ) -> Val<'k, u32, uni::Lane> {
         let at = Location::caller();
         let (low, high) = (low.reg(), high.reg());
         let quals = [Qual::Rn, Qual::T(Type::BF16x2), Qual::T(Type::F32)];
-        Val::from_reg(with(|b| b.def(at, Op::Cvt, &quals, Type::B32, [Operand::Reg(high), Operand::Reg(low)])))
+        Val::from_reg(with(|b| {
+            b.def(
+                at,
+                Op::Cvt,
+                &quals,
+                Type::B32,
+                [Operand::Reg(high), Operand::Reg(low)],
+            )
+        }))
     }
 }
 
@@ -121,7 +138,11 @@ impl<'k> Acc<'k> {
 
     /// Each element with its row and column within the 16x8 tile.
     #[track_caller]
-    pub fn map_at(self, warp: &Warp<'k>, mut f: impl FnMut(F32<'k>, Word<'k>, Word<'k>) -> F32<'k>) -> Self {
+    pub fn map_at(
+        self,
+        warp: &Warp<'k>,
+        mut f: impl FnMut(F32<'k>, Word<'k>, Word<'k>) -> F32<'k>,
+    ) -> Self {
         let (row, column) = corner(warp);
         let [a, b, c, d] = self.0;
         Acc([
@@ -160,7 +181,9 @@ impl<'k> Acc<'k> {
         combine: impl Fn(F32<'k>, F32<'k>) -> F32<'k>,
     ) -> Rows<'k> {
         let [mut low, mut high]: [Option<F32<'k>>; 2] = [None, None];
-        let join = |total: Option<F32<'k>>, value| Some(total.map_or(value, |total| combine(total, value)));
+        let join = |total: Option<F32<'k>>, value| {
+            Some(total.map_or(value, |total| combine(total, value)))
+        };
         for Acc([a, b, c, d]) in accs {
             low = join(join(low, *a), *b);
             high = join(join(high, *c), *d);
@@ -203,7 +226,10 @@ impl<'k, T: Half> FragA<'k, T> {
     pub fn from_accs(left: Acc<'k>, right: Acc<'k>) -> Self {
         let [a, b, c, d] = left.0;
         let [e, f, g, h] = right.0;
-        FragA([T::pack(a, b), T::pack(c, d), T::pack(e, f), T::pack(g, h)], PhantomData)
+        FragA(
+            [T::pack(a, b), T::pack(c, d), T::pack(e, f), T::pack(g, h)],
+            PhantomData,
+        )
     }
 }
 
@@ -223,7 +249,10 @@ fn load_matrices<'k, T: Half>(
             quals.push(Qual::Trans);
         }
         quals.extend([Qual::Shared, Qual::T(Type::B16)]);
-        b.push(at, Inst::new(Op::Ldmatrix, &quals, [group(&regs), pointer.operand()]));
+        b.push(
+            at,
+            Inst::new(Op::Ldmatrix, &quals, [group(&regs), pointer.operand()]),
+        );
         regs
     })
 }
@@ -261,7 +290,8 @@ impl<'k> Warp<'k> {
         let lane = self.lane();
         let row = n.into() + ((lane & 7) + ((lane >> 4) << 3));
         let column = k.into() + (lane & 8);
-        let [a, b, c, d] = load_matrices(Location::caller(), matrix, row, column, Transpose::No).map(Val::from_reg);
+        let [a, b, c, d] = load_matrices(Location::caller(), matrix, row, column, Transpose::No)
+            .map(Val::from_reg);
         [FragB([a, b], PhantomData), FragB([c, d], PhantomData)]
     }
 
@@ -276,7 +306,8 @@ impl<'k> Warp<'k> {
     ) -> [FragB<'k, T>; 2] {
         let lane = self.lane();
         let (row, column) = (k.into() + (lane & 15), n.into() + ((lane >> 4) << 3));
-        let [a, b, c, d] = load_matrices(Location::caller(), matrix, row, column, Transpose::Yes).map(Val::from_reg);
+        let [a, b, c, d] = load_matrices(Location::caller(), matrix, row, column, Transpose::Yes)
+            .map(Val::from_reg);
         [FragB([a, b], PhantomData), FragB([c, d], PhantomData)]
     }
 
@@ -286,7 +317,11 @@ impl<'k> Warp<'k> {
         let at = Location::caller();
         let FragA([a0, a1, a2, a3], _) = a;
         let FragB([b0, b1], _) = b;
-        let ty = if T::FIRST_SM >= 80 { Type::BF16 } else { Type::F16 };
+        let ty = if T::FIRST_SM >= 80 {
+            Type::BF16
+        } else {
+            Type::F16
+        };
         if with(|b| b.target.sm >= 80) {
             return multiply(at, Qual::M16n8k16, ty, &[a0, a1, a2, a3], &[b0, b1], acc);
         }
@@ -306,11 +341,27 @@ fn multiply<'k>(
     let words = |words: &[Word<'k>]| group_vec(words.iter().map(|word| word.reg()).collect());
     let (a, b) = (words(a), words(b));
     let c = group_vec(acc.0.iter().map(|value| value.reg()).collect());
-    let (sync, f32) = ([Qual::Sync, Qual::Aligned, shape, Qual::Row, Qual::Col], Qual::T(Type::F32));
-    let quals = [sync[0], sync[1], sync[2], sync[3], sync[4], f32, Qual::T(ty), Qual::T(ty), f32];
+    let (sync, f32) = (
+        [Qual::Sync, Qual::Aligned, shape, Qual::Row, Qual::Col],
+        Qual::T(Type::F32),
+    );
+    let quals = [
+        sync[0],
+        sync[1],
+        sync[2],
+        sync[3],
+        sync[4],
+        f32,
+        Qual::T(ty),
+        Qual::T(ty),
+        f32,
+    ];
     with(|builder| {
         let d: [RegId; 4] = std::array::from_fn(|_| builder.reg(Type::F32));
-        builder.push(at, Inst::new(Op::Mma, &quals, [group_vec(d.to_vec()), a, b, c]));
+        builder.push(
+            at,
+            Inst::new(Op::Mma, &quals, [group_vec(d.to_vec()), a, b, c]),
+        );
         Acc(d.map(Val::from_reg))
     })
 }

@@ -85,8 +85,21 @@ pub enum LaunchError {
 ///
 /// # Errors
 /// If it does not hold.
-pub fn require(holds: impl Into<bool>, what: &'static str, found: u64, expected: &'static str) -> Result<(), LaunchError> {
-    if holds.into() { Ok(()) } else { Err(LaunchError::Value { what, found, expected }) }
+pub fn require(
+    holds: impl Into<bool>,
+    what: &'static str,
+    found: u64,
+    expected: &'static str,
+) -> Result<(), LaunchError> {
+    if holds.into() {
+        Ok(())
+    } else {
+        Err(LaunchError::Value {
+            what,
+            found,
+            expected,
+        })
+    }
 }
 
 /// Why a kernel was not built.
@@ -142,7 +155,9 @@ pub enum Inputs {
 
 impl Default for Options {
     fn default() -> Self {
-        Options { inputs: Inputs::ReadOnly }
+        Options {
+            inputs: Inputs::ReadOnly,
+        }
     }
 }
 
@@ -167,10 +182,18 @@ pub fn build<K: Kernel>(kernel: &K, target: Target, options: Options) -> Result<
     let name = kernel.name();
     let threads = kernel.threads();
     if threads == 0 || threads > 1024 || !threads.is_multiple_of(32) {
-        return Err(BuildError::Threads { kernel: name, threads });
+        return Err(BuildError::Threads {
+            kernel: name,
+            threads,
+        });
     }
     kernel.supports(target)?;
-    let builder = Builder::new(name.clone(), target, threads, options.inputs == Inputs::ReadOnly);
+    let builder = Builder::new(
+        name.clone(),
+        target,
+        threads,
+        options.inputs == Inputs::ReadOnly,
+    );
     let builder = record(builder, || {
         let args = K::Args::declare(&mut Parameters::default());
         kernel.body(&mut Cta::entry(None), args);
@@ -178,7 +201,16 @@ pub fn build<K: Kernel>(kernel: &K, target: Target, options: Options) -> Result<
     let (module, dynamic_shared) = builder.finish();
     let entry = name.as_str().into();
     match verify(module) {
-        Ok(module) => Ok(Built { module, entry, threads, dynamic_shared }),
-        Err(found) => Err(BuildError::Refused { kernel: name, target, found }),
+        Ok(module) => Ok(Built {
+            module,
+            entry,
+            threads,
+            dynamic_shared,
+        }),
+        Err(found) => Err(BuildError::Refused {
+            kernel: name,
+            target,
+            found,
+        }),
     }
 }

@@ -41,18 +41,37 @@ impl<'k, U: Uni> Index<'k> for Val<'k, u32, U> {
     #[allow(private_interfaces)]
     fn add_to(self, at: At, pointer: Pointer, size: u32) -> Pointer {
         if let Some(known) = self.known() {
-            return Pointer { offset: pointer.offset + known * i64::from(size), ..pointer };
+            return Pointer {
+                offset: pointer.offset + known * i64::from(size),
+                ..pointer
+            };
         }
         let base = with(|b| {
             let index = self.rep().operand();
-            let sources = [index, Operand::Imm(Imm::Int(i64::from(size))), Operand::Reg(pointer.base)];
+            let sources = [
+                index,
+                Operand::Imm(Imm::Int(i64::from(size))),
+                Operand::Reg(pointer.base),
+            ];
             match pointer.space {
                 Space::Shared if size == 1 => {
                     let sources = [self.rep().operand(), Operand::Reg(pointer.base)];
                     b.def(at, Op::Add, &[Qual::T(Type::U32)], Type::U32, sources)
                 }
-                Space::Shared => b.def(at, Op::Mad, &[Qual::Lo, Qual::T(Type::U32)], Type::U32, sources),
-                _ => b.def(at, Op::Mad, &[Qual::Wide, Qual::T(Type::U32)], Type::U64, sources),
+                Space::Shared => b.def(
+                    at,
+                    Op::Mad,
+                    &[Qual::Lo, Qual::T(Type::U32)],
+                    Type::U32,
+                    sources,
+                ),
+                _ => b.def(
+                    at,
+                    Op::Mad,
+                    &[Qual::Wide, Qual::T(Type::U32)],
+                    Type::U64,
+                    sources,
+                ),
             }
         });
         Pointer { base, ..pointer }
@@ -65,13 +84,26 @@ impl<'k, U: Uni> Index<'k> for Val<'k, u64, U> {
     #[allow(private_interfaces)]
     fn add_to(self, at: At, pointer: Pointer, size: u32) -> Pointer {
         if let Some(known) = self.known() {
-            return Pointer { offset: pointer.offset + known * i64::from(size), ..pointer };
+            return Pointer {
+                offset: pointer.offset + known * i64::from(size),
+                ..pointer
+            };
         }
-        debug_assert_ne!(pointer.space, Space::Shared, "shared memory is indexed with 32 bits");
+        debug_assert_ne!(
+            pointer.space,
+            Space::Shared,
+            "shared memory is indexed with 32 bits"
+        );
         let base = with(|b| {
             let size = Operand::Imm(Imm::Int(i64::from(size)));
             let sources = [self.rep().operand(), size, Operand::Reg(pointer.base)];
-            b.def(at, Op::Mad, &[Qual::Lo, Qual::T(Type::U64)], Type::U64, sources)
+            b.def(
+                at,
+                Op::Mad,
+                &[Qual::Lo, Qual::T(Type::U64)],
+                Type::U64,
+                sources,
+            )
         });
         Pointer { base, ..pointer }
     }
@@ -82,7 +114,10 @@ impl<'k> Index<'k> for u32 {
 
     #[allow(private_interfaces)]
     fn add_to(self, _: At, pointer: Pointer, size: u32) -> Pointer {
-        Pointer { offset: pointer.offset + i64::from(self) * i64::from(size), ..pointer }
+        Pointer {
+            offset: pointer.offset + i64::from(self) * i64::from(size),
+            ..pointer
+        }
     }
 }
 
@@ -106,7 +141,10 @@ fn space_qual(space: Space) -> Qual {
 
 impl Pointer {
     pub(crate) fn operand(self) -> Operand {
-        Operand::Addr(Address { base: Base::Reg(self.base), offset: self.offset })
+        Operand::Addr(Address {
+            base: Base::Reg(self.base),
+            offset: self.offset,
+        })
     }
 
     fn quals(self, n: usize, memory: Type, load: Option<&Builder>) -> Vec<Qual> {
@@ -124,7 +162,10 @@ impl Pointer {
         with(|b| {
             let quals = self.quals(N, memory, Some(b));
             let regs: [RegId; N] = std::array::from_fn(|_| b.reg(register));
-            b.push(at, Inst::new(Op::Ld, &quals, [group(&regs), self.operand()]));
+            b.push(
+                at,
+                Inst::new(Op::Ld, &quals, [group(&regs), self.operand()]),
+            );
             regs
         })
     }
@@ -133,7 +174,10 @@ impl Pointer {
     pub(crate) fn store<const N: usize>(self, at: At, memory: Type, values: [RegId; N]) {
         with(|b| {
             let quals = self.quals(N, memory, None);
-            b.push(at, Inst::new(Op::St, &quals, [self.operand(), group(&values)]));
+            b.push(
+                at,
+                Inst::new(Op::St, &quals, [self.operand(), group(&values)]),
+            );
         });
     }
 }
@@ -189,18 +233,33 @@ impl<T, A, U> Copy for Global<'_, T, A, U> {}
 
 impl<'k, T: Elem, A> Global<'k, T, A> {
     pub(crate) fn new(pointer: Val<'k, u64, uni::Cta>, row: Option<Rep>) -> Self {
-        Global { pointer: pointer.rep(), offset: 0, row, mark: PhantomData }
+        Global {
+            pointer: pointer.rep(),
+            offset: 0,
+            row,
+            mark: PhantomData,
+        }
     }
 }
 
 impl<'k, T: Elem, A: AccessMark, U: Uni> Global<'k, T, A, U> {
     pub(crate) fn pointer(self, at: At) -> Pointer {
         let base = with(|b| b.to_reg(at, Type::U64, self.pointer));
-        Pointer { space: Space::Global, base, offset: self.offset, read_only: A::READ_ONLY }
+        Pointer {
+            space: Space::Global,
+            base,
+            offset: self.offset,
+            read_only: A::READ_ONLY,
+        }
     }
 
     fn moved<V: Uni>(self, pointer: Pointer) -> Global<'k, T, A, V> {
-        Global { pointer: Rep::Reg(pointer.base), offset: pointer.offset, row: None, mark: PhantomData }
+        Global {
+            pointer: Rep::Reg(pointer.base),
+            offset: pointer.offset,
+            row: None,
+            mark: PhantomData,
+        }
     }
 
     /// The array from element `index` on.
@@ -241,24 +300,34 @@ impl<'k, T: Elem, A: AccessMark, U: Uni> Global<'k, T, A, U> {
 
     /// `N` (2 or 4) neighbouring elements from `index` on, in one access: the address is a multiple of their size.
     #[track_caller]
-    pub fn vector<const N: usize, I: Index<'k>>(self, index: I) -> [Val<'k, T::Reg, A::Loaded<U::Out>>; N]
+    pub fn vector<const N: usize, I: Index<'k>>(
+        self,
+        index: I,
+    ) -> [Val<'k, T::Reg, A::Loaded<U::Out>>; N]
     where
         U: Join<I::U>,
     {
         let at = Location::caller();
         let pointer = index.add_to(at, self.pointer(at), T::MEMORY.bytes());
-        pointer.load::<N>(at, T::MEMORY, T::Reg::TYPE).map(Val::from_reg)
+        pointer
+            .load::<N>(at, T::MEMORY, T::Reg::TYPE)
+            .map(Val::from_reg)
     }
 
     /// `N` (1, 2 or 4) words of 32 bits from element `index` on: the address is a multiple of `4 * N`.
     #[track_caller]
-    pub fn words<const N: usize, I: Index<'k>>(self, index: I) -> [Val<'k, u32, A::Loaded<U::Out>>; N]
+    pub fn words<const N: usize, I: Index<'k>>(
+        self,
+        index: I,
+    ) -> [Val<'k, u32, A::Loaded<U::Out>>; N]
     where
         U: Join<I::U>,
     {
         let at = Location::caller();
         let pointer = index.add_to(at, self.pointer(at), T::MEMORY.bytes());
-        pointer.load::<N>(at, Type::B32, Type::B32).map(Val::from_reg)
+        pointer
+            .load::<N>(at, Type::B32, Type::B32)
+            .map(Val::from_reg)
     }
 }
 
@@ -274,7 +343,11 @@ impl<'k, T: Elem, U: Uni> Global<'k, T, Write, U> {
 
     /// Writes `N` (2 or 4) neighbours in one access.
     #[track_caller]
-    pub fn set_vector<const N: usize, I: Index<'k>, V: Uni>(self, index: I, values: [Val<'k, T::Reg, V>; N]) {
+    pub fn set_vector<const N: usize, I: Index<'k>, V: Uni>(
+        self,
+        index: I,
+        values: [Val<'k, T::Reg, V>; N],
+    ) {
         let at = Location::caller();
         let pointer = index.add_to(at, self.pointer(at), T::MEMORY.bytes());
         let values = values.map(|value| with(|b| b.to_reg(at, T::Reg::TYPE, value.rep())));
@@ -283,7 +356,11 @@ impl<'k, T: Elem, U: Uni> Global<'k, T, Write, U> {
 
     /// Writes `N` (1, 2 or 4) words of 32 bits from element `index` on.
     #[track_caller]
-    pub fn set_words<const N: usize, I: Index<'k>, V: Uni>(self, index: I, words: [Val<'k, u32, V>; N]) {
+    pub fn set_words<const N: usize, I: Index<'k>, V: Uni>(
+        self,
+        index: I,
+        words: [Val<'k, u32, V>; N],
+    ) {
         let at = Location::caller();
         let pointer = index.add_to(at, self.pointer(at), T::MEMORY.bytes());
         let words = words.map(|word| with(|b| b.to_reg(at, Type::B32, word.rep())));
@@ -292,11 +369,17 @@ impl<'k, T: Elem, U: Uni> Global<'k, T, Write, U> {
 
     /// Adds 1 at `index`, back to 0 after `last`; returns what was there (`atom.global.inc`, relaxed, device scope).
     #[track_caller]
-    pub fn atomic_inc<I: Index<'k>>(self, index: I, last: impl Arg<'k, u32>) -> Val<'k, u32, uni::Lane> {
+    pub fn atomic_inc<I: Index<'k>>(
+        self,
+        index: I,
+        last: impl Arg<'k, u32>,
+    ) -> Val<'k, u32, uni::Lane> {
         let at = Location::caller();
         let pointer = index.add_to(at, self.pointer(at), T::MEMORY.bytes());
         let last = last.val().operand();
         let quals = [Qual::Global, Qual::Inc, Qual::T(Type::U32)];
-        Val::from_reg(with(|b| b.def(at, Op::Atom, &quals, Type::U32, [pointer.operand(), last])))
+        Val::from_reg(with(|b| {
+            b.def(at, Op::Atom, &quals, Type::U32, [pointer.operand(), last])
+        }))
     }
 }

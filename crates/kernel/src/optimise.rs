@@ -16,7 +16,10 @@ pub(crate) fn run(function: &mut Function) {
 pub(crate) fn visit(operand: &Operand, f: &mut impl FnMut(RegId)) {
     match operand {
         Operand::Reg(reg) | Operand::NotReg(reg) => f(*reg),
-        Operand::Addr(Address { base: Base::Reg(reg), .. }) => f(*reg),
+        Operand::Addr(Address {
+            base: Base::Reg(reg),
+            ..
+        }) => f(*reg),
         Operand::Vec(items) | Operand::List(items) => items.iter().for_each(|item| visit(item, f)),
         Operand::Pair(pair) => {
             visit(&pair.0, f);
@@ -30,8 +33,13 @@ pub(crate) fn visit(operand: &Operand, f: &mut impl FnMut(RegId)) {
 pub(crate) fn visit_mut(operand: &mut Operand, f: &mut impl FnMut(&mut RegId)) {
     match operand {
         Operand::Reg(reg) | Operand::NotReg(reg) => f(reg),
-        Operand::Addr(Address { base: Base::Reg(reg), .. }) => f(reg),
-        Operand::Vec(items) | Operand::List(items) => items.iter_mut().for_each(|item| visit_mut(item, f)),
+        Operand::Addr(Address {
+            base: Base::Reg(reg),
+            ..
+        }) => f(reg),
+        Operand::Vec(items) | Operand::List(items) => {
+            items.iter_mut().for_each(|item| visit_mut(item, f))
+        }
         Operand::Pair(pair) => {
             visit_mut(&mut pair.0, f);
             visit_mut(&mut pair.1, f);
@@ -45,10 +53,31 @@ pub(crate) fn visit_mut(operand: &mut Operand, f: &mut impl FnMut(&mut RegId)) {
 pub(crate) fn has_destination(inst: &Inst) -> bool {
     use warpsmith_ptx::qual::Qual;
     match inst.op {
-        Op::St | Op::Red | Op::Bra | Op::Ret | Op::Exit | Op::Trap | Op::Cp | Op::Fence | Op::Membar | Op::Nanosleep => false,
+        Op::St
+        | Op::Red
+        | Op::Bra
+        | Op::Ret
+        | Op::Exit
+        | Op::Trap
+        | Op::Cp
+        | Op::Fence
+        | Op::Membar
+        | Op::Nanosleep => false,
         Op::Bar | Op::Barrier => inst.quals.has(Qual::Red),
-        Op::Prefetch | Op::Prefetchu | Op::Stmatrix | Op::Mbarrier | Op::Wgmma | Op::Brx | Op::Brkpt | Op::Pmevent => false,
-        Op::Griddepcontrol | Op::Setmaxnreg | Op::Discard | Op::Applypriority | Op::Call | Op::Tcgen05 => false,
+        Op::Prefetch
+        | Op::Prefetchu
+        | Op::Stmatrix
+        | Op::Mbarrier
+        | Op::Wgmma
+        | Op::Brx
+        | Op::Brkpt
+        | Op::Pmevent => false,
+        Op::Griddepcontrol
+        | Op::Setmaxnreg
+        | Op::Discard
+        | Op::Applypriority
+        | Op::Call
+        | Op::Tcgen05 => false,
         _ => true,
     }
 }
@@ -57,13 +86,31 @@ pub(crate) fn has_destination(inst: &Inst) -> bool {
 pub(crate) fn is_pure(inst: &Inst) -> bool {
     use warpsmith_ptx::qual::Qual;
     let plain_load = matches!(inst.op, Op::Ld)
-        && !inst.quals.as_slice().iter().any(|q| matches!(q, Qual::Volatile | Qual::Acquire | Qual::Relaxed | Qual::Mmio));
+        && !inst.quals.as_slice().iter().any(|q| {
+            matches!(
+                q,
+                Qual::Volatile | Qual::Acquire | Qual::Relaxed | Qual::Mmio
+            )
+        });
     has_destination(inst)
         && (plain_load
             || !matches!(
                 inst.op,
-                Op::Ld | Op::Atom | Op::Shfl | Op::Vote | Op::Redux | Op::Match | Op::Activemask | Op::Bar | Op::Barrier
-                    | Op::Elect | Op::Mma | Op::Ldmatrix | Op::Call | Op::Alloca | Op::Mapa
+                Op::Ld
+                    | Op::Atom
+                    | Op::Shfl
+                    | Op::Vote
+                    | Op::Redux
+                    | Op::Match
+                    | Op::Activemask
+                    | Op::Bar
+                    | Op::Barrier
+                    | Op::Elect
+                    | Op::Mma
+                    | Op::Ldmatrix
+                    | Op::Call
+                    | Op::Alloca
+                    | Op::Mapa
             ))
         || matches!(inst.op, Op::Mma | Op::Ldmatrix)
 }
@@ -78,7 +125,9 @@ fn remove_dead(function: &mut Function) {
             *slot = slot.wrapping_add_signed(by);
         }
         for operand in &inst.operands[skip.min(inst.operands.len())..] {
-            visit(operand, &mut |reg| uses[reg.index()] = uses[reg.index()].wrapping_add_signed(by));
+            visit(operand, &mut |reg| {
+                uses[reg.index()] = uses[reg.index()].wrapping_add_signed(by)
+            });
         }
     };
     for stmt in body.iter() {
@@ -90,7 +139,9 @@ fn remove_dead(function: &mut Function) {
     loop {
         let mut changed = false;
         for (at, stmt) in body.iter().enumerate().rev() {
-            let StmtKind::Inst(inst) = &stmt.kind else { continue };
+            let StmtKind::Inst(inst) = &stmt.kind else {
+                continue;
+            };
             if dead[at] || !is_pure(inst) {
                 continue;
             }
@@ -122,13 +173,19 @@ fn fold_copies(function: &mut Function) {
     let mut uses = vec![0u32; regs];
     let mut defs = vec![0u32; regs];
     for stmt in body.iter() {
-        let StmtKind::Inst(inst) = &stmt.kind else { continue };
+        let StmtKind::Inst(inst) = &stmt.kind else {
+            continue;
+        };
         let skip = usize::from(has_destination(inst)).min(inst.operands.len());
         if let Some(guard) = inst.guard {
             uses[guard.reg.index()] += 1;
         }
-        inst.operands[..skip].iter().for_each(|operand| visit(operand, &mut |reg| defs[reg.index()] += 1));
-        inst.operands[skip..].iter().for_each(|operand| visit(operand, &mut |reg| uses[reg.index()] += 1));
+        inst.operands[..skip]
+            .iter()
+            .for_each(|operand| visit(operand, &mut |reg| defs[reg.index()] += 1));
+        inst.operands[skip..]
+            .iter()
+            .for_each(|operand| visit(operand, &mut |reg| uses[reg.index()] += 1));
     }
     // Within the current block: where a register was last defined, and last read or written.
     let mut block = 0u32;
@@ -140,7 +197,9 @@ fn fold_copies(function: &mut Function) {
             block += 1;
             continue;
         };
-        if let (Op::Mov, None, [Operand::Reg(to), Operand::Reg(from)]) = (inst.op, inst.guard, inst.operands.as_slice()) {
+        if let (Op::Mov, None, [Operand::Reg(to), Operand::Reg(from)]) =
+            (inst.op, inst.guard, inst.operands.as_slice())
+        {
             let (to, from) = (*to, *from);
             let (in_block, def_at) = defined[from.index()];
             let last_touch = touched[to.index()];
@@ -149,7 +208,13 @@ fn fold_copies(function: &mut Function) {
                 StmtKind::Inst(source) => source.guard.is_some(),
                 _ => true,
             };
-            if in_block == block && uses[from.index()] == 1 && defs[from.index()] == 1 && free && !source_guarded && to != from {
+            if in_block == block
+                && uses[from.index()] == 1
+                && defs[from.index()] == 1
+                && free
+                && !source_guarded
+                && to != from
+            {
                 if let StmtKind::Inst(source) = &mut body[def_at].kind {
                     visit_mut(&mut source.operands[0], &mut |reg| {
                         if *reg == from {
@@ -168,7 +233,9 @@ fn fold_copies(function: &mut Function) {
         if let Some(guard) = inst.guard {
             touched[guard.reg.index()] = (block, at);
         }
-        inst.operands[skip..].iter().for_each(|operand| visit(operand, &mut |reg| touched[reg.index()] = (block, at)));
+        inst.operands[skip..]
+            .iter()
+            .for_each(|operand| visit(operand, &mut |reg| touched[reg.index()] = (block, at)));
         inst.operands[..skip].iter().for_each(|operand| {
             visit(operand, &mut |reg| {
                 touched[reg.index()] = (block, at);
@@ -195,7 +262,9 @@ pub(crate) fn renumber(function: &mut Function) {
         if let Some(guard) = inst.guard {
             used[guard.reg.index()] = true;
         }
-        inst.operands.iter().for_each(|operand| visit(operand, &mut |reg| used[reg.index()] = true));
+        inst.operands
+            .iter()
+            .for_each(|operand| visit(operand, &mut |reg| used[reg.index()] = true));
     }
     let mut order: Vec<usize> = (0..used.len()).filter(|at| used[*at]).collect();
     order.sort_by_key(|at| function.regs[*at].prefix.clone());
@@ -205,14 +274,22 @@ pub(crate) fn renumber(function: &mut Function) {
     for old in order {
         let Reg { ty, prefix, .. } = mem::replace(
             &mut function.regs[old],
-            Reg { ty: warpsmith_ptx::types::Type::Pred, prefix: "".into(), number: None },
+            Reg {
+                ty: warpsmith_ptx::types::Type::Pred,
+                prefix: "".into(),
+                number: None,
+            },
         );
         number = match regs.last() {
             Some(Reg { prefix: last, .. }) if *last == prefix => number + 1,
             _ => 0,
         };
         to[old] = RegId(regs.len() as u32);
-        regs.push(Reg { ty, prefix, number: Some(number) });
+        regs.push(Reg {
+            ty,
+            prefix,
+            number: Some(number),
+        });
     }
     function.regs = regs;
     for Stmt { kind, .. } in body.iter_mut() {
@@ -220,6 +297,8 @@ pub(crate) fn renumber(function: &mut Function) {
         if let Some(guard) = &mut inst.guard {
             guard.reg = to[guard.reg.index()];
         }
-        inst.operands.iter_mut().for_each(|operand| visit_mut(operand, &mut |reg| *reg = to[reg.index()]));
+        inst.operands
+            .iter_mut()
+            .for_each(|operand| visit_mut(operand, &mut |reg| *reg = to[reg.index()]));
     }
 }

@@ -55,20 +55,29 @@ pub struct Filled<'t, 'k> {
 impl<'t, 'k> Filling<'t, 'k> {
     /// The slots of a part.
     pub fn part<T: Elem>(self, part: Part<T>) -> Slots<'t, 'k, T> {
-        Slots::new(Place { base: self.place.base, offset: self.place.offset + i64::from(part.offset) })
+        Slots::new(Place {
+            base: self.place.base,
+            offset: self.place.offset + i64::from(part.offset),
+        })
     }
 }
 
 impl<'t, 'k> Filled<'t, 'k> {
     /// The view of a part.
     pub fn part<T: Elem>(self, part: Part<T>) -> View<'t, 'k, T> {
-        View::new(Place { base: self.place.base, offset: self.place.offset + i64::from(part.offset) })
+        View::new(Place {
+            base: self.place.base,
+            offset: self.place.offset + i64::from(part.offset),
+        })
     }
 }
 
 impl<'k, const N: usize> Default for Pipeline<'k, N> {
     fn default() -> Self {
-        Pipeline { bytes: 0, mark: PhantomData }
+        Pipeline {
+            bytes: 0,
+            mark: PhantomData,
+        }
     }
 }
 
@@ -80,7 +89,10 @@ impl<'k, const N: usize> Pipeline<'k, N> {
 
     /// Adds an array of `len` elements, 16-byte aligned, to every stage.
     pub fn part<T: Elem>(&mut self, len: u32) -> Part<T> {
-        let part = Part { offset: self.bytes, mark: PhantomData };
+        let part = Part {
+            offset: self.bytes,
+            mark: PhantomData,
+        };
         self.bytes = (self.bytes + len * T::MEMORY.bytes()).next_multiple_of(16);
         part
     }
@@ -107,32 +119,64 @@ impl<'k, const N: usize> Pipeline<'k, N> {
             cta.barrier();
         }
         let base: Val<'k, u32, uni::Cta> = Val::from_reg(with(|b| b.shared_base())) + start;
-        let stage = |offset: Val<'k, u32, uni::Cta>| Place { base: (base + offset).reg(), offset: 0 };
+        let stage = |offset: Val<'k, u32, uni::Cta>| Place {
+            base: (base + offset).reg(),
+            offset: 0,
+        };
         for round in 0..ahead {
             let round_val = Val::constant(round);
             let within = Val::<u32, uni::Cta>::constant(round).lt(count);
             cta.if_all(within, |cta| {
-                fill(cta, Filling { place: stage(Val::constant(round * bytes)), mark: PhantomData }, round_val);
+                fill(
+                    cta,
+                    Filling {
+                        place: stage(Val::constant(round * bytes)),
+                        mark: PhantomData,
+                    },
+                    round_val,
+                );
             });
             commit(at);
         }
-        let offsets = (Val::<u32, uni::Cta>::constant(0), Val::<u32, uni::Cta>::constant((ahead % N as u32) * bytes));
+        let offsets = (
+            Val::<u32, uni::Cta>::constant(0),
+            Val::<u32, uni::Cta>::constant((ahead % N as u32) * bytes),
+        );
         let wrap = bytes * N as u32;
         let next = move |offset: Val<'k, u32, uni::Cta>| -> Val<'k, u32, uni::Cta> {
             let moved = offset + bytes;
             moved.equals(wrap).select(0u32, moved)
         };
-        let (_, state) = cta.fold(upto(count), (offsets, state), |cta, round, ((used, filled), state)| {
-            wait(at, ahead.saturating_sub(1));
-            cta.barrier();
-            let later = round + ahead;
-            cta.if_all(later.lt(count), |cta| {
-                fill(cta, Filling { place: stage(filled), mark: PhantomData }, later);
-            });
-            commit(at);
-            let state = consume(cta, Filled { place: stage(used), mark: PhantomData }, round, state);
-            ((next(used), next(filled)), state)
-        });
+        let (_, state) = cta.fold(
+            upto(count),
+            (offsets, state),
+            |cta, round, ((used, filled), state)| {
+                wait(at, ahead.saturating_sub(1));
+                cta.barrier();
+                let later = round + ahead;
+                cta.if_all(later.lt(count), |cta| {
+                    fill(
+                        cta,
+                        Filling {
+                            place: stage(filled),
+                            mark: PhantomData,
+                        },
+                        later,
+                    );
+                });
+                commit(at);
+                let state = consume(
+                    cta,
+                    Filled {
+                        place: stage(used),
+                        mark: PhantomData,
+                    },
+                    round,
+                    state,
+                );
+                ((next(used), next(filled)), state)
+            },
+        );
         wait(at, 0);
         state
     }
@@ -151,6 +195,11 @@ fn commit(at: &'static Location<'static>) {
 fn wait(at: &'static Location<'static>, pending: u32) {
     if is_async() {
         let pending = Operand::Imm(Imm::Int(i64::from(pending)));
-        with(|b| b.push(at, Inst::new(Op::Cp, &[Qual::Async, Qual::WaitGroup], [pending])));
+        with(|b| {
+            b.push(
+                at,
+                Inst::new(Op::Cp, &[Qual::Async, Qual::WaitGroup], [pending]),
+            )
+        });
     }
 }

@@ -31,7 +31,11 @@ pub fn emit(op: Op, quals: &[Qual], operands: impl IntoIterator<Item = Operand>)
 
 /// Emits an instruction whose first operand is a new register of type `T`. What threads agree on is the caller's claim.
 #[track_caller]
-pub fn define<'k, T: Ty, U: Uni>(op: Op, quals: &[Qual], sources: impl IntoIterator<Item = Operand>) -> Val<'k, T, U> {
+pub fn define<'k, T: Ty, U: Uni>(
+    op: Op,
+    quals: &[Qual],
+    sources: impl IntoIterator<Item = Operand>,
+) -> Val<'k, T, U> {
     let at = Location::caller();
     let sources: Vec<Operand> = sources.into_iter().collect();
     Val::from_reg(with(|b| b.def(at, op, quals, T::TYPE, sources)))

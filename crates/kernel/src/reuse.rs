@@ -49,15 +49,25 @@ fn key(inst: &Inst, versions: &[u32]) -> Option<Key> {
             Operand::Special(special) => Source::Special(*special),
             Operand::Var(var, offset) => Source::Var(*var, *offset),
             Operand::Addr(Address { base, offset }) => match base {
-                Base::Reg(reg) => Source::Address(Some((*reg, versions[reg.index()])), None, *offset),
+                Base::Reg(reg) => {
+                    Source::Address(Some((*reg, versions[reg.index()])), None, *offset)
+                }
                 Base::Var(var) => Source::Address(None, Some(*var), *offset),
                 Base::Absolute => Source::Address(None, None, *offset),
             },
-            Operand::Vec(_) | Operand::Pair(_) | Operand::List(_) | Operand::Label(_) | Operand::Func(_)
+            Operand::Vec(_)
+            | Operand::Pair(_)
+            | Operand::List(_)
+            | Operand::Label(_)
+            | Operand::Func(_)
             | Operand::Sink => return None,
         });
     }
-    Some(Key { op: inst.op, quals: inst.quals, sources })
+    Some(Key {
+        op: inst.op,
+        quals: inst.quals,
+        sources,
+    })
 }
 
 fn destinations(inst: &Inst) -> SmallVec<[RegId; 4]> {
@@ -76,7 +86,9 @@ pub(crate) fn run(function: &mut Function) {
     let mut definitions = vec![0u32; count];
     for stmt in body.iter() {
         if let StmtKind::Inst(inst) = &stmt.kind {
-            destinations(inst).into_iter().for_each(|reg| definitions[reg.index()] += 1);
+            destinations(inst)
+                .into_iter()
+                .for_each(|reg| definitions[reg.index()] += 1);
         }
     }
     let mut replaced: Vec<RegId> = (0..count as u32).map(RegId).collect();
@@ -99,15 +111,23 @@ pub(crate) fn run(function: &mut Function) {
         }
         let defined = destinations(inst);
         let single = defined.iter().all(|reg| definitions[reg.index()] == 1);
-        if single && is_reusable(inst) && let Some(key) = key(inst, &versions) {
+        if single
+            && is_reusable(inst)
+            && let Some(key) = key(inst, &versions)
+        {
             if let Some(earlier) = known.get(&key).or_else(|| entry.get(&key)) {
-                defined.iter().zip(earlier).for_each(|(reg, earlier)| replaced[reg.index()] = *earlier);
+                defined
+                    .iter()
+                    .zip(earlier)
+                    .for_each(|(reg, earlier)| replaced[reg.index()] = *earlier);
                 // The recomputation has no uses left and is removed as dead code.
                 continue;
             }
             let mut constant = true;
             inst.operands[1..].iter().for_each(|operand| {
-                visit(operand, &mut |reg| constant &= definitions[reg.index()] <= 1);
+                visit(operand, &mut |reg| {
+                    constant &= definitions[reg.index()] <= 1
+                });
             });
             if in_entry && constant {
                 entry.insert(key, defined);
@@ -115,7 +135,9 @@ pub(crate) fn run(function: &mut Function) {
                 known.insert(key, defined);
             }
         } else {
-            defined.into_iter().for_each(|reg| versions[reg.index()] += 1);
+            defined
+                .into_iter()
+                .for_each(|reg| versions[reg.index()] += 1);
         }
         if inst.op == Op::Bra {
             in_entry = false;

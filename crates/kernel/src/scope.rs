@@ -59,7 +59,11 @@ pub trait Scope<'k>: Sized {
 
     /// Runs `body` if `condition`, on which all threads of the scope agree, holds.
     #[track_caller]
-    fn if_all(&mut self, condition: impl Into<Val<'k, bool, Self::U>>, body: impl FnOnce(&mut Self)) {
+    fn if_all(
+        &mut self,
+        condition: impl Into<Val<'k, bool, Self::U>>,
+        body: impl FnOnce(&mut Self),
+    ) {
         branch(Location::caller(), condition.into().reg(), || body(self));
     }
 
@@ -95,12 +99,18 @@ pub trait Scope<'k>: Sized {
         state: S,
         body: impl FnOnce(&mut Self, Val<'k, u32, Self::U>, S) -> S,
     ) -> S {
-        looped(Location::caller(), range, state, |i, state| body(self, i, state))
+        looped(Location::caller(), range, state, |i, state| {
+            body(self, i, state)
+        })
     }
 
     /// `body(i)` for each `i` of the range.
     #[track_caller]
-    fn for_(&mut self, range: Steps<'k, Self::U>, body: impl FnOnce(&mut Self, Val<'k, u32, Self::U>)) {
+    fn for_(
+        &mut self,
+        range: Steps<'k, Self::U>,
+        body: impl FnOnce(&mut Self, Val<'k, u32, Self::U>),
+    ) {
         looped(Location::caller(), range, (), |i, ()| body(self, i));
     }
 
@@ -113,7 +123,9 @@ pub trait Scope<'k>: Sized {
         body: impl FnOnce(&mut Lane<'k>, Val<'k, u32, uni::Lane>, S) -> S,
     ) -> S {
         let mut lane = self.lane_scope();
-        looped(Location::caller(), range, state, |i, state| body(&mut lane, i, state))
+        looped(Location::caller(), range, state, |i, state| {
+            body(&mut lane, i, state)
+        })
     }
 
     /// `state = body(state)` while `condition(state)`; each thread leaves on its own.
@@ -158,7 +170,11 @@ pub fn steps<'k, U: Uni>(
     to: impl Into<Val<'k, u32, U>>,
     step: u32,
 ) -> Steps<'k, U> {
-    Steps { from: from.into(), to: to.into(), step }
+    Steps {
+        from: from.into(),
+        to: to.into(),
+        step,
+    }
 }
 
 /// `0..to`.
@@ -196,7 +212,9 @@ fn assign<'k, S: State<'k>>(at: &'static Location<'static>, to: &S, from: &S) {
     with(|b| {
         // A source that an earlier copy of this group overwrites is saved first.
         for at_source in 0..sources.len() {
-            let clobbered = targets[..at_source].iter().any(|(_, target)| *target == sources[at_source]);
+            let clobbered = targets[..at_source]
+                .iter()
+                .any(|(_, target)| *target == sources[at_source]);
             if clobbered {
                 let ty = targets[at_source].0;
                 let saved = b.reg(ty);
@@ -236,7 +254,13 @@ fn looped<'k, U: Uni, S: State<'k>>(
         let (head, exit) = (b.label(), b.label());
         if known.is_none() {
             let quals = [Qual::Ge, Qual::T(Type::U32)];
-            let none = b.def(at, Op::Setp, &quals, Type::Pred, [Operand::Reg(index), to_operand.clone()]);
+            let none = b.def(
+                at,
+                Op::Setp,
+                &quals,
+                Type::Pred,
+                [Operand::Reg(index), to_operand.clone()],
+            );
             b.branch(at, Some((none, Negated::No)), exit);
         }
         b.place(at, head);
@@ -247,10 +271,20 @@ fn looped<'k, U: Uni, S: State<'k>>(
     assign(at, &carried, &next);
     with(|b| {
         b.loop_depth -= 1;
-        let sources = [Operand::Reg(index), Operand::Reg(index), Operand::Imm(Imm::Int(i64::from(step)))];
+        let sources = [
+            Operand::Reg(index),
+            Operand::Reg(index),
+            Operand::Imm(Imm::Int(i64::from(step))),
+        ];
         b.push(at, Inst::new(Op::Add, &[Qual::T(Type::U32)], sources));
         let quals = [Qual::Lt, Qual::T(Type::U32)];
-        let more = b.def(at, Op::Setp, &quals, Type::Pred, [Operand::Reg(index), to_operand]);
+        let more = b.def(
+            at,
+            Op::Setp,
+            &quals,
+            Type::Pred,
+            [Operand::Reg(index), to_operand],
+        );
         b.branch(at, Some((more, Negated::No)), head);
         b.place(at, exit);
     });
@@ -272,7 +306,11 @@ impl<'k> Scope<'k> for Lane<'k> {
 fn special<'k, U: Uni>(key: EntryValue, special: Special) -> Val<'k, u32, U> {
     Val::from_reg(with(|b| {
         b.at_entry(key, Type::U32, |_, dst| {
-            vec![Inst::new(Op::Mov, &[Qual::T(Type::U32)], [Operand::Reg(dst), Operand::Special(special)])]
+            vec![Inst::new(
+                Op::Mov,
+                &[Qual::T(Type::U32)],
+                [Operand::Reg(dst), Operand::Special(special)],
+            )]
         })
     }))
 }
@@ -295,12 +333,22 @@ fn warp_id<'k>() -> Val<'k, u32, uni::Warp> {
             let index = b.reg(Type::U32);
             let int = |value| Operand::Imm(Imm::Int(value));
             vec![
-                Inst::new(Op::Shr, &[Qual::T(Type::U32)], [Operand::Reg(index), Operand::Reg(thread), int(5)]),
+                Inst::new(
+                    Op::Shr,
+                    &[Qual::T(Type::U32)],
+                    [Operand::Reg(index), Operand::Reg(thread), int(5)],
+                ),
                 // The shuffle tells every reader of the PTX that the index is the same in the whole warp.
                 Inst::new(
                     Op::Shfl,
                     &[Qual::Sync, Qual::Idx, Qual::T(Type::B32)],
-                    [Operand::Reg(dst), Operand::Reg(index), int(0), int(31), FULL],
+                    [
+                        Operand::Reg(dst),
+                        Operand::Reg(index),
+                        int(0),
+                        int(31),
+                        FULL,
+                    ],
                 ),
             ]
         })
@@ -310,12 +358,16 @@ fn warp_id<'k>() -> Val<'k, u32, uni::Warp> {
 impl<'k> Cta<'k> {
     /// The scope at the entry of a kernel. `tile` overrides the CTA index, for bodies that run as work items.
     pub(crate) fn entry(tile: Option<Val<'k, u32, uni::Cta>>) -> Cta<'k> {
-        Cta { brand: PhantomData, tile }
+        Cta {
+            brand: PhantomData,
+            tile,
+        }
     }
 
     /// The index of the tile this body computes.
     pub fn id(&self) -> Val<'k, u32, uni::Cta> {
-        self.tile.unwrap_or_else(|| special(EntryValue::CtaId, Special::CtaidX))
+        self.tile
+            .unwrap_or_else(|| special(EntryValue::CtaId, Special::CtaidX))
     }
 
     /// The number of tiles of this launch.
@@ -342,7 +394,12 @@ impl<'k> Cta<'k> {
     #[track_caller]
     pub fn barrier(&mut self) {
         let at = Location::caller();
-        with(|b| b.push(at, Inst::new(Op::Bar, &[Qual::Sync], [Operand::Imm(Imm::Int(0))])));
+        with(|b| {
+            b.push(
+                at,
+                Inst::new(Op::Bar, &[Qual::Sync], [Operand::Imm(Imm::Int(0))]),
+            )
+        });
     }
 
     /// Runs `body` in each warp.
@@ -359,7 +416,11 @@ impl<'k> Cta<'k> {
 
     /// `body(i)` for each `i < n`, spread over the threads: thread t takes t, t + threads, ...
     #[track_caller]
-    pub fn each(&mut self, n: impl Into<Val<'k, u32, uni::Lane>>, body: impl FnOnce(&mut Lane<'k>, Val<'k, u32, uni::Lane>)) {
+    pub fn each(
+        &mut self,
+        n: impl Into<Val<'k, u32, uni::Lane>>,
+        body: impl FnOnce(&mut Lane<'k>, Val<'k, u32, uni::Lane>),
+    ) {
         let mut lane = self.lane_scope();
         let range = steps(self.thread(), n, self.threads());
         looped(Location::caller(), range, (), |i, ()| body(&mut lane, i));
@@ -386,8 +447,17 @@ impl<'k> Warp<'k> {
 
     /// The value of lane `lane ^ mask` (`shfl.sync.bfly`).
     #[track_caller]
-    pub fn shuffle_xor<T: Ty>(&mut self, value: Val<'k, T, uni::Lane>, mask: u32) -> Val<'k, T, uni::Lane> {
-        shuffle(Location::caller(), Qual::Bfly, value, Operand::Imm(Imm::Int(i64::from(mask))))
+    pub fn shuffle_xor<T: Ty>(
+        &mut self,
+        value: Val<'k, T, uni::Lane>,
+        mask: u32,
+    ) -> Val<'k, T, uni::Lane> {
+        shuffle(
+            Location::caller(),
+            Qual::Bfly,
+            value,
+            Operand::Imm(Imm::Int(i64::from(mask))),
+        )
     }
 
     /// The value of lane `source` in every lane (`shfl.sync.idx`).
@@ -397,7 +467,15 @@ impl<'k> Warp<'k> {
         value: Val<'k, T, uni::Lane>,
         source: impl Into<Val<'k, u32, uni::Warp>>,
     ) -> Val<'k, T, uni::Warp> {
-        Val::from_rep(shuffle(Location::caller(), Qual::Idx, value, source.into().operand()).rep())
+        Val::from_rep(
+            shuffle(
+                Location::caller(),
+                Qual::Idx,
+                value,
+                source.into().operand(),
+            )
+            .rep(),
+        )
     }
 
     /// The value of lane `source`, which may differ in each lane (`shfl.sync.idx`).
@@ -432,7 +510,12 @@ impl<'k> Warp<'k> {
         let mut value = value;
         let mut distance = size / 2;
         while distance > 0 {
-            let other = shuffle(at, Qual::Bfly, value, Operand::Imm(Imm::Int(i64::from(distance))));
+            let other = shuffle(
+                at,
+                Qual::Bfly,
+                value,
+                Operand::Imm(Imm::Int(i64::from(distance))),
+            );
             value = combine(value, other);
             distance /= 2;
         }
@@ -457,7 +540,15 @@ impl<'k> Warp<'k> {
         let at = Location::caller();
         let quals = [Qual::Sync, Qual::Ballot, Qual::T(Type::B32)];
         let predicate = predicate.reg();
-        Val::from_reg(with(|b| b.def(at, Op::Vote, &quals, Type::B32, [Operand::Reg(predicate), FULL])))
+        Val::from_reg(with(|b| {
+            b.def(
+                at,
+                Op::Vote,
+                &quals,
+                Type::B32,
+                [Operand::Reg(predicate), FULL],
+            )
+        }))
     }
 
     /// Orders the lanes' accesses to shared memory (`bar.warp.sync`).
@@ -469,7 +560,11 @@ impl<'k> Warp<'k> {
 
     /// `body(i)` for each `i < n`, spread over the lanes.
     #[track_caller]
-    pub fn each(&mut self, n: impl Into<Val<'k, u32, uni::Lane>>, body: impl FnOnce(&mut Lane<'k>, Val<'k, u32, uni::Lane>)) {
+    pub fn each(
+        &mut self,
+        n: impl Into<Val<'k, u32, uni::Lane>>,
+        body: impl FnOnce(&mut Lane<'k>, Val<'k, u32, uni::Lane>),
+    ) {
         let mut lane = self.lane_scope();
         let range = steps(self.lane(), n, WARP);
         looped(Location::caller(), range, (), |i, ()| body(&mut lane, i));

@@ -9,12 +9,12 @@ use crate::{
     val::{Arg, Num, Ty, Val},
 };
 use std::{marker::PhantomData, panic::Location};
+use warpsmith_ptx::{ir::Imm, qual::Qual};
 use warpsmith_ptx::{
     ir::{Operand, RegId},
     op::Op,
     types::{Space, Type},
 };
-use warpsmith_ptx::{ir::Imm, qual::Qual};
 
 type At = &'static Location<'static>;
 
@@ -67,19 +67,33 @@ pub(crate) struct Place {
 
 impl Place {
     pub(crate) fn pointer(self) -> Pointer {
-        Pointer { space: Space::Shared, base: self.base, offset: self.offset, read_only: false }
+        Pointer {
+            space: Space::Shared,
+            base: self.base,
+            offset: self.offset,
+            read_only: false,
+        }
     }
 }
 
 fn arena(offset: u32) -> Place {
-    Place { base: with(|b| b.shared_base()), offset: i64::from(offset) }
+    Place {
+        base: with(|b| b.shared_base()),
+        offset: i64::from(offset),
+    }
 }
 
 impl<'k> Cta<'k> {
     /// Reserves shared memory for `len` elements.
     pub fn tile<T: Elem>(&mut self, len: u32) -> Tile<'k, T> {
         let (offset, depth) = with(|b| (b.shared(len * T::MEMORY.bytes(), 16), b.loop_depth));
-        Tile { offset, len, depth, filled: false, mark: PhantomData }
+        Tile {
+            offset,
+            len,
+            depth,
+            filled: false,
+            mark: PhantomData,
+        }
     }
 
     /// The value of thread 0 in every thread.
@@ -124,13 +138,16 @@ impl<'k> Cta<'k> {
             let slot = warp.id();
             warp.if_(first, |_| {
                 let own = own.reg();
-                slot.add_to(at, place.pointer(), T::TYPE.bytes()).store(at, T::TYPE, [own]);
+                slot.add_to(at, place.pointer(), T::TYPE.bytes())
+                    .store(at, T::TYPE, [own]);
             });
         });
         self.barrier();
         let mut total: Option<Val<'k, T, uni::Lane>> = None;
         for warp in 0..warps {
-            let [reg] = warp.add_to(at, place.pointer(), T::TYPE.bytes()).load(at, T::TYPE, T::TYPE);
+            let [reg] =
+                warp.add_to(at, place.pointer(), T::TYPE.bytes())
+                    .load(at, T::TYPE, T::TYPE);
             let part = Val::from_reg(reg);
             total = Some(match total {
                 None => part,
@@ -185,7 +202,11 @@ impl<'k> Cta<'k> {
         self.barrier();
         let first = self.thread().equals(0);
         let mut lane = self.lane_scope();
-        let before = lane.either(first, |_| counter.atomic_inc(0u32, of - 1), |_| Val::constant(0));
+        let before = lane.either(
+            first,
+            |_| counter.atomic_inc(0u32, of - 1),
+            |_| Val::constant(0),
+        );
         let before = self.broadcast(before);
         with(fence);
         before.equals(of - 1)
@@ -220,15 +241,28 @@ impl<'k, T: Elem> Tile<'k, T> {
 
     /// Lets `write` store through the slots, then waits for all threads. Views from an earlier filling end here.
     #[track_caller]
-    pub fn fill<'t>(&'t mut self, cta: &mut Cta<'k>, write: impl FnOnce(&mut Cta<'k>, Slots<'t, 'k, T>)) -> View<'t, 'k, T> {
+    pub fn fill<'t>(
+        &'t mut self,
+        cta: &mut Cta<'k>,
+        write: impl FnOnce(&mut Cta<'k>, Slots<'t, 'k, T>),
+    ) -> View<'t, 'k, T> {
         if self.filled || with(|b| b.loop_depth) > self.depth {
             cta.barrier();
         }
         self.filled = true;
         let place = arena(self.offset);
-        write(cta, Slots { place, mark: PhantomData });
+        write(
+            cta,
+            Slots {
+                place,
+                mark: PhantomData,
+            },
+        );
         cta.barrier();
-        View { place, mark: PhantomData }
+        View {
+            place,
+            mark: PhantomData,
+        }
     }
 
     /// Fills within one warp, which uses a part of the tile that is its own: only the warp is synchronised.
@@ -241,15 +275,27 @@ impl<'k, T: Elem> Tile<'k, T> {
         warp.sync();
         let place = arena(self.offset);
         let mut lane = warp.lane_scope();
-        write(&mut lane, Slots { place, mark: PhantomData });
+        write(
+            &mut lane,
+            Slots {
+                place,
+                mark: PhantomData,
+            },
+        );
         warp.sync();
-        View { place, mark: PhantomData }
+        View {
+            place,
+            mark: PhantomData,
+        }
     }
 }
 
 impl<'t, 'k, T: Elem> Slots<'t, 'k, T> {
     pub(crate) fn new(place: Place) -> Self {
-        Slots { place, mark: PhantomData }
+        Slots {
+            place,
+            mark: PhantomData,
+        }
     }
 
     fn pointer(self, at: At, index: impl Index<'k>) -> Pointer {
@@ -266,7 +312,11 @@ impl<'t, 'k, T: Elem> Slots<'t, 'k, T> {
 
     /// Writes `N` (1, 2 or 4) words of 32 bits from element `index` on.
     #[track_caller]
-    pub fn set_words<const N: usize, V: Uni>(self, index: impl Index<'k>, words: [Val<'k, u32, V>; N]) {
+    pub fn set_words<const N: usize, V: Uni>(
+        self,
+        index: impl Index<'k>,
+        words: [Val<'k, u32, V>; N],
+    ) {
         let at = Location::caller();
         let words = words.map(|word| word.reg());
         self.pointer(at, index).store(at, Type::B32, words);
@@ -301,7 +351,10 @@ impl<'t, 'k, T: Elem> Slots<'t, 'k, T> {
         let mut lane = Cta::entry(None).lane_scope();
         let words = lane.either(
             valid,
-            |_| from.load::<4>(at, Type::B32, Type::B32).map(Val::<u32, uni::Lane>::from_reg),
+            |_| {
+                from.load::<4>(at, Type::B32, Type::B32)
+                    .map(Val::<u32, uni::Lane>::from_reg)
+            },
             |_| zero,
         );
         to.store(at, Type::B32, words.map(|word| word.reg()));
@@ -310,7 +363,10 @@ impl<'t, 'k, T: Elem> Slots<'t, 'k, T> {
 
 impl<'t, 'k, T: Elem> View<'t, 'k, T> {
     pub(crate) fn new(place: Place) -> Self {
-        View { place, mark: PhantomData }
+        View {
+            place,
+            mark: PhantomData,
+        }
     }
 
     pub(crate) fn pointer(self, at: At, index: impl Index<'k>) -> Pointer {
@@ -329,20 +385,30 @@ impl<'t, 'k, T: Elem> View<'t, 'k, T> {
     #[track_caller]
     pub fn from(self, index: impl Index<'k>) -> View<'t, 'k, T> {
         let pointer = index.add_to(Location::caller(), self.place.pointer(), T::MEMORY.bytes());
-        View { place: Place { base: pointer.base, offset: pointer.offset }, mark: PhantomData }
+        View {
+            place: Place {
+                base: pointer.base,
+                offset: pointer.offset,
+            },
+            mark: PhantomData,
+        }
     }
 
     /// `N` (1, 2 or 4) words of 32 bits from element `index` on.
     #[track_caller]
     pub fn words<const N: usize, I: Index<'k>>(self, index: I) -> [Val<'k, u32, I::U>; N] {
         let at = Location::caller();
-        self.pointer(at, index).load::<N>(at, Type::B32, Type::B32).map(Val::from_reg)
+        self.pointer(at, index)
+            .load::<N>(at, Type::B32, Type::B32)
+            .map(Val::from_reg)
     }
 
     /// `N` (2 or 4) neighbouring elements from `index` on.
     #[track_caller]
     pub fn vector<const N: usize, I: Index<'k>>(self, index: I) -> [Val<'k, T::Reg, I::U>; N] {
         let at = Location::caller();
-        self.pointer(at, index).load::<N>(at, T::MEMORY, T::Reg::TYPE).map(Val::from_reg)
+        self.pointer(at, index)
+            .load::<N>(at, T::MEMORY, T::Reg::TYPE)
+            .map(Val::from_reg)
     }
 }

@@ -78,7 +78,10 @@ impl<T, U> fmt::Debug for Val<'_, T, U> {
 
 impl<'k, T: Ty, U: Uni> Val<'k, T, U> {
     pub(crate) fn from_rep(rep: Rep) -> Self {
-        Val { rep, mark: PhantomData }
+        Val {
+            rep,
+            mark: PhantomData,
+        }
     }
 
     pub(crate) fn from_reg(reg: RegId) -> Self {
@@ -182,7 +185,9 @@ impl<'k, T: Ty, U: Uni> From<T> for Val<'k, T, U> {
 fn arith(op: Op, ty: Type) -> ([Qual; 2], usize) {
     let t = Qual::T(ty);
     match (op, ty) {
-        (Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Fma, Type::F32 | Type::F64) => ([Qual::Rn, t], 2),
+        (Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Fma, Type::F32 | Type::F64) => {
+            ([Qual::Rn, t], 2)
+        }
         (Op::Mul | Op::Mad, _) => ([Qual::Lo, t], 2),
         (Op::And | Op::Or | Op::Xor | Op::Not | Op::Shl, _) => ([Qual::T(bits_of(ty)), t], 1),
         _ => ([t, t], 1),
@@ -208,7 +213,13 @@ fn fold(op: Op, ty: Type, a: Rep, b: Rep) -> Option<Rep> {
         Rep::Imm(Imm::Uint(value)) => Some(value),
         _ => None,
     };
-    let wrap = |value: u64| Rep::Imm(Imm::uint(if ty == Type::U32 { value & 0xffff_ffff } else { value }));
+    let wrap = |value: u64| {
+        Rep::Imm(Imm::uint(if ty == Type::U32 {
+            value & 0xffff_ffff
+        } else {
+            value
+        }))
+    };
     match (known(a), known(b)) {
         (Some(x), Some(y)) => match op {
             Op::Add => Some(wrap(x.wrapping_add(y))),
@@ -224,7 +235,9 @@ fn fold(op: Op, ty: Type, a: Rep, b: Rep) -> Option<Rep> {
             Op::Max => Some(wrap(x.max(y))),
             _ => None,
         },
-        (_, Some(0)) if matches!(op, Op::Add | Op::Sub | Op::Or | Op::Xor | Op::Shl | Op::Shr) => Some(a),
+        (_, Some(0)) if matches!(op, Op::Add | Op::Sub | Op::Or | Op::Xor | Op::Shl | Op::Shr) => {
+            Some(a)
+        }
         (Some(0), _) if matches!(op, Op::Add | Op::Or | Op::Xor) => Some(b),
         (_, Some(1)) if matches!(op, Op::Mul | Op::Div) => Some(a),
         (Some(1), _) if op == Op::Mul => Some(b),
@@ -235,7 +248,9 @@ fn fold(op: Op, ty: Type, a: Rep, b: Rep) -> Option<Rep> {
 
 /// A power of two turns multiplication, division and remainder into shifts and masks.
 fn reduce(op: Op, ty: Type, b: Rep) -> Option<(Op, Rep)> {
-    let Rep::Imm(Imm::Int(value)) = b else { return None };
+    let Rep::Imm(Imm::Int(value)) = b else {
+        return None;
+    };
     if !matches!(ty, Type::U32 | Type::U64) || value <= 0 || !(value as u64).is_power_of_two() {
         return None;
     }
@@ -248,15 +263,33 @@ fn reduce(op: Op, ty: Type, b: Rep) -> Option<(Op, Rep)> {
     }
 }
 
-pub(crate) fn binary(b: &mut Builder, at: &'static Location<'static>, op: Op, ty: Type, x: Rep, y: Rep) -> Rep {
+pub(crate) fn binary(
+    b: &mut Builder,
+    at: &'static Location<'static>,
+    op: Op,
+    ty: Type,
+    x: Rep,
+    y: Rep,
+) -> Rep {
     if let Some(folded) = fold(op, ty, x, y) {
         return folded;
     }
-    let commutes = matches!(op, Op::Add | Op::Mul | Op::And | Op::Or | Op::Xor | Op::Min | Op::Max);
-    let (x, y) = if commutes && matches!(x, Rep::Imm(_)) { (y, x) } else { (x, y) };
+    let commutes = matches!(
+        op,
+        Op::Add | Op::Mul | Op::And | Op::Or | Op::Xor | Op::Min | Op::Max
+    );
+    let (x, y) = if commutes && matches!(x, Rep::Imm(_)) {
+        (y, x)
+    } else {
+        (x, y)
+    };
     let (op, y) = reduce(op, ty, y).unwrap_or((op, y));
     // One operand at least must be a register for ptxas to take the form.
-    let x = if matches!(x, Rep::Imm(_)) { Rep::Reg(b.to_reg(at, ty, x)) } else { x };
+    let x = if matches!(x, Rep::Imm(_)) {
+        Rep::Reg(b.to_reg(at, ty, x))
+    } else {
+        x
+    };
     let (quals, n) = arith(op, ty);
     Rep::Reg(b.def(at, op, &quals[..n], ty, [x.operand(), y.operand()]))
 }
@@ -322,7 +355,11 @@ macro_rules! shifts {
 shifts! { Shl shl Shl; Shr shr Shr; }
 
 #[track_caller]
-pub(crate) fn unary<'k, T: Ty, V: Ty, U: Uni>(op: Op, quals: &[Qual], x: Val<'k, T, U>) -> Val<'k, V, U> {
+pub(crate) fn unary<'k, T: Ty, V: Ty, U: Uni>(
+    op: Op,
+    quals: &[Qual],
+    x: Val<'k, T, U>,
+) -> Val<'k, V, U> {
     let at = Location::caller();
     Val::from_reg(with(|b| {
         let reg = b.to_reg(at, T::TYPE, x.rep);
@@ -391,7 +428,13 @@ impl<'k, T: Num, U: Uni> Val<'k, T, U> {
         let (quals, n) = arith(op, T::TYPE);
         Val::from_reg(with(|builder| {
             let x = builder.to_reg(at, T::TYPE, self.rep);
-            builder.def(at, op, &quals[..n], T::TYPE, [Operand::Reg(x), a.operand(), b.operand()])
+            builder.def(
+                at,
+                op,
+                &quals[..n],
+                T::TYPE,
+                [Operand::Reg(x), a.operand(), b.operand()],
+            )
         }))
     }
 }
@@ -447,9 +490,19 @@ impl<'k, U: Uni> Val<'k, bool, U> {
         let at = Location::caller();
         let (yes, no) = (yes.val(), no.val());
         Val::from_reg(with(|b| {
-            let ty = if T::TYPE == Type::F32 { Type::F32 } else { bits_of(T::TYPE) };
+            let ty = if T::TYPE == Type::F32 {
+                Type::F32
+            } else {
+                bits_of(T::TYPE)
+            };
             let p = b.to_reg(at, Type::Pred, self.rep);
-            b.def(at, Op::Selp, &[Qual::T(ty)], T::TYPE, [yes.operand(), no.operand(), Operand::Reg(p)])
+            b.def(
+                at,
+                Op::Selp,
+                &[Qual::T(ty)],
+                T::TYPE,
+                [yes.operand(), no.operand(), Operand::Reg(p)],
+            )
         }))
     }
 }
@@ -491,7 +544,9 @@ impl<'k, U: Uni> Val<'k, f32, U> {
     pub fn rsqrt(self) -> Self {
         let at = Location::caller();
         let root = self.sqrt().rep();
-        Val::from_rep(with(|b| binary(b, at, Op::Div, Type::F32, Rep::Imm(1.0f32.imm()), root)))
+        Val::from_rep(with(|b| {
+            binary(b, at, Op::Div, Type::F32, Rep::Imm(1.0f32.imm()), root)
+        }))
     }
 
     /// `e^self` as `2^(self * log2 e)`; relative error grows with `|self|` (2^-21 at 10).
@@ -503,19 +558,31 @@ impl<'k, U: Uni> Val<'k, f32, U> {
     /// Rounded to the nearest integer, ties to even, saturating; NaN gives 0.
     #[track_caller]
     pub fn round_i32(self) -> Val<'k, i32, U> {
-        unary(Op::Cvt, &[Qual::Rni, Qual::T(Type::S32), Qual::T(Type::F32)], self)
+        unary(
+            Op::Cvt,
+            &[Qual::Rni, Qual::T(Type::S32), Qual::T(Type::F32)],
+            self,
+        )
     }
 
     /// Rounded towards zero, saturating; NaN gives 0.
     #[track_caller]
     pub fn trunc_u32(self) -> Val<'k, u32, U> {
-        unary(Op::Cvt, &[Qual::Rzi, Qual::T(Type::U32), Qual::T(Type::F32)], self)
+        unary(
+            Op::Cvt,
+            &[Qual::Rzi, Qual::T(Type::U32), Qual::T(Type::F32)],
+            self,
+        )
     }
 
     /// As an f16, rounded to nearest even; overflow gives infinity.
     #[track_caller]
     pub fn f16(self) -> Val<'k, f16, U> {
-        unary(Op::Cvt, &[Qual::Rn, Qual::T(Type::F16), Qual::T(Type::F32)], self)
+        unary(
+            Op::Cvt,
+            &[Qual::Rn, Qual::T(Type::F16), Qual::T(Type::F32)],
+            self,
+        )
     }
 
     /// The bits.
@@ -533,9 +600,18 @@ impl<'k, U: Uni> Val<'k, f32, U> {
         let at = Location::caller();
         if with(|b| b.target.sm >= 80) {
             return Val::from_reg(with(|b| {
-                let (lo, hi) = (b.to_reg(at, Type::F32, self.rep), b.to_reg(at, Type::F32, hi.rep));
+                let (lo, hi) = (
+                    b.to_reg(at, Type::F32, self.rep),
+                    b.to_reg(at, Type::F32, hi.rep),
+                );
                 let quals = [Qual::Rn, Qual::T(Type::F16x2), Qual::T(Type::F32)];
-                b.def(at, Op::Cvt, &quals, Type::B32, [Operand::Reg(hi), Operand::Reg(lo)])
+                b.def(
+                    at,
+                    Op::Cvt,
+                    &quals,
+                    Type::B32,
+                    [Operand::Reg(hi), Operand::Reg(lo)],
+                )
             }));
         }
         self.f16().pack(hi.f16())
@@ -599,7 +675,11 @@ impl<'k, U: Uni> Val<'k, u32, U> {
     /// As an f32, rounded to nearest even.
     #[track_caller]
     pub fn f32(self) -> Val<'k, f32, U> {
-        unary(Op::Cvt, &[Qual::Rn, Qual::T(Type::F32), Qual::T(Type::U32)], self)
+        unary(
+            Op::Cvt,
+            &[Qual::Rn, Qual::T(Type::F32), Qual::T(Type::U32)],
+            self,
+        )
     }
 
     /// The same bits as a signed integer.
@@ -630,7 +710,13 @@ impl<'k, U: Uni> Val<'k, u32, U> {
         let other = other.val();
         Val::from_reg(with(|b| {
             let x = b.to_reg(at, Type::U32, self.rep);
-            b.def(at, Op::Mul, &[Qual::Wide, Qual::T(Type::U32)], Type::U64, [Operand::Reg(x), other.operand()])
+            b.def(
+                at,
+                Op::Mul,
+                &[Qual::Wide, Qual::T(Type::U32)],
+                Type::U64,
+                [Operand::Reg(x), other.operand()],
+            )
         }))
     }
 
@@ -668,9 +754,18 @@ impl<'k, U: Uni> Val<'k, u32, U> {
         let at = Location::caller();
         let acc = acc.val();
         Val::from_reg(with(|b| {
-            let (x, y) = (b.to_reg(at, Type::B32, self.rep), b.to_reg(at, Type::B32, other.rep));
+            let (x, y) = (
+                b.to_reg(at, Type::B32, self.rep),
+                b.to_reg(at, Type::B32, other.rep),
+            );
             let sources = [Operand::Reg(x), Operand::Reg(y), acc.operand()];
-            b.def(at, Op::Dp4a, &[Qual::T(Type::S32), Qual::T(Type::S32)], Type::S32, sources)
+            b.def(
+                at,
+                Op::Dp4a,
+                &[Qual::T(Type::S32), Qual::T(Type::S32)],
+                Type::S32,
+                sources,
+            )
         }))
     }
 
@@ -688,7 +783,11 @@ impl<'k, U: Uni> Val<'k, i32, U> {
     /// As an f32, rounded to nearest even.
     #[track_caller]
     pub fn f32(self) -> Val<'k, f32, U> {
-        unary(Op::Cvt, &[Qual::Rn, Qual::T(Type::F32), Qual::T(Type::S32)], self)
+        unary(
+            Op::Cvt,
+            &[Qual::Rn, Qual::T(Type::F32), Qual::T(Type::S32)],
+            self,
+        )
     }
 
     /// The same bits as an unsigned integer.

@@ -76,8 +76,13 @@ pub struct Data<T> {
 impl<T: HostElem> From<Vec<T>> for Data<T> {
     fn from(values: Vec<T>) -> Self {
         let mut bytes = Vec::new();
-        values.into_iter().for_each(|value| value.to_bytes(&mut bytes));
-        Data { bytes, mark: PhantomData }
+        values
+            .into_iter()
+            .for_each(|value| value.to_bytes(&mut bytes));
+        Data {
+            bytes,
+            mark: PhantomData,
+        }
     }
 }
 
@@ -93,8 +98,17 @@ pub struct Expected<T> {
 impl<T: HostElem> Expected<T> {
     /// `values[i]` within `tolerance[i]`; NaN expects NaN; a tolerance of infinity expects anything (scratch).
     pub fn within(values: Vec<f64>, tolerance: Vec<f64>) -> Self {
-        assert_eq!(values.len(), tolerance.len(), "one tolerance for each value");
-        Expected { values, tolerance, number: T::number, mark: PhantomData }
+        assert_eq!(
+            values.len(),
+            tolerance.len(),
+            "one tolerance for each value"
+        );
+        Expected {
+            values,
+            tolerance,
+            number: T::number,
+            mark: PhantomData,
+        }
     }
 
     /// Exactly these values.
@@ -149,12 +163,24 @@ impl<T: Elem> HostBuffer for Expected<T> {
     fn check(&self, bytes: &[u8]) -> Result<(), Mismatch> {
         let mut first: Option<Mismatch> = None;
         for (index, bytes) in bytes.chunks_exact(self.element_bytes()).enumerate() {
-            let (got, want, tolerance) = ((self.number)(bytes), self.values[index], self.tolerance[index]);
+            let (got, want, tolerance) = (
+                (self.number)(bytes),
+                self.values[index],
+                self.tolerance[index],
+            );
             let same = got == want || (got.is_nan() && want.is_nan()) || tolerance == f64::INFINITY;
             if !same && !((got - want).abs() <= tolerance) {
                 match &mut first {
                     Some(mismatch) => mismatch.wrong += 1,
-                    None => first = Some(Mismatch { index, got, want, tolerance, wrong: 1 }),
+                    None => {
+                        first = Some(Mismatch {
+                            index,
+                            got,
+                            want,
+                            tolerance,
+                            wrong: 1,
+                        })
+                    }
                 }
             }
         }

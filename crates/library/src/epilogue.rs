@@ -40,13 +40,21 @@ pub struct Epilogue {
 impl Epilogue {
     /// What shows of it in a kernel's name.
     pub fn suffix(self) -> String {
-        let bias = if self.bias == Operand::Present { "_bias" } else { "" };
+        let bias = if self.bias == Operand::Present {
+            "_bias"
+        } else {
+            ""
+        };
         let activation = match self.activation {
             Activation::None => "",
             Activation::Silu => "_silu",
             Activation::Gelu => "_gelu",
         };
-        let residual = if self.residual == Operand::Present { "_residual" } else { "" };
+        let residual = if self.residual == Operand::Present {
+            "_residual"
+        } else {
+            ""
+        };
         format!("{bias}{activation}{residual}")
     }
 
@@ -59,24 +67,36 @@ impl Epilogue {
         bias: Global<'k, f32, Read>,
         residual: Global<'k, f32, Read, uni::Lane>,
     ) -> F32<'k> {
-        let x = if self.bias == Operand::Present { x + bias.at(column) } else { x };
+        let x = if self.bias == Operand::Present {
+            x + bias.at(column)
+        } else {
+            x
+        };
         let x = match self.activation {
             Activation::None => x,
             Activation::Silu => silu(x),
             Activation::Gelu => gelu(x),
         };
-        if self.residual == Operand::Present { x + residual.at(column) } else { x }
+        if self.residual == Operand::Present {
+            x + residual.at(column)
+        } else {
+            x
+        }
     }
 
     /// The same in f64 on the host.
     pub fn reference(self, x: f64, bias: Option<f64>, residual: Option<f64>) -> f64 {
-        let x = x + bias.filter(|_| self.bias == Operand::Present).unwrap_or(0.0);
+        let x = x + bias
+            .filter(|_| self.bias == Operand::Present)
+            .unwrap_or(0.0);
         let x = match self.activation {
             Activation::None => x,
             Activation::Silu => x / (1.0 + (-x).exp()),
             Activation::Gelu => gelu_reference(x),
         };
-        x + residual.filter(|_| self.residual == Operand::Present).unwrap_or(0.0)
+        x + residual
+            .filter(|_| self.residual == Operand::Present)
+            .unwrap_or(0.0)
     }
 }
 
@@ -97,7 +117,14 @@ pub fn gelu<'k>(x: F32<'k>) -> F32<'k> {
 pub fn erf<'k>(x: F32<'k>) -> F32<'k> {
     let a = x.abs();
     let mut p: F32<'k> = Val::constant(4.306_38e-5);
-    for c in [2.765_672e-4, 1.520_143e-4, 9.270_527_2e-3, 4.228_201_2e-2, 7.052_308e-2, 1.0] {
+    for c in [
+        2.765_672e-4,
+        1.520_143e-4,
+        9.270_527_2e-3,
+        4.228_201_2e-2,
+        7.052_308e-2,
+        1.0,
+    ] {
         p = p.mul_add(a, c);
     }
     let p2 = p * p;

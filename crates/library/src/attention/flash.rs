@@ -2,7 +2,8 @@
 
 use half::f16;
 use warpsmith_kernel::{
-    Acc, BuildError, Cta, Device, FragA, Half, Kernel, LaunchError, Pipeline, Rows, Scope, args, require,
+    Acc, BuildError, Cta, Device, FragA, Half, Kernel, LaunchError, Pipeline, Rows, Scope, args,
+    require,
 };
 use warpsmith_ptx::target::Target;
 
@@ -66,7 +67,13 @@ impl Kernel for Flash {
     }
 
     fn supports(&self, target: Target) -> Result<(), BuildError> {
-        let lacking = |feature| Err(BuildError::Unsupported { kernel: self.name(), target, feature });
+        let lacking = |feature| {
+            Err(BuildError::Unsupported {
+                kernel: self.name(),
+                target,
+                feature,
+            })
+        };
         let shared = (QUERIES + 4 * KEYS) * self.pitch() * 2;
         if target.sm < f16::FIRST_SM {
             lacking("mma.m16n8k8")
@@ -78,10 +85,27 @@ impl Kernel for Flash {
     }
 
     fn grid(&self, a: &FlashArgs) -> Result<u64, LaunchError> {
-        require(a.head_dim == self.head_dim && a.head_dim.is_multiple_of(8) && (8..=256).contains(&a.head_dim), "head_dim", a.head_dim.into(), "the kernel's, a multiple of 8 up to 256")?;
-        require(a.kv_heads > 0 && a.heads.is_multiple_of(a.kv_heads), "heads", a.heads.into(), "a multiple of kv_heads")?;
+        require(
+            a.head_dim == self.head_dim
+                && a.head_dim.is_multiple_of(8)
+                && (8..=256).contains(&a.head_dim),
+            "head_dim",
+            a.head_dim.into(),
+            "the kernel's, a multiple of 8 up to 256",
+        )?;
+        require(
+            a.kv_heads > 0 && a.heads.is_multiple_of(a.kv_heads),
+            "heads",
+            a.heads.into(),
+            "a multiple of kv_heads",
+        )?;
         require(a.len <= a.max_len, "len", a.len.into(), "at most max_len")?;
-        require(u64::from(a.max_len) * u64::from(a.head_dim) < 1 << 31, "max_len", a.max_len.into(), "below 2^31 / head_dim")?;
+        require(
+            u64::from(a.max_len) * u64::from(a.head_dim) < 1 << 31,
+            "max_len",
+            a.max_len.into(),
+            "below 2^31 / head_dim",
+        )?;
         Ok(u64::from(a.tokens.div_ceil(QUERIES)) * u64::from(a.heads))
     }
 
@@ -100,7 +124,12 @@ impl Kernel for Flash {
                 let inside = (first + row).lt(a.tokens) & column.lt(dim);
                 let [x, y] = lane.either(
                     inside,
-                    |_| a.q.row(first + row).from(head * dim).vector::<2, _>(column).map(|x| x * in_base_2),
+                    |_| {
+                        a.q.row(first + row)
+                            .from(head * dim)
+                            .vector::<2, _>(column)
+                            .map(|x| x * in_base_2)
+                    },
                     |_| [0.0.into(), 0.0.into()],
                 );
                 slots.set_words(row * pitch + column, [f16::pack(x, y)]);
@@ -116,7 +145,11 @@ impl Kernel for Flash {
         let k_part = ring.part::<f16>(KEYS * pitch);
         let v_part = ring.part::<f16>(KEYS * pitch);
         let output = vec![Acc::zero(); padded as usize / 8];
-        let start = (output, Rows::constant(f32::NEG_INFINITY), Rows::constant(0.0));
+        let start = (
+            output,
+            Rows::constant(f32::NEG_INFINITY),
+            Rows::constant(0.0),
+        );
         let (output, _, total) = ring.run(
             cta,
             seen.div_ceil(KEYS),
@@ -134,7 +167,10 @@ impl Kernel for Flash {
                 });
             },
             |cta, stage, round, (mut output, most, total)| {
-                let (ks, vs) = (stage.part(k_part).matrix(pitch), stage.part(v_part).matrix(pitch));
+                let (ks, vs) = (
+                    stage.part(k_part).matrix(pitch),
+                    stage.part(v_part).matrix(pitch),
+                );
                 cta.in_warps(|warp| {
                     let mut scores = vec![Acc::zero(); KEYS as usize / 8];
                     for k in (0..padded).step_by(16) {
@@ -161,8 +197,10 @@ impl Kernel for Flash {
                     // A row that has seen no key keeps -inf; subtracting 0 there avoids inf - inf.
                     let offset = now.map(|x| x.equals(f32::NEG_INFINITY).select(0.0, x));
                     let shrink = most.zip(offset, |old, new| (old - new).exp2_approx());
-                    let weights: Vec<Acc<'k>> =
-                        scores.iter().map(|score| score.map_rows(offset, |s, most| (s - most).exp2_approx())).collect();
+                    let weights: Vec<Acc<'k>> = scores
+                        .iter()
+                        .map(|score| score.map_rows(offset, |s, most| (s - most).exp2_approx()))
+                        .collect();
                     let total = total.zip(shrink, |sum, shrink| sum * shrink);
                     let total = total.zip(Acc::row_sum(warp, &weights), |sum, more| sum + more);
                     for acc in &mut output {
@@ -171,7 +209,11 @@ impl Kernel for Flash {
                     for k in 0..KEYS as usize / 16 {
                         let p = FragA::<f16>::from_accs(weights[2 * k], weights[2 * k + 1]);
                         for n in 0..padded / 16 {
-                            for (side, b) in warp.load_b_transposed(vs, 16 * k as u32, n * 16).into_iter().enumerate() {
+                            for (side, b) in warp
+                                .load_b_transposed(vs, 16 * k as u32, n * 16)
+                                .into_iter()
+                                .enumerate()
+                            {
                                 let acc = &mut output[2 * n as usize + side];
                                 *acc = warp.mma(p, b, *acc);
                             }

@@ -2,23 +2,25 @@
 
 use crate::{
     epilogue::Epilogue,
-    weights::{Codes, GROUP, Layout, PlaneRow},
+    weights::{BLOCK, GROUP, Layout, PlaneRow},
 };
 use half::f16;
 use warpsmith_kernel::{
-    Acc, BuildError, Cta, Device, Global, Half, Kernel, LaunchError, Matrix, Pipeline, Read, Scope, Val, args, require, uni,
+    Acc, BuildError, Cta, Device, Global, Half, Kernel, LaunchError, Matrix, Pipeline, Read, Scope,
+    Val, args, require, uni,
 };
 use warpsmith_ptx::target::Target;
 
 args! {
-    /// `x` is f16 `[m, padded]` with zeros behind the columns, `W` is `[n, padded]` in its planes, `y` is f32 `[m, n]`.
+    /// `x` is f16 `[m, padded]` with zeros behind the columns, `W` is `[n, padded]` in the planes of its layout, `y` is f32 `[m, n]`.
     /// Row i of `x` stands for `x[i] * row_scale[i]`.
     pub struct GemmArgs {
         x: In<f16>[m, padded], row_scale: In<f32>[m],
-        codes: In<u32>[n, code_row], high: Maybe<u32>[n, high_row], sub: Maybe<u8>[n, sub_row], scales: Maybe<u16>[n, scale_row],
+        codes: In<u32>[blocks, code_block], high: Maybe<u32>[blocks, high_block],
+        sub: Maybe<u8>[blocks, sub_block], scales: Maybe<u16>[blocks, scale_block],
         bias: Maybe<f32>[n], residual: Maybe<f32>[m, n], y: Out<f32>[m, n],
         m: Scalar<u32>, n: Scalar<u32>, padded: Scalar<u32>,
-        code_row: Scalar<u32>, high_row: Scalar<u32>, sub_row: Scalar<u32>, scale_row: Scalar<u32>,
+        blocks: Scalar<u32>, code_block: Scalar<u32>, high_block: Scalar<u32>, sub_block: Scalar<u32>, scale_block: Scalar<u32>,
     }
 }
 
@@ -38,7 +40,12 @@ pub struct Tiling {
 impl Tiling {
     /// The smallest tile that holds `m` rows, up to 128.
     pub fn for_rows(m: u32) -> Tiling {
-        let tiling = |warp_rows, warp_columns, row_frags, column_pairs| Tiling { warp_rows, warp_columns, row_frags, column_pairs };
+        let tiling = |warp_rows, warp_columns, row_frags, column_pairs| Tiling {
+            warp_rows,
+            warp_columns,
+            row_frags,
+            column_pairs,
+        };
         match m {
             0..=16 => tiling(1, 4, 1, 1),
             17..=32 => tiling(1, 4, 2, 1),
@@ -82,9 +89,17 @@ impl Kernel for Gemm {
     type Args = GemmArgs;
 
     fn name(&self) -> String {
-        let Tiling { warp_rows, warp_columns, row_frags, column_pairs } = self.tiling;
+        let Tiling {
+            warp_rows,
+            warp_columns,
+            row_frags,
+            column_pairs,
+        } = self.tiling;
         let layout = crate::weights::layout_name(self.layout);
-        format!("gemm_{layout}_{warp_rows}{warp_columns}{row_frags}{column_pairs}{}", self.epilogue.suffix())
+        format!(
+            "gemm_{layout}_{warp_rows}{warp_columns}{row_frags}{column_pairs}{}",
+            self.epilogue.suffix()
+        )
     }
 
     fn threads(&self) -> u32 {
@@ -93,19 +108,55 @@ impl Kernel for Gemm {
 
     fn supports(&self, target: Target) -> Result<(), BuildError> {
         if target.sm < f16::FIRST_SM {
-            return Err(BuildError::Unsupported { kernel: self.name(), target, feature: "mma.m16n8k8" });
+            return Err(BuildError::Unsupported {
+                kernel: self.name(),
+                target,
+                feature: "mma.m16n8k8",
+            });
         }
         Ok(())
     }
 
     fn grid(&self, a: &GemmArgs) -> Result<u64, LaunchError> {
-        require(a.padded.is_multiple_of(STEP), "padded", a.padded.into(), "a multiple of 32")?;
-        let row = self.layout.row(a.padded);
-        require(a.code_row == row.codes, "code_row", a.code_row.into(), "the layout's words a row")?;
-        require(a.high_row == row.high, "high_row", a.high_row.into(), "the layout's words a row")?;
-        require(a.sub_row == row.sub, "sub_row", a.sub_row.into(), "the layout's bytes a row")?;
-        require(a.scale_row == row.scales, "scale_row", a.scale_row.into(), "the layout's halves a row")?;
-        Ok(u64::from(a.m.div_ceil(self.tiling.rows())) * u64::from(a.n.div_ceil(self.tiling.columns())))
+        require(
+            a.padded.is_multiple_of(STEP),
+            "padded",
+            a.padded.into(),
+            "a multiple of 32",
+        )?;
+        let block = self.layout.block(a.padded);
+        require(
+            a.blocks == a.n.div_ceil(BLOCK),
+            "blocks",
+            a.blocks.into(),
+            "n / 32 rounded up",
+        )?;
+        require(
+            a.code_block == block.codes,
+            "code_block",
+            a.code_block.into(),
+            "the layout's words of a block",
+        )?;
+        require(
+            a.high_block == block.high,
+            "high_block",
+            a.high_block.into(),
+            "the layout's words of a block",
+        )?;
+        require(
+            a.sub_block == block.sub,
+            "sub_block",
+            a.sub_block.into(),
+            "the layout's bytes of a block",
+        )?;
+        require(
+            a.scale_block == block.scales,
+            "scale_block",
+            a.scale_block.into(),
+            "the layout's halves of a block",
+        )?;
+        Ok(u64::from(a.m.div_ceil(self.tiling.rows()))
+            * u64::from(a.n.div_ceil(self.tiling.columns())))
     }
 
     fn body<'k>(&self, cta: &mut Cta<'k>, a: GemmArgs<Device<'k>>) {
@@ -117,7 +168,8 @@ impl Kernel for Gemm {
         let mut ring = Pipeline::<3>::new();
         let x_part = ring.part::<f16>(rows * PITCH);
         let w_part = ring.part::<f16>(columns * PITCH);
-        let zero = vec![vec![Acc::zero(); 2 * tiling.column_pairs as usize]; tiling.row_frags as usize];
+        let zero =
+            vec![vec![Acc::zero(); 2 * tiling.column_pairs as usize]; tiling.row_frags as usize];
         let accs = ring.run(
             cta,
             a.padded / STEP,
@@ -135,22 +187,29 @@ impl Kernel for Gemm {
                 cta.each(columns * 2, |_, piece| {
                     let (row, half) = (piece / 2u32, piece % 2u32);
                     let source = (n0 + row).min(a.n - 1);
+                    let block = source / BLOCK;
                     let planes = PlaneRow {
-                        codes: a.codes.row(source),
-                        high: a.high.row(source),
-                        sub: a.sub.row(source),
-                        scales: a.scales.row(source),
+                        codes: a.codes.row(block),
+                        high: a.high.row(block),
+                        sub: a.sub.row(block),
+                        scales: a.scales.row(block),
+                        row: source % BLOCK,
                     };
-                    let values = planes.half_values(self.layout, round.varying(), half);
+                    let values = planes.half_values(self.layout, round, half);
                     let slot = row * PITCH + half * 16;
                     for quad in 0..2 {
-                        let word = |at: usize| f16::pack(values[8 * quad + 2 * at], values[8 * quad + 2 * at + 1]);
+                        let word = |at: usize| {
+                            f16::pack(values[8 * quad + 2 * at], values[8 * quad + 2 * at + 1])
+                        };
                         ws.set_words(slot + 8 * quad as u32, [word(0), word(1), word(2), word(3)]);
                     }
                 });
             },
             |cta, stage, _, accs| {
-                let (xs, ws) = (stage.part(x_part).matrix(PITCH), stage.part(w_part).matrix(PITCH));
+                let (xs, ws) = (
+                    stage.part(x_part).matrix(PITCH),
+                    stage.part(w_part).matrix(PITCH),
+                );
                 multiply(cta, tiling, xs, ws, accs)
             },
         );
@@ -159,9 +218,18 @@ impl Kernel for Gemm {
 }
 
 /// Where this warp's outputs begin in the tile.
-fn warp_corner<'k>(warp: &warpsmith_kernel::Warp<'k>, tiling: Tiling) -> [Val<'k, u32, uni::Warp>; 2] {
-    let (down, right) = (warp.id() / tiling.warp_columns, warp.id() % tiling.warp_columns);
-    [down * (16 * tiling.row_frags), right * (16 * tiling.column_pairs)]
+fn warp_corner<'k>(
+    warp: &warpsmith_kernel::Warp<'k>,
+    tiling: Tiling,
+) -> [Val<'k, u32, uni::Warp>; 2] {
+    let (down, right) = (
+        warp.id() / tiling.warp_columns,
+        warp.id() % tiling.warp_columns,
+    );
+    [
+        down * (16 * tiling.row_frags),
+        right * (16 * tiling.column_pairs),
+    ]
 }
 
 fn multiply<'k>(
@@ -174,7 +242,9 @@ fn multiply<'k>(
     cta.in_warps(|warp| {
         let [top, left] = warp_corner(warp, tiling);
         for k in (0..STEP).step_by(16) {
-            let a: Vec<_> = (0..tiling.row_frags).map(|i| warp.load_a(xs, top + 16 * i, k)).collect();
+            let a: Vec<_> = (0..tiling.row_frags)
+                .map(|i| warp.load_a(xs, top + 16 * i, k))
+                .collect();
             for j in 0..tiling.column_pairs {
                 let pair = warp.load_b(ws, left + 16 * j, k);
                 for (row, a) in accs.iter_mut().zip(&a) {
@@ -204,7 +274,9 @@ impl Gemm {
                 for (j, acc) in row.iter().enumerate() {
                     let (down, right) = (m0 + top + 16 * i as u32, n0 + left + 8 * j as u32);
                     let mut pairs = Vec::new();
-                    acc.each_pair(warp, |r, c, values| pairs.push((down + r, right + c, values)));
+                    acc.each_pair(warp, |r, c, values| {
+                        pairs.push((down + r, right + c, values))
+                    });
                     for (r, c, values) in pairs {
                         let in_row = r.lt(a.m);
                         for (side, value) in values.into_iter().enumerate() {
@@ -212,7 +284,8 @@ impl Gemm {
                             warp.if_(in_row & c.lt(a.n), |_| {
                                 let residual: Global<'k, f32, Read, uni::Lane> = a.residual.row(r);
                                 let value = value * a.row_scale.at(r);
-                                a.y.row(r).set(c, self.epilogue.apply(value, c, a.bias, residual));
+                                a.y.row(r)
+                                    .set(c, self.epilogue.apply(value, c, a.bias, residual));
                             });
                         }
                     }
@@ -220,9 +293,4 @@ impl Gemm {
             }
         });
     }
-}
-
-/// Whether this layout holds unquantised weights.
-pub fn is_float(layout: Layout) -> bool {
-    matches!(layout.codes, Codes::Float(_))
 }

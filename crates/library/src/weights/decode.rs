@@ -1,24 +1,29 @@
 //! Decoding on the device: codes to integers and floats, scales to `d` and `m`.
 
-use super::layout::{Codes, FloatType, GROUP, High, Layout, Scale, Value};
+use super::layout::{BLOCK, Codes, FloatType, High, Layout, Scale, Value};
 use half::f16;
-use warpsmith_kernel::{Global, Read, Val, raw, uni};
+use warpsmith_kernel::{
+    Elem, Global, Read, Val, raw,
+    uni::{self, Join, Uni},
+};
 use warpsmith_ptx::{op::Op, qual::Qual, types::Type};
 
 type Word<'k> = Val<'k, u32, uni::Lane>;
 type F32<'k> = Val<'k, f32, uni::Lane>;
 
-/// One row of a matrix: its part of each plane.
+/// One row of a matrix: the planes of its block of 32 rows, and its place among them.
 #[derive(Clone, Copy, Debug)]
-pub struct PlaneRow<'k> {
-    /// Codes.
-    pub codes: Global<'k, u32, Read, uni::Lane>,
-    /// High bits.
-    pub high: Global<'k, u32, Read, uni::Lane>,
-    /// Scales within super-blocks.
-    pub sub: Global<'k, u8, Read, uni::Lane>,
-    /// 16-bit scales.
-    pub scales: Global<'k, u16, Read, uni::Lane>,
+pub struct PlaneRow<'k, U = uni::Lane> {
+    /// Codes of the block.
+    pub codes: Global<'k, u32, Read, U>,
+    /// High bits of the block.
+    pub high: Global<'k, u32, Read, U>,
+    /// Scales within super-blocks, of the block.
+    pub sub: Global<'k, u8, Read, U>,
+    /// 16-bit scales of the block.
+    pub scales: Global<'k, u16, Read, U>,
+    /// The row within the block.
+    pub row: Word<'k>,
 }
 
 /// `d` and `m` of half a group; `m` is absent where it is zero.
@@ -43,25 +48,67 @@ fn two_halves<'k>(word: Word<'k>) -> (F32<'k>, F32<'k>) {
 
 /// A signed byte in the low bits of a word.
 fn signed_byte<'k>(word: Word<'k>) -> F32<'k> {
-    raw::define(Op::Cvt, &[Qual::Rn, Qual::T(Type::F32), Qual::T(Type::S8)], [word.operand()])
+    raw::define(
+        Op::Cvt,
+        &[Qual::Rn, Qual::T(Type::F32), Qual::T(Type::S8)],
+        [word.operand()],
+    )
 }
 
-impl<'k> PlaneRow<'k> {
+/// A uniformity that any group index may be joined with.
+pub trait BlockUni<G: Uni>: Join<G, Out: Join<uni::Lane, Out = uni::Lane>> {}
+impl<U: Join<G, Out: Join<uni::Lane, Out = uni::Lane>>, G: Uni> BlockUni<G> for U {}
+
+impl<'k, U: Uni> PlaneRow<'k, U> {
+    /// `N` items of a plane for this row: piece `piece` of `pieces` of a group (or super-block).
+    #[track_caller]
+    fn piece<T: Elem, G: Uni>(
+        self,
+        plane: Global<'k, T, Read, U>,
+        items: u32,
+        pieces: u32,
+        group: Val<'k, u32, G>,
+        piece: u32,
+    ) -> Global<'k, T, Read, uni::Lane>
+    where
+        U: BlockUni<G>,
+    {
+        let start = plane.from((group * pieces + piece) * (BLOCK * items));
+        start.from(self.row * items)
+    }
+
     /// Four words of codes with their high bits: weights `16 half .. 16 half + 16` of `group`, four to a word.
     /// Linear codes are unsigned bytes, signed ones and table values are signed bytes.
-    pub fn words(self, layout: Layout, group: Word<'k>, half: Word<'k>) -> [Word<'k>; 4] {
+    pub fn words<G: Uni>(
+        self,
+        layout: Layout,
+        group: Val<'k, u32, G>,
+        half: Word<'k>,
+    ) -> [Word<'k>; 4]
+    where
+        U: BlockUni<G>,
+    {
         let low = match layout.codes {
-            Codes::Byte => self.codes.words::<4, _>(group * 8 + half * 4),
+            Codes::Byte => {
+                // The piece depends on the half, which may differ between lanes.
+                let start = self.codes.from(group * (8 * BLOCK));
+                start
+                    .from(half * (4 * BLOCK) + self.row * 4)
+                    .words::<4, _>(0)
+            }
             Codes::Nibble => {
-                let words = self.codes.words::<4, _>(group * 4);
+                let words = self.piece(self.codes, 4, 1, group, 0).words::<4, _>(0);
                 words.map(|word| (word >> (half * 4)) & 0x0f0f_0f0f)
             }
             Codes::NibbleInOrder => {
-                let [first, second] = self.codes.words::<2, _>(group * 4 + half * 2);
+                let [first, second] = self
+                    .piece(self.codes, 4, 1, group, 0)
+                    .from(half * 2)
+                    .words::<2, _>(0);
                 [first, first >> 16, second, second >> 16]
             }
             Codes::Pair => {
-                let word = self.codes.at(group * 2 + half);
+                let word = self.piece(self.codes, 2, 1, group, 0).at(half);
                 std::array::from_fn(|w| (word >> (2 * w as u32)) & 0x0303_0303)
             }
             Codes::Float(_) => unreachable!("unquantised weights have no codes"),
@@ -70,12 +117,14 @@ impl<'k> PlaneRow<'k> {
         let codes: [Word<'k>; 4] = match layout.high {
             High::None => low,
             High::One => {
-                let bits = self.high.at(group) >> (half * 4);
+                let bits = self.piece(self.high, 1, 1, group, 0).at(0) >> (half * 4);
                 std::array::from_fn(|w| low[w] | (((bits >> w as u32) & 0x0101_0101) << above))
             }
             High::Two => {
-                let bits = self.high.at(group * 2 + half);
-                std::array::from_fn(|w| low[w] | (((bits >> (2 * w as u32)) & 0x0303_0303) << above))
+                let bits = self.piece(self.high, 2, 1, group, 0).at(half);
+                std::array::from_fn(|w| {
+                    low[w] | (((bits >> (2 * w as u32)) & 0x0303_0303) << above)
+                })
             }
         };
         match layout.value {
@@ -85,42 +134,72 @@ impl<'k> PlaneRow<'k> {
     }
 
     /// The scale of half a group.
-    pub fn affine(self, layout: Layout, group: Word<'k>, half: Word<'k>) -> Affine<'k> {
-        let superblock = group / 8u32;
+    pub fn affine<G: Uni>(
+        self,
+        layout: Layout,
+        group: Val<'k, u32, G>,
+        half: Word<'k>,
+    ) -> Affine<'k>
+    where
+        U: BlockUni<G>,
+    {
+        let block = group / layout.groups_per_scale();
+        let single = || f16_bits(self.piece(self.scales, 1, 1, block, 0).at(0));
+        let both = || {
+            let [word] = self.piece(self.scales, 2, 1, block, 0).words::<1, _>(0);
+            two_halves(word)
+        };
         let (d, m) = match layout.scale {
             Scale::None => (Val::constant(1.0), None),
-            Scale::Half => (f16_bits(self.scales.at(group)), None),
-            Scale::Brain => ((self.scales.at(group) << 16).as_f32(), None),
+            Scale::Half => (single(), None),
+            Scale::Brain => (
+                (self.piece(self.scales, 1, 1, block, 0).at(0) << 16).as_f32(),
+                None,
+            ),
             Scale::HalfMin => {
-                let [word] = self.scales.words::<1, _>(group * 2);
-                let (d, m) = two_halves(word);
+                let (d, m) = both();
                 (d, Some(m))
             }
             Scale::SuperMin => {
-                let [word] = self.scales.words::<1, _>(superblock * 2);
-                let (d, least) = two_halves(word);
-                let sub = self.sub.from(group * 2);
+                let (d, least) = both();
+                let sub = self.piece(self.sub, 2, 1, group, 0);
                 (d * sub.at(0).f32(), Some(-(least * sub.at(1).f32())))
             }
             Scale::SuperMin16 => {
-                let [word] = self.scales.words::<1, _>(superblock * 2);
-                let (d, least) = two_halves(word);
-                let sub = self.sub.from(group * 4 + half);
+                let (d, least) = both();
+                let sub = self.piece(self.sub, 4, 1, group, 0).from(half);
                 (d * sub.at(0).f32(), Some(-(least * sub.at(2).f32())))
             }
-            Scale::Super16 => (f16_bits(self.scales.at(superblock)) * signed_byte(self.sub.at(group * 2 + half)), None),
-            Scale::Super32 => (f16_bits(self.scales.at(superblock)) * signed_byte(self.sub.at(group)), None),
+            Scale::Super16 => (
+                single() * signed_byte(self.piece(self.sub, 2, 1, group, 0).at(half)),
+                None,
+            ),
+            Scale::Super32 => (
+                single() * signed_byte(self.piece(self.sub, 1, 1, group, 0).at(0)),
+                None,
+            ),
         };
         match layout.value {
-            Value::Linear { zero } if zero != 0 => Affine { d, m: Some(d * -f32::from(zero)) },
+            Value::Linear { zero } if zero != 0 => Affine {
+                d,
+                m: Some(d * -f32::from(zero)),
+            },
             Value::Linear { .. } | Value::Signed | Value::Table(_) => Affine { d, m },
         }
     }
 
     /// Sixteen weights as f32, equal bit for bit to the scalar dequantisation: products are exact, one sum rounds.
-    pub fn half_values(self, layout: Layout, group: Word<'k>, half: Word<'k>) -> [F32<'k>; 16] {
+    pub fn half_values<G: Uni>(
+        self,
+        layout: Layout,
+        group: Val<'k, u32, G>,
+        half: Word<'k>,
+    ) -> [F32<'k>; 16]
+    where
+        U: BlockUni<G>,
+    {
         if let Codes::Float(ty) = layout.codes {
-            return self.float_values(ty, group * GROUP + half * 16);
+            return self.float_values(ty, group, half);
         }
         let words = self.words(layout, group, half);
         let Affine { d, m } = self.affine(layout, group, half);
@@ -130,7 +209,11 @@ impl<'k> PlaneRow<'k> {
         };
         std::array::from_fn(|at| {
             let word = words[at / 4] >> (8 * (at as u32 % 4));
-            let q: F32<'k> = raw::define(Op::Cvt, &[Qual::Rn, Qual::T(Type::F32), Qual::T(byte)], [word.operand()]);
+            let q: F32<'k> = raw::define(
+                Op::Cvt,
+                &[Qual::Rn, Qual::T(Type::F32), Qual::T(byte)],
+                [word.operand()],
+            );
             match m {
                 Some(m) => q.mul_add(d, m),
                 None => q * d,
@@ -138,33 +221,47 @@ impl<'k> PlaneRow<'k> {
         })
     }
 
-    fn float_values(self, ty: FloatType, start: Word<'k>) -> [F32<'k>; 16] {
-        match ty {
-            FloatType::F32 => {
-                let quads: [[Word<'k>; 4]; 4] =
-                    std::array::from_fn(|quad| self.codes.from(start).words::<4, _>(4 * quad as u32));
-                std::array::from_fn(|at| quads[at / 4][at % 4].as_f32())
-            }
-            FloatType::F16 | FloatType::BF16 => {
-                let quads: [[Word<'k>; 4]; 2] =
-                    std::array::from_fn(|quad| self.codes.from(start / 2u32).words::<4, _>(4 * quad as u32));
-                let pairs: [(F32<'k>, F32<'k>); 8] = std::array::from_fn(|at| {
-                    let word = quads[at / 4][at % 4];
-                    match ty {
-                        FloatType::BF16 => ((word << 16).as_f32(), (word & 0xffff_0000).as_f32()),
-                        FloatType::F16 | FloatType::F32 => two_halves(word),
-                    }
-                });
-                std::array::from_fn(|at| if at % 2 == 0 { pairs[at / 2].0 } else { pairs[at / 2].1 })
-            }
+    fn float_values<G: Uni>(
+        self,
+        ty: FloatType,
+        group: Val<'k, u32, G>,
+        half: Word<'k>,
+    ) -> [F32<'k>; 16]
+    where
+        U: BlockUni<G>,
+    {
+        // Pieces of four words; half a group is four of them in f32, two in 16 bits.
+        let pieces = if ty == FloatType::F32 { 4 } else { 2 };
+        let start = self.codes.from(group * (2 * pieces * 4 * BLOCK));
+        let start = start.from(half * (pieces * 4 * BLOCK) + self.row * 4);
+        let quad = |piece: usize| start.words::<4, _>(piece as u32 * 4 * BLOCK);
+        if ty == FloatType::F32 {
+            let quads: [[Word<'k>; 4]; 4] = std::array::from_fn(quad);
+            return std::array::from_fn(|at| quads[at / 4][at % 4].as_f32());
         }
+        let quads: [[Word<'k>; 4]; 2] = std::array::from_fn(quad);
+        let pairs: [(F32<'k>, F32<'k>); 8] = std::array::from_fn(|at| {
+            let word = quads[at / 4][at % 4];
+            match ty {
+                FloatType::BF16 => ((word << 16).as_f32(), (word & 0xffff_0000).as_f32()),
+                FloatType::F16 | FloatType::F32 => two_halves(word),
+            }
+        });
+        std::array::from_fn(|at| {
+            if at % 2 == 0 {
+                pairs[at / 2].0
+            } else {
+                pairs[at / 2].1
+            }
+        })
     }
 }
 
 /// The bytes `table[n]` for the four low nibbles `n` of `selector`: a permutation of each half of the table, and one
 /// that picks between them by the nibbles' top bits.
 fn look_up<'k>(table: &[i8; 16], selector: Word<'k>) -> Word<'k> {
-    let quarter = |at: usize| u32::from_le_bytes(std::array::from_fn(|b| table[4 * at + b].cast_unsigned()));
+    let quarter =
+        |at: usize| u32::from_le_bytes(std::array::from_fn(|b| table[4 * at + b].cast_unsigned()));
     let within = selector & 0x7777;
     let quarter = |at| Word::<'k>::constant(quarter(at));
     let low = quarter(0).permute(quarter(1), within);

@@ -1,10 +1,14 @@
 //! Layouts: how the weights of each type lie on the device, as data.
 //!
-//! A row is cut into groups of 32 weights. The parts of a group lie in separate planes, so that every load is aligned:
+//! A row is cut into groups of 32 weights, and 32 rows make a block. The parts of a group lie in separate planes:
 //! - `codes`: the low bits of each weight, 8, 4 or 2 bits wide (32, 16 or 8 bytes a group);
 //! - `high`: one or two further bits of each (4 or 8 bytes);
 //! - `sub`: scales of a group, or of its two halves of 16, that refer to a super-block's;
 //! - `scales`: 16-bit floats of a group or of a super-block of 256.
+//!
+//! In a plane, what the 32 rows of a block have for one group lies side by side, in pieces of at most 16 bytes: piece p
+//! of row r is at `(group * pieces + p) * 32 + r`. So lane r of a warp reads row r, every access of a warp is one
+//! contiguous run, and the activations are the same for all lanes.
 //!
 //! Then a weight is `d * q + m`, with `q` an integer and `d`, `m` of its half of the group.
 
@@ -12,6 +16,8 @@ use warpsmith_formats::quant::{IQ4_NL_VALUES, MXFP4_VALUES, WeightType};
 
 /// Weights of a group.
 pub const GROUP: u32 = 32;
+/// Rows of a block: one for each lane of a warp.
+pub const BLOCK: u32 = 32;
 
 /// The width of a code in the `codes` plane, and the order of codes in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -102,11 +108,31 @@ impl Layout {
     /// The layout of a weight type.
     pub fn of(ty: WeightType) -> Layout {
         let linear = |zero| Value::Linear { zero };
-        let layout = |codes, high, value, scale| Layout { codes, high, value, scale };
+        let layout = |codes, high, value, scale| Layout {
+            codes,
+            high,
+            value,
+            scale,
+        };
         match ty {
-            WeightType::F32 => layout(Codes::Float(FloatType::F32), High::None, Value::Signed, Scale::None),
-            WeightType::F16 => layout(Codes::Float(FloatType::F16), High::None, Value::Signed, Scale::None),
-            WeightType::BF16 => layout(Codes::Float(FloatType::BF16), High::None, Value::Signed, Scale::None),
+            WeightType::F32 => layout(
+                Codes::Float(FloatType::F32),
+                High::None,
+                Value::Signed,
+                Scale::None,
+            ),
+            WeightType::F16 => layout(
+                Codes::Float(FloatType::F16),
+                High::None,
+                Value::Signed,
+                Scale::None,
+            ),
+            WeightType::BF16 => layout(
+                Codes::Float(FloatType::BF16),
+                High::None,
+                Value::Signed,
+                Scale::None,
+            ),
             WeightType::Q4_0 => layout(Codes::Nibble, High::None, linear(8), Scale::Half),
             WeightType::Q4_1 => layout(Codes::Nibble, High::None, linear(0), Scale::HalfMin),
             WeightType::Q5_0 => layout(Codes::Nibble, High::One, linear(16), Scale::Half),
@@ -117,9 +143,24 @@ impl Layout {
             WeightType::Q4K => layout(Codes::Nibble, High::None, linear(0), Scale::SuperMin),
             WeightType::Q5K => layout(Codes::Nibble, High::One, linear(0), Scale::SuperMin),
             WeightType::Q6K => layout(Codes::Nibble, High::Two, linear(32), Scale::Super16),
-            WeightType::IQ4NL => layout(Codes::NibbleInOrder, High::None, Value::Table(IQ4_NL_VALUES), Scale::Half),
-            WeightType::IQ4XS => layout(Codes::NibbleInOrder, High::None, Value::Table(IQ4_NL_VALUES), Scale::Super32),
-            WeightType::MXFP4 => layout(Codes::NibbleInOrder, High::None, Value::Table(MXFP4_VALUES), Scale::Brain),
+            WeightType::IQ4NL => layout(
+                Codes::NibbleInOrder,
+                High::None,
+                Value::Table(IQ4_NL_VALUES),
+                Scale::Half,
+            ),
+            WeightType::IQ4XS => layout(
+                Codes::NibbleInOrder,
+                High::None,
+                Value::Table(IQ4_NL_VALUES),
+                Scale::Super32,
+            ),
+            WeightType::MXFP4 => layout(
+                Codes::NibbleInOrder,
+                High::None,
+                Value::Table(MXFP4_VALUES),
+                Scale::Brain,
+            ),
         }
     }
 
@@ -180,21 +221,26 @@ impl Layout {
         }
     }
 
-    /// The elements of each plane in a row of `columns` weights (a multiple of 32, of 256 for super-blocks).
-    pub fn row(self, columns: u32) -> Row {
+    /// Words of a piece of the `codes` plane: what one load takes.
+    pub fn piece_words(self) -> u32 {
+        self.code_words().min(4)
+    }
+
+    /// The elements of each plane in a block of 32 rows of `columns` weights (padded to whole groups).
+    pub fn block(self, columns: u32) -> Block {
         let groups = columns.div_ceil(GROUP);
-        Row {
-            codes: groups * self.code_words(),
-            high: groups * self.high_words(),
-            sub: groups * self.sub_bytes(),
-            scales: groups.div_ceil(self.groups_per_scale()) * self.scale_halves(),
+        Block {
+            codes: groups * self.code_words() * BLOCK,
+            high: groups * self.high_words() * BLOCK,
+            sub: groups * self.sub_bytes() * BLOCK,
+            scales: groups.div_ceil(self.groups_per_scale()) * self.scale_halves() * BLOCK,
         }
     }
 }
 
-/// Elements of a row in each plane.
+/// Elements of a block of 32 rows in each plane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Row {
+pub struct Block {
     /// Words.
     pub codes: u32,
     /// Words.

@@ -4,6 +4,6 @@ mod decode;
 mod layout;
 mod pack;
 
-pub use decode::{Affine, PlaneRow};
-pub use layout::{Codes, FloatType, GROUP, High, Layout, Row, Scale, Value, layout_name};
+pub use decode::{Affine, BlockUni, PlaneRow};
+pub use layout::{BLOCK, Block, Codes, FloatType, GROUP, High, Layout, Scale, Value, layout_name};
 pub use pack::{PackError, Packed, pack};

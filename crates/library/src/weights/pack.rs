@@ -1,7 +1,8 @@
 //! Packing: from the blocks of a file to the planes of a device layout.
 
-use super::layout::{Codes, GROUP, High, Layout};
+use super::layout::{BLOCK, Codes, GROUP, High, Layout};
 use half::bf16;
+use rayon::prelude::*;
 use warpsmith_formats::quant::{WeightType, mxfp4_half_scale};
 
 /// A weight matrix in its device layout.
@@ -15,7 +16,7 @@ pub struct Packed {
     pub columns: u32,
     /// Columns with padding to whole groups; padded weights are zero.
     pub padded: u32,
-    /// Low bits, or unquantised weights.
+    /// Low bits, or unquantised weights; the planes are described at [`Layout`].
     pub codes: Vec<u32>,
     /// High bits.
     pub high: Vec<u32>,
@@ -42,7 +43,7 @@ pub struct PackError {
 }
 
 /// The codes and scales of one block of a file, in order.
-struct Block {
+struct FileBlock {
     codes: [u8; 256],
     sub: [u8; 32],
     scales: [u16; 2],
@@ -56,54 +57,128 @@ pub fn pack(ty: WeightType, bytes: &[u8], rows: u32, columns: u32) -> Result<Pac
     let per_row = ty.bytes_of(u64::from(columns)).unwrap_or(0);
     let want = per_row.checked_mul(u64::from(rows)).unwrap_or(0);
     if want != bytes.len() as u64 || (per_row == 0 && columns != 0) {
-        return Err(PackError { ty, rows, columns, want, got: bytes.len() as u64 });
+        return Err(PackError {
+            ty,
+            rows,
+            columns,
+            want,
+            got: bytes.len() as u64,
+        });
     }
     let layout = Layout::of(ty);
     let padded = columns.next_multiple_of(GROUP);
-    let row = layout.row(padded);
-    let size = |per_row: u32| rows as usize * per_row as usize;
+    let block = layout.block(padded);
+    let blocks = rows.div_ceil(BLOCK) as usize;
     let mut packed = Packed {
         ty,
         rows,
         columns,
         padded,
-        codes: Vec::with_capacity(size(row.codes)),
-        high: Vec::with_capacity(size(row.high)),
-        sub: Vec::with_capacity(size(row.sub)),
-        scales: Vec::with_capacity(size(row.scales)),
+        codes: vec![0; blocks * block.codes as usize],
+        high: vec![0; blocks * block.high as usize],
+        sub: vec![0; blocks * block.sub as usize],
+        scales: vec![0; blocks * block.scales as usize],
     };
     if per_row == 0 {
         return Ok(packed);
     }
-    for file_row in bytes.chunks_exact(per_row as usize) {
-        match layout.codes {
-            Codes::Float(_) => float_row(&mut packed.codes, file_row, row.codes as usize),
-            _ => quantised_row(&mut packed, layout, file_row),
+    let file_block = per_row as usize * BLOCK as usize;
+    // One block of rows at a time; a plane that a layout lacks has empty parts.
+    let part = |size: u32| (size as usize).max(1);
+    let mut codes = packed.codes.chunks_mut(part(block.codes));
+    let mut high = packed.high.chunks_mut(part(block.high));
+    let mut sub = packed.sub.chunks_mut(part(block.sub));
+    let mut scales = packed.scales.chunks_mut(part(block.scales));
+    let jobs: Vec<Job<'_>> = bytes
+        .chunks(file_block)
+        .map(|file| Job {
+            file,
+            codes: codes.next().unwrap_or_default(),
+            high: high.next().unwrap_or_default(),
+            sub: sub.next().unwrap_or_default(),
+            scales: scales.next().unwrap_or_default(),
+        })
+        .collect();
+    jobs.into_par_iter().for_each(|mut job| {
+        let file = job.file;
+        for (row, file_row) in file.chunks_exact(per_row as usize).enumerate() {
+            match layout.codes {
+                Codes::Float(_) => job.float_row(layout, row, file_row),
+                Codes::Byte | Codes::Nibble | Codes::NibbleInOrder | Codes::Pair => {
+                    job.quantised_row(ty, layout, row, file_row);
+                }
+            }
         }
-    }
+    });
     Ok(packed)
 }
 
-fn float_row(codes: &mut Vec<u32>, file_row: &[u8], words: usize) {
-    let end = codes.len() + words;
-    let (whole, rest) = file_row.as_chunks::<4>();
-    codes.extend(whole.iter().map(|word| u32::from_le_bytes(*word)));
-    if let [a, b] = rest {
-        codes.push(u32::from(u16::from_le_bytes([*a, *b])));
-    }
-    codes.resize(end, 0);
+/// A block of rows and its parts of the planes.
+struct Job<'a> {
+    file: &'a [u8],
+    codes: &'a mut [u32],
+    high: &'a mut [u32],
+    sub: &'a mut [u8],
+    scales: &'a mut [u16],
 }
 
-fn quantised_row(packed: &mut Packed, layout: Layout, file_row: &[u8]) {
-    let block_len = packed.ty.block_len();
-    let groups = block_len / GROUP as usize;
-    for bytes in file_row.chunks_exact(packed.ty.block_bytes()) {
-        let block = read(packed.ty, bytes);
-        for codes in block.codes[..block_len].as_chunks::<32>().0 {
-            push_codes(packed, layout, codes);
+/// Puts the `items` of one group (or super-block) of row `row` in pieces of `piece`.
+fn place<T: Copy>(plane: &mut [T], group: usize, row: usize, piece: usize, items: &[T]) {
+    let pieces = items.len() / piece;
+    for (p, part) in items.chunks_exact(piece).enumerate() {
+        let at = ((group * pieces + p) * BLOCK as usize + row) * piece;
+        plane[at..at + piece].copy_from_slice(part);
+    }
+}
+
+impl Job<'_> {
+    fn float_row(&mut self, layout: Layout, row: usize, file_row: &[u8]) {
+        let words = layout.code_words() as usize;
+        for (group, bytes) in file_row.chunks(4 * words).enumerate() {
+            let mut items = [0u32; 32];
+            for (word, bytes) in items.iter_mut().zip(bytes.chunks(4)) {
+                let mut whole = [0; 4];
+                whole[..bytes.len()].copy_from_slice(bytes);
+                *word = u32::from_le_bytes(whole);
+            }
+            place(self.codes, group, row, 4, &items[..words]);
         }
-        packed.sub.extend_from_slice(&block.sub[..groups * layout.sub_bytes() as usize]);
-        packed.scales.extend_from_slice(&block.scales[..layout.scale_halves() as usize]);
+    }
+
+    fn quantised_row(&mut self, ty: WeightType, layout: Layout, row: usize, file_row: &[u8]) {
+        let groups = ty.block_len() / GROUP as usize;
+        for (at, bytes) in file_row.chunks_exact(ty.block_bytes()).enumerate() {
+            let block = read(ty, bytes);
+            for (within, codes) in block.codes[..ty.block_len()]
+                .as_chunks::<32>()
+                .0
+                .iter()
+                .enumerate()
+            {
+                let group = at * groups + within;
+                let (low, words) = low_words(layout, codes);
+                place(self.codes, group, row, words.min(4), &low[..words]);
+                match layout.high {
+                    High::None => {}
+                    High::One => place(self.high, group, row, 1, &[single_bits(layout, codes)]),
+                    High::Two => place(
+                        self.high,
+                        group,
+                        row,
+                        2,
+                        &pairs(|i| codes[i] >> layout.low_bits()),
+                    ),
+                }
+                let sub = layout.sub_bytes() as usize;
+                if sub > 0 {
+                    place(self.sub, group, row, sub, &block.sub[within * sub..][..sub]);
+                }
+            }
+            let halves = layout.scale_halves() as usize;
+            if halves > 0 {
+                place(self.scales, at, row, halves, &block.scales[..halves]);
+            }
+        }
     }
 }
 
@@ -117,28 +192,38 @@ fn pairs(bits: impl Fn(usize) -> u8) -> [u32; 2] {
     words
 }
 
-fn push_codes(packed: &mut Packed, layout: Layout, codes: &[u8; 32]) {
-    let word = |bytes: [u8; 4]| u32::from_le_bytes(bytes);
+/// The words of a group in the `codes` plane, and how many they are.
+fn low_words(layout: Layout, codes: &[u8; 32]) -> ([u32; 8], usize) {
+    let mut words = [0; 8];
+    let count = layout.code_words() as usize;
     match layout.codes {
-        Codes::Byte => packed.codes.extend(codes.as_chunks::<4>().0.iter().map(|bytes| word(*bytes))),
-        Codes::Nibble => packed.codes.extend((0..4).map(|w| {
-            word(std::array::from_fn(|b| (codes[4 * w + b] & 15) | (codes[16 + 4 * w + b] << 4)))
-        })),
-        Codes::NibbleInOrder => packed.codes.extend((0..4).map(|w| {
-            word(std::array::from_fn(|b| (codes[8 * w + 2 * b] & 15) | (codes[8 * w + 2 * b + 1] << 4)))
-        })),
-        Codes::Pair => packed.codes.extend(pairs(|at| codes[at])),
+        Codes::Byte => {
+            for (word, bytes) in words.iter_mut().zip(codes.as_chunks::<4>().0) {
+                *word = u32::from_le_bytes(*bytes);
+            }
+        }
+        Codes::Nibble => {
+            for (w, word) in words[..4].iter_mut().enumerate() {
+                let byte = |b: usize| (codes[4 * w + b] & 15) | (codes[16 + 4 * w + b] << 4);
+                *word = u32::from_le_bytes(std::array::from_fn(byte));
+            }
+        }
+        Codes::NibbleInOrder => {
+            for (w, word) in words[..4].iter_mut().enumerate() {
+                let byte = |b: usize| (codes[8 * w + 2 * b] & 15) | (codes[8 * w + 2 * b + 1] << 4);
+                *word = u32::from_le_bytes(std::array::from_fn(byte));
+            }
+        }
+        Codes::Pair => words[..2].copy_from_slice(&pairs(|at| codes[at])),
         Codes::Float(_) => {}
     }
-    let above = layout.low_bits();
-    match layout.high {
-        High::None => {}
-        High::One => {
-            let bit = |at: usize| u32::from(codes[at] >> above & 1) << (8 * (at % 4) + at / 4);
-            packed.high.push((0..32).map(bit).sum());
-        }
-        High::Two => packed.high.extend(pairs(|at| codes[at] >> above)),
-    }
+    (words, count)
+}
+
+/// Bit `8 b + w` is the bit above the low ones of code `4 w + b`.
+fn single_bits(layout: Layout, codes: &[u8; 32]) -> u32 {
+    let bit = |at: usize| u32::from(codes[at] >> layout.low_bits() & 1) << (8 * (at % 4) + at / 4);
+    (0..32).map(bit).sum()
 }
 
 fn half_at(b: &[u8], at: usize) -> u16 {
@@ -150,14 +235,21 @@ fn scale_min(s: &[u8], j: usize) -> [u8; 2] {
     if j < 4 {
         [s[j] & 63, s[j + 4] & 63]
     } else {
-        [s[j + 4] & 15 | (s[j - 4] >> 6) << 4, s[j + 4] >> 4 | (s[j] >> 6) << 4]
+        [
+            s[j + 4] & 15 | (s[j - 4] >> 6) << 4,
+            s[j + 4] >> 4 | (s[j] >> 6) << 4,
+        ]
     }
 }
 
 /// The block layouts are described at `formats::quant::dequantize`.
-fn read(ty: WeightType, b: &[u8]) -> Block {
-    let mut block = Block { codes: [0; 256], sub: [0; 32], scales: [0; 2] };
-    let Block { codes, sub, scales } = &mut block;
+fn read(ty: WeightType, b: &[u8]) -> FileBlock {
+    let mut block = FileBlock {
+        codes: [0; 256],
+        sub: [0; 32],
+        scales: [0; 2],
+    };
+    let FileBlock { codes, sub, scales } = &mut block;
     let split = |codes: &mut [u8], bytes: &[u8]| {
         for i in 0..16 {
             codes[i] = bytes[i] & 15;
@@ -217,7 +309,11 @@ fn read(ty: WeightType, b: &[u8]) -> Block {
         }
         WeightType::Q4K | WeightType::Q5K => {
             *scales = [half_at(b, 0), half_at(b, 2)];
-            let quants = if ty == WeightType::Q4K { &b[16..] } else { &b[48..] };
+            let quants = if ty == WeightType::Q4K {
+                &b[16..]
+            } else {
+                &b[48..]
+            };
             for (i, code) in codes.iter_mut().enumerate() {
                 let group = i / 32;
                 *code = quants[32 * (group / 2) + i % 32] >> (4 * (group % 2)) & 15;
