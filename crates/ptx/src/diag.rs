@@ -149,8 +149,6 @@ pub enum Code {
     DivergentBarrier { form: String },
     #[error("register `{name}` is used where it may not be defined")]
     NotDominated { name: String },
-    #[error("control runs off the end of the function")]
-    NoReturn,
 }
 
 impl Code {

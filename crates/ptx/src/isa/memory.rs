@@ -3,7 +3,7 @@
 pub(super) const MOVE: &str = "
 mov T={pred,$b,b128@8.3/70,$int,f32,f64} | =@T, @T | 1.0/10 | 9.7.9.3
 mov T={f16,bf16,f16x2,bf16x2} | =T, T | 4.2/53 | 9.7.9.3
-shfl .sync .{up,down,bfly,idx} T={b32} | =T_/pred, T, u32, u32, b32 | 6.0/30 | 9.7.9.6
+shfl .sync .{up,down,bfly,idx} T={b32} | =T/pred, T, u32, u32, b32 | 6.0/30 | 9.7.9.6
 cvta .{const,global,local,shared,shared::cta@7.8/30,shared::cluster@7.8/90,param@7.7/70} T={u32,u64} | =T, &T | 2.0/20 | 9.7.9.20
 cvta .to .{const,global,local,shared,shared::cta@7.8/30,shared::cluster@7.8/90,param@7.7/70} T={u32,u64} | =T, T | 2.0/20 | 9.7.9.20
 isspacep .{global,local,shared,const@3.1/20,shared::cta@7.8/30,shared::cluster@7.8/90,param@7.7/70} | =pred, addr | 2.0/20 | 9.7.9.19

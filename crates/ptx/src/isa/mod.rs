@@ -239,6 +239,16 @@ fn search(op: Op, quals: &Quals) -> Option<Form> {
         let (need, vars) = pattern::matches(&row.items, words)?;
         Some((row, need, vars))
     })?;
+    let vector = match () {
+        () if quals.has(Qual::V2) => 2,
+        () if quals.has(Qual::V4) => 4,
+        () if quals.has(Qual::V8) => 8,
+        () => 1,
+    };
+    let extra = match op {
+        Op::Ld | Op::St => extra.and(vector_need(vector, vars[0]?)?),
+        _ => extra,
+    };
     Some(Form {
         row,
         extra,
@@ -247,18 +257,25 @@ fn search(op: Op, quals: &Quals) -> Option<Form> {
             .iter()
             .find_map(|word| space_of(*word))
             .unwrap_or(Space::Generic),
-        vector: match () {
-            () if quals.has(Qual::V2) => 2,
-            () if quals.has(Qual::V4) => 4,
-            () if quals.has(Qual::V8) => 8,
-            () => 1,
-        },
+        vector,
         hint: if quals.has(Qual::L2CacheHint) {
             Presence::Required
         } else {
             Presence::WithHint
         },
     })
+}
+
+/// What a load or store of so many elements needs: 256 bits are new, more there are not.
+fn vector_need(vector: u8, ty: Type) -> Option<Need> {
+    match u32::from(vector) * ty.bits() {
+        256 => Some(Need {
+            ptx: PtxVersion::new(8, 8),
+            sm: 100,
+        }),
+        bits if bits < 256 && vector < 8 => Some(Need::NONE),
+        _ => None,
+    }
 }
 
 /// The state space that a qualifier names.

@@ -1,0 +1,392 @@
+//! The verifier: the only maker of [`Verified`].
+//!
+//! It refuses what is provably wrong and reports all of it; what is only possible is left to run
+//! time. A module of our language gets the lowest `.version` that its forms and target need; text
+//! keeps its own, and forms newer than that are refused.
+
+mod flow;
+mod operands;
+mod vars;
+
+use crate::{
+    cfg::Cfg,
+    diag::{Code, Diagnostic},
+    ir::{Directive, Function, Inst, LabelId, Module, Operand, Origin, Span, Stmt, StmtKind},
+    isa::{self, Form, Need},
+    print,
+    special::Special,
+    target::{PtxVersion, Suffix, Target},
+};
+use std::{ops::Deref, sync::Arc};
+
+/// A module that passed [`verify`]. Printing for a device, and running, take nothing else.
+#[derive(Clone, Debug)]
+pub struct Verified(Arc<Module>);
+
+impl Verified {
+    /// Its PTX text.
+    pub fn text(&self) -> String {
+        print::print(&self.0)
+    }
+}
+
+impl Deref for Verified {
+    type Target = Module;
+
+    fn deref(&self) -> &Module {
+        &self.0
+    }
+}
+
+/// The lowest PTX version that a module's target, forms, special registers and directives need.
+/// What does not exist, or not on the target, counts for nothing: [`verify`] refuses it.
+pub fn lowest_version(module: &Module) -> PtxVersion {
+    let target = module.target;
+    let mut lowest = target.first_version().unwrap_or(PtxVersion::new(4, 0));
+    for function in &module.functions {
+        for directive in &function.directives {
+            lowest = lowest.max(directive_need(directive).ptx);
+        }
+        for stmt in function.body.as_deref().unwrap_or(&[]) {
+            let StmtKind::Inst(inst) = &stmt.kind else {
+                continue;
+            };
+            let form = isa::form(inst.op, &inst.quals);
+            lowest = lowest.max(
+                form.and_then(|form| form.lowest_version(target))
+                    .unwrap_or(lowest),
+            );
+            for operand in &inst.operands {
+                if let Operand::Special(special) = operand {
+                    lowest = lowest.max(special_need(*special).ptx);
+                }
+            }
+        }
+    }
+    lowest
+}
+
+fn directive_need(directive: &Directive) -> Need {
+    let need = |major, minor, sm| Need {
+        ptx: PtxVersion::new(major, minor),
+        sm,
+    };
+    match directive {
+        Directive::Other(name, _) if name.contains("cluster") => need(7, 8, 90),
+        Directive::NoReturn => need(6, 4, 30),
+        Directive::MaxNtid(_)
+        | Directive::ReqNtid(_)
+        | Directive::MinNctaPerSm(_)
+        | Directive::MaxNreg(_)
+        | Directive::Pragma(_)
+        | Directive::Other(..) => Need::NONE,
+    }
+}
+
+/// The first PTX version and SM with a special register, as far as they exceed what any target of
+/// ours has.
+fn special_need(special: Special) -> Need {
+    let need = |major, minor, sm| Need {
+        ptx: PtxVersion::new(major, minor),
+        sm,
+    };
+    let name = special.name();
+    match special {
+        Special::AggrSmemSize => need(8, 1, 90),
+        Special::CurrentGraphExec => need(8, 0, 50),
+        Special::ReservedSmemOffsetBegin
+        | Special::ReservedSmemOffsetEnd
+        | Special::ReservedSmemOffsetCap => need(7, 6, 80),
+        _ if name.contains("cluster") => need(7, 8, 90),
+        _ => Need::NONE,
+    }
+}
+
+/// Checks a module; all that is wrong with it otherwise.
+pub fn verify(mut module: Module) -> Result<Verified, Vec<Diagnostic>> {
+    let language = |function: &Function| function.origin == Origin::Language;
+    if module.functions.iter().any(language) {
+        module.version = lowest_version(&module);
+    }
+    for function in &mut module.functions {
+        order_labels(function);
+    }
+    let mut check = Check {
+        module: &module,
+        found: Vec::new(),
+    };
+    check.run();
+    let mut found = check.found;
+    if found.is_empty() {
+        Ok(Verified(Arc::new(module)))
+    } else {
+        found.truncate(MAX_FINDINGS);
+        Err(found)
+    }
+}
+
+/// Findings reported at most.
+const MAX_FINDINGS: usize = 1000;
+
+/// Renumbers labels in the order they are placed, which is the order the parser gives them, so
+/// that printing and parsing gives an equal function. Leaves wrong functions as they are.
+fn order_labels(function: &mut Function) {
+    let count = function.labels.len();
+    let mut order = Vec::with_capacity(count);
+    let mut place = vec![None; count];
+    for stmt in function.body.as_deref().unwrap_or(&[]) {
+        if let Some(label) = placed(stmt) {
+            match place.get_mut(label.index()) {
+                Some(slot @ None) => *slot = Some(LabelId(order.len() as u32)),
+                _ => return,
+            }
+            order.push(label);
+        }
+    }
+    let same = |(at, label): (usize, &LabelId)| label.index() == at;
+    if order.len() == count && order.iter().enumerate().all(same) {
+        return;
+    }
+    let used =
+        |stmt: &Stmt| labels(stmt).all(|id| place.get(id.index()).is_some_and(Option::is_some));
+    if !function.body.as_deref().unwrap_or(&[]).iter().all(used) {
+        return;
+    }
+    let new = |label: &mut LabelId| {
+        if let Some(Some(to)) = place.get(label.index()) {
+            *label = *to;
+        }
+    };
+    for stmt in function.body.as_deref_mut().unwrap_or(&mut []) {
+        match &mut stmt.kind {
+            StmtKind::Inst(inst) => {
+                for operand in &mut inst.operands {
+                    if let Operand::Label(label) = operand {
+                        new(label);
+                    }
+                }
+            }
+            StmtKind::Label(name)
+            | StmtKind::CallPrototype { name, .. }
+            | StmtKind::CallTargets { name, .. } => new(name),
+            StmtKind::BranchTargets { name, targets } => {
+                new(name);
+                targets.iter_mut().for_each(new);
+            }
+            StmtKind::Loc { .. } | StmtKind::Pragma(_) => {}
+        }
+    }
+    function.labels = order
+        .iter()
+        .map(|label| function.labels[label.index()].clone())
+        .collect();
+}
+
+/// The label that a statement places.
+fn placed(stmt: &Stmt) -> Option<LabelId> {
+    match &stmt.kind {
+        StmtKind::Label(name)
+        | StmtKind::BranchTargets { name, .. }
+        | StmtKind::CallPrototype { name, .. }
+        | StmtKind::CallTargets { name, .. } => Some(*name),
+        StmtKind::Inst(_) | StmtKind::Loc { .. } | StmtKind::Pragma(_) => None,
+    }
+}
+
+/// The labels that a statement refers to.
+fn labels(stmt: &Stmt) -> impl Iterator<Item = LabelId> + '_ {
+    let (operands, targets): (&[Operand], &[LabelId]) = match &stmt.kind {
+        StmtKind::Inst(inst) => (&inst.operands, &[]),
+        StmtKind::BranchTargets { targets, .. } => (&[], targets),
+        StmtKind::Label(_)
+        | StmtKind::CallPrototype { .. }
+        | StmtKind::CallTargets { .. }
+        | StmtKind::Loc { .. }
+        | StmtKind::Pragma(_) => (&[], &[]),
+    };
+    let named = operands.iter().filter_map(|operand| match operand {
+        Operand::Label(id) => Some(*id),
+        _ => None,
+    });
+    named.chain(targets.iter().copied())
+}
+
+/// An instruction as messages show it.
+fn form_text(inst: &Inst) -> String {
+    format!("{}{}", inst.op.name(), inst.quals)
+}
+
+struct Check<'m> {
+    module: &'m Module,
+    found: Vec<Diagnostic>,
+}
+
+impl<'m> Check<'m> {
+    fn report(&mut self, function: &Function, code: Code, span: Span) {
+        self.push(Diagnostic::new(code, span).in_function(&function.name));
+    }
+
+    fn push(&mut self, fault: Diagnostic) {
+        // One more than is reported, so that the text of the rest is never built.
+        if self.found.len() <= MAX_FINDINGS {
+            self.found.push(fault);
+        }
+    }
+
+    fn run(&mut self) {
+        let module = self.module;
+        let (target, version) = (module.target, module.version);
+        match target.first_version() {
+            None => {
+                let name = target.to_string();
+                self.push(Diagnostic::new(Code::UnknownTarget { name }, Span::None));
+            }
+            Some(needs) if needs > version => {
+                let code = Code::TargetNeedsVersion {
+                    target,
+                    needs,
+                    version,
+                };
+                self.push(Diagnostic::new(code, Span::None));
+            }
+            Some(_) => {}
+        }
+        self.module_vars();
+        for function in &module.functions {
+            self.function(function);
+        }
+        self.static_shared();
+    }
+
+    fn function(&mut self, function: &'m Function) {
+        self.function_vars(function);
+        for directive in &function.directives {
+            if let Directive::Other(name, _) = directive {
+                self.need(function, name, directive_need(directive), function.span);
+            }
+        }
+        let Some(body) = &function.body else {
+            return;
+        };
+        let before = self.found.len();
+        self.label_placement(function, body);
+        for stmt in body {
+            if let StmtKind::Inst(inst) = &stmt.kind {
+                self.inst(function, inst, stmt.span);
+            }
+        }
+        // What follows relies on ids that exist.
+        let dangling = self.found[before.min(self.found.len())..]
+            .iter()
+            .any(|fault| matches!(fault.code, Code::DanglingId { .. }));
+        if dangling {
+            return;
+        }
+        let cfg = Cfg::new(function);
+        self.divergent_barriers(function, &cfg);
+        if function.origin == Origin::Language {
+            self.definitions(function, &cfg);
+        }
+    }
+
+    fn label_placement(&mut self, function: &Function, body: &[Stmt]) {
+        let mut seen = vec![false; function.labels.len()];
+        for stmt in body {
+            let Some(label) = placed(stmt) else {
+                continue;
+            };
+            match seen.get_mut(label.index()) {
+                Some(seen) if !*seen => *seen = true,
+                Some(_) => {
+                    let name = function.labels[label.index()].to_string();
+                    self.report(function, Code::DuplicateLabel { name }, stmt.span);
+                }
+                None => self.dangling(function, "label", label.0, seen.len(), stmt.span),
+            }
+        }
+        for stmt in body {
+            for label in labels(stmt) {
+                match seen.get(label.index()) {
+                    Some(true) => {}
+                    Some(false) => {
+                        let name = function.labels[label.index()].to_string();
+                        self.report(function, Code::UndefinedLabel { name }, stmt.span);
+                    }
+                    None => self.dangling(function, "label", label.0, seen.len(), stmt.span),
+                }
+            }
+        }
+    }
+
+    fn dangling(
+        &mut self,
+        function: &Function,
+        what: &'static str,
+        index: u32,
+        count: usize,
+        span: Span,
+    ) {
+        self.report(function, Code::DanglingId { what, index, count }, span);
+    }
+
+    /// Whether the form of an instruction is there for the target and the version.
+    fn known_form(&mut self, function: &Function, inst: &Inst, span: Span) -> Option<Form> {
+        let (target, version) = (self.module.target, self.module.version);
+        let Some(form) = isa::form(inst.op, &inst.quals) else {
+            let form = form_text(inst);
+            self.report(function, Code::UnknownForm { form }, span);
+            return None;
+        };
+        match form.lowest_version(target) {
+            None => {
+                let needs = form.first_sm();
+                let text = form_text(inst);
+                let code = match form.row.arch {
+                    Suffix::None => Code::TooNewForTarget {
+                        form: text,
+                        needs,
+                        target,
+                    },
+                    Suffix::Family | Suffix::Arch => Code::NeedsArch {
+                        form: text,
+                        needs,
+                        target,
+                    },
+                };
+                self.report(function, code, span);
+            }
+            Some(needs) if needs > version => {
+                let code = Code::TooNewForVersion {
+                    form: form_text(inst),
+                    needs,
+                    version,
+                };
+                self.report(function, code, span);
+            }
+            Some(_) => {}
+        }
+        Some(form)
+    }
+
+    fn need(&mut self, function: &Function, name: &str, need: Need, span: Span) {
+        let (target, version): (Target, PtxVersion) = (self.module.target, self.module.version);
+        let form = name.to_owned();
+        if need.sm > target.sm {
+            let needs = need.sm;
+            let code = Code::TooNewForTarget {
+                form,
+                needs,
+                target,
+            };
+            self.report(function, code, span);
+        } else if need.ptx > version {
+            let needs = need.ptx;
+            let code = Code::TooNewForVersion {
+                form,
+                needs,
+                version,
+            };
+            self.report(function, code, span);
+        }
+    }
+}

@@ -1,0 +1,577 @@
+//! Operands: how many, of what kind, type and state space.
+
+use super::{Check, form_text, special_need};
+use crate::{
+    diag::Code,
+    ir::{
+        Address, Base, FuncId, Function, FunctionKind, Imm, Inst, Operand, RegId, Span, Var, VarId,
+    },
+    isa::{Access, Form, Shape, Slot},
+    op::Op,
+    qual::Qual,
+    special::Special,
+    types::{Space, Type, TypeKind},
+};
+
+/// One operand under check.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    function: &'a Function,
+    inst: &'a Inst,
+    form: Form,
+    index: usize,
+    access: Access,
+    span: Span,
+}
+
+/// How a register's width may differ from the type's.
+#[derive(Clone, Copy, PartialEq)]
+enum Width {
+    Equal,
+    OrWider,
+}
+
+/// Whether a register of type `reg` can hold an operand of type `ty`.
+fn fits(ty: Type, reg: Type, width: Width) -> bool {
+    let size = match width {
+        Width::Equal => reg.bits() == ty.bits(),
+        Width::OrWider => reg.bits() >= ty.bits(),
+    };
+    let bits = reg.kind() == TypeKind::Bits;
+    let kind = match ty.kind() {
+        TypeKind::Pred => reg == Type::Pred,
+        TypeKind::Signed | TypeKind::Unsigned => bits || reg.is_int(),
+        TypeKind::Bits => reg != Type::Pred,
+        TypeKind::Float | TypeKind::Packed => bits || reg == ty,
+    };
+    size && kind
+}
+
+fn describe(operand: &Operand) -> &'static str {
+    match operand {
+        Operand::Reg(_) => "a register",
+        Operand::NotReg(_) => "a negated predicate",
+        Operand::Imm(Imm::Int(_) | Imm::Uint(_)) => "an integer constant",
+        Operand::Imm(Imm::F32(_) | Imm::F64(_)) => "a floating-point constant",
+        Operand::Special(_) => "a special register",
+        Operand::Var(..) => "the address of a variable",
+        Operand::Addr(_) => "a memory address",
+        Operand::Vec(_) => "a vector",
+        Operand::Pair(_) => "a pair",
+        Operand::List(_) => "a list",
+        Operand::Label(_) => "a label",
+        Operand::Func(_) => "a function",
+        Operand::Sink => "`_`",
+    }
+}
+
+impl<'m> Check<'m> {
+    pub(super) fn inst(&mut self, function: &'m Function, inst: &'m Inst, span: Span) {
+        if let Some(guard) = inst.guard {
+            if let Some(found) = self.reg(function, guard.reg, span) {
+                if found != Type::Pred {
+                    let name = reg_name(function, guard.reg);
+                    self.report(function, Code::GuardType { name, found }, span);
+                }
+            }
+        }
+        let Some(form) = self.known_form(function, inst, span) else {
+            return;
+        };
+        for operand in &inst.operands {
+            if let Operand::Special(special) = operand {
+                self.need(function, special.name(), special_need(*special), span);
+            }
+        }
+        let place = Place {
+            function,
+            inst,
+            form,
+            index: 0,
+            access: Access::Read,
+            span,
+        };
+        if inst.op == Op::Call {
+            self.call(place);
+            return;
+        }
+        let Some(slots) = form.assign(inst.operands.len()) else {
+            let (least, most) = form.operand_counts();
+            let code = Code::OperandCount {
+                form: form_text(inst),
+                least,
+                most,
+                found: inst.operands.len(),
+            };
+            self.report(function, code, span);
+            return;
+        };
+        for (index, (operand, slot)) in inst.operands.iter().zip(slots).enumerate() {
+            let place = Place {
+                index,
+                access: slot.access,
+                ..place
+            };
+            self.operand(place, operand, slot);
+        }
+        self.constants(place);
+    }
+
+    /// The type of a register that exists.
+    fn reg(&mut self, function: &Function, id: RegId, span: Span) -> Option<Type> {
+        let found = function.regs.get(id.index()).map(|reg| reg.ty);
+        if found.is_none() {
+            self.dangling(function, "register", id.0, function.regs.len(), span);
+        }
+        found
+    }
+
+    fn var(&mut self, function: &'m Function, id: VarId, span: Span) -> Option<&'m Var> {
+        let (list, at): (&'m [Var], u32) = match id {
+            VarId::Module(at) => (&self.module.vars, at),
+            VarId::Function(at) => (&function.vars, at),
+            VarId::Param(at) => (&function.params, at),
+            VarId::Return(at) => (&function.returns, at),
+        };
+        let found = list.get(at as usize);
+        if found.is_none() {
+            self.dangling(function, "variable", at, list.len(), span);
+        }
+        found
+    }
+
+    fn kind(&mut self, place: Place<'_>, expected: &'static str, operand: &Operand) {
+        let code = Code::OperandKind {
+            form: form_text(place.inst),
+            index: place.index,
+            expected,
+            found: describe(operand),
+        };
+        self.report(place.function, code, place.span);
+    }
+
+    fn register(&mut self, place: Place<'_>, id: RegId, ty: Type, width: Width) {
+        if let Some(found) = self.reg(place.function, id, place.span) {
+            if !fits(ty, found, width) {
+                let code = Code::OperandType {
+                    form: form_text(place.inst),
+                    index: place.index,
+                    expected: ty,
+                    found,
+                };
+                self.report(place.function, code, place.span);
+            }
+        }
+    }
+
+    fn operand(&mut self, place: Place<'m>, operand: &'m Operand, slot: &Slot) {
+        let form = place.form;
+        if slot.sink && *operand == Operand::Sink {
+            return;
+        }
+        match slot.shape {
+            Shape::Value(ty) => self.value(place, operand, form.ty(ty), Width::Equal),
+            Shape::Relaxed(ty) => self.value(place, operand, form.ty(ty), Width::OrWider),
+            Shape::Vector(ty) if form.vector() == 1 => {
+                self.value(place, operand, form.ty(ty), Width::OrWider);
+            }
+            Shape::Vector(ty) => {
+                let count = Some(form.vector());
+                self.vector(place, operand, count, form.ty(ty), Width::OrWider);
+            }
+            Shape::Fragment(count, ty) => {
+                self.vector(place, operand, count, form.ty(ty), Width::Equal);
+            }
+            Shape::Move(ty) => self.moved(place, operand, form.ty(ty)),
+            Shape::AddressValue(ty) => match operand {
+                Operand::Var(id, _) => {
+                    if let Some(var) = self.var(place.function, *id, place.span) {
+                        if form.space() != Space::Generic {
+                            self.space(place, form.space(), var);
+                        }
+                    }
+                }
+                other => self.value(place, other, form.ty(ty), Width::Equal),
+            },
+            Shape::Pair(ty) => match operand {
+                Operand::Pair(pair) => {
+                    let ty = form.ty(ty);
+                    if !(pair.0 == Operand::Sink && (slot.sink || ty == Type::Pred)) {
+                        self.value(place, &pair.0, ty, Width::Equal);
+                    }
+                    if pair.1 != Operand::Sink {
+                        self.value(place, &pair.1, Type::Pred, Width::Equal);
+                    }
+                }
+                other => self.value(place, other, form.ty(ty), Width::Equal),
+            },
+            Shape::Predicate => self.value(place, operand, Type::Pred, Width::Equal),
+            Shape::Address(space) => match operand {
+                Operand::Addr(address) => {
+                    self.address(place, *address, space.unwrap_or(form.space()));
+                }
+                other => self.kind(place, "a memory address", other),
+            },
+            Shape::Pointer => match operand {
+                Operand::Reg(id) => {
+                    let wide = u32::from(self.module.address_size);
+                    let ty = if wide == 32 { Type::U32 } else { Type::U64 };
+                    self.register(place, *id, ty, Width::Equal);
+                }
+                other => self.kind(place, "an address in a register", other),
+            },
+            Shape::Immediate => match operand {
+                Operand::Imm(Imm::Int(_) | Imm::Uint(_)) | Operand::Special(Special::WarpSz) => {}
+                other => self.kind(place, "an integer constant", other),
+            },
+            Shape::Label => {
+                if !matches!(operand, Operand::Label(_)) {
+                    self.kind(place, "a label", operand);
+                }
+            }
+            Shape::Size => match operand {
+                Operand::Reg(id) => {
+                    let found = self.reg(place.function, *id, place.span);
+                    if found != Some(Type::Pred) {
+                        self.register(place, *id, Type::U32, Width::Equal);
+                    }
+                }
+                other => self.value(place, other, Type::U32, Width::Equal),
+            },
+            Shape::Texture | Shape::Tensor => match operand {
+                Operand::List(items) => {
+                    for item in items {
+                        self.exists(place, item);
+                    }
+                }
+                other => self.kind(place, "a list of a texture and coordinates", other),
+            },
+            Shape::Wgmma => match operand {
+                Operand::Vec(_) => self.vector(place, operand, Some(4), Type::B32, Width::Equal),
+                other => self.value(place, other, Type::B64, Width::Equal),
+            },
+            Shape::Call => {}
+        }
+    }
+
+    /// A single value.
+    fn value(&mut self, place: Place<'m>, operand: &Operand, ty: Type, width: Width) {
+        let reads = place.access == Access::Read;
+        match operand {
+            Operand::Reg(id) => self.register(place, *id, ty, width),
+            Operand::NotReg(id) if reads && ty == Type::Pred => {
+                self.register(place, *id, ty, width);
+            }
+            Operand::Imm(Imm::Int(_) | Imm::Uint(_)) | Operand::Special(Special::WarpSz)
+                if reads && !matches!(ty.kind(), TypeKind::Float | TypeKind::Packed) => {}
+            Operand::Imm(Imm::F32(_) | Imm::F64(_))
+                if reads && matches!(ty, Type::F32 | Type::F64 | Type::B32 | Type::B64) => {}
+            Operand::Special(special) if reads && matches!(place.inst.op, Op::Mov | Op::Cvt) => {
+                if special.ty().bits() != ty.bits()
+                    && !(ty.bits() == 16 && special.ty() == Type::U32)
+                {
+                    let code = Code::OperandType {
+                        form: form_text(place.inst),
+                        index: place.index,
+                        expected: ty,
+                        found: special.ty(),
+                    };
+                    self.report(place.function, code, place.span);
+                }
+            }
+            other => {
+                let expected = match (reads, ty.kind()) {
+                    (false, _) => "a register",
+                    (true, TypeKind::Pred) => "a predicate",
+                    (true, TypeKind::Float) => "a register or a floating-point constant",
+                    (true, TypeKind::Packed) => "a register",
+                    (true, _) => "a register or an integer constant",
+                };
+                self.kind(place, expected, other);
+            }
+        }
+    }
+
+    fn vector(
+        &mut self,
+        place: Place<'m>,
+        operand: &'m Operand,
+        count: Option<u8>,
+        ty: Type,
+        width: Width,
+    ) {
+        let Operand::Vec(items) = operand else {
+            self.kind(place, "a vector", operand);
+            return;
+        };
+        if count.is_some_and(|count| usize::from(count) != items.len()) || items.is_empty() {
+            let code = Code::VectorLength {
+                form: form_text(place.inst),
+                index: place.index,
+                expected: count.unwrap_or(1).into(),
+                found: items.len(),
+            };
+            self.report(place.function, code, place.span);
+        }
+        let fragment = width == Width::Equal;
+        for item in items {
+            match item {
+                Operand::Sink if place.access == Access::Write && !fragment => {}
+                Operand::Imm(_) if fragment => self.kind(place, "a vector of registers", item),
+                item => self.value(place, item, ty, width),
+            }
+        }
+    }
+
+    /// A side of `mov`.
+    fn moved(&mut self, place: Place<'m>, operand: &'m Operand, ty: Type) {
+        match operand {
+            Operand::Var(id, _) if place.access == Access::Read => {
+                let Some(var) = self.var(place.function, *id, place.span) else {
+                    return;
+                };
+                let wide = matches!(var.space, Space::Global | Space::Const | Space::Generic)
+                    && self.module.address_size == 64;
+                if !(ty.bits() == 64 || (ty.bits() == 32 && !wide)) || ty.is_float() {
+                    self.kind(place, "a value of the type's width", operand);
+                }
+            }
+            Operand::Func(id) if place.access == Access::Read => {
+                self.func(place, *id);
+                if ty.bits() != u32::from(self.module.address_size) {
+                    self.kind(place, "a value of the type's width", operand);
+                }
+            }
+            Operand::Vec(items) => {
+                let count = items.len() as u32;
+                if !matches!(count, 2 | 4) || ty.bits() / count < 8 || ty.kind() != TypeKind::Bits {
+                    let code = Code::VectorLength {
+                        form: form_text(place.inst),
+                        index: place.index,
+                        expected: 2,
+                        found: items.len(),
+                    };
+                    self.report(place.function, code, place.span);
+                    return;
+                }
+                let element = match ty.bits() / count {
+                    8 => Type::B8,
+                    16 => Type::B16,
+                    32 => Type::B32,
+                    _ => Type::B64,
+                };
+                for item in items {
+                    if !(*item == Operand::Sink && place.access == Access::Write) {
+                        self.value(place, item, element, Width::Equal);
+                    }
+                }
+            }
+            other => self.value(place, other, ty, Width::Equal),
+        }
+    }
+
+    fn space(&mut self, place: Place<'_>, expected: Space, var: &Var) {
+        if var.space != expected {
+            let code = Code::WrongSpace {
+                form: form_text(place.inst),
+                index: place.index,
+                expected: Code::space(expected),
+                name: var.name.to_string(),
+                found: Code::space(var.space),
+            };
+            self.report(place.function, code, place.span);
+        }
+    }
+
+    fn address(&mut self, place: Place<'m>, address: Address, space: Space) {
+        let writes = matches!(place.inst.op, Op::St | Op::Atom | Op::Red | Op::Stmatrix);
+        match address.base {
+            Base::Reg(id) => {
+                let Some(found) = self.reg(place.function, id, place.span) else {
+                    return;
+                };
+                let wide = matches!(space, Space::Global | Space::Generic)
+                    && self.module.address_size == 64;
+                let expected = if wide || found.bits() == 64 {
+                    Type::U64
+                } else {
+                    Type::U32
+                };
+                if !fits(expected, found, Width::Equal) {
+                    let code = Code::OperandType {
+                        form: form_text(place.inst),
+                        index: place.index,
+                        expected,
+                        found,
+                    };
+                    self.report(place.function, code, place.span);
+                }
+            }
+            Base::Var(id) => {
+                let Some(var) = self.var(place.function, id, place.span) else {
+                    return;
+                };
+                let read_only = var.space == Space::Const || matches!(id, VarId::Param(_));
+                if space != Space::Generic && var.space != space {
+                    self.space(place, space, var);
+                } else if writes && read_only {
+                    let code = Code::ReadOnlySpace {
+                        form: form_text(place.inst),
+                        space: Code::space(var.space),
+                    };
+                    self.report(place.function, code, place.span);
+                }
+            }
+            Base::Absolute if space == Space::Local => {}
+            Base::Absolute => {
+                let operand = Operand::Addr(address);
+                self.kind(place, "an address with a register or a variable", &operand);
+            }
+        }
+    }
+
+    fn func(&mut self, place: Place<'_>, id: FuncId) -> Option<&'m Function> {
+        let found = self.module.functions.get(id.index());
+        if found.is_none() {
+            let count = self.module.functions.len();
+            self.dangling(place.function, "function", id.0, count, place.span);
+        }
+        found
+    }
+
+    /// Whether what an operand names exists, where nothing more is known of it.
+    fn exists(&mut self, place: Place<'m>, operand: &Operand) {
+        match operand {
+            Operand::Reg(id) | Operand::NotReg(id) => {
+                self.reg(place.function, *id, place.span);
+            }
+            Operand::Var(id, _) => {
+                self.var(place.function, *id, place.span);
+            }
+            Operand::Vec(items) | Operand::List(items) => {
+                for item in items {
+                    self.exists(place, item);
+                }
+            }
+            Operand::Addr(address) => match address.base {
+                Base::Reg(id) => {
+                    self.reg(place.function, id, place.span);
+                }
+                Base::Var(id) => {
+                    self.var(place.function, id, place.span);
+                }
+                Base::Absolute => {}
+            },
+            Operand::Pair(pair) => {
+                self.exists(place, &pair.0);
+                self.exists(place, &pair.1);
+            }
+            Operand::Func(id) => {
+                self.func(place, *id);
+            }
+            Operand::Imm(_) | Operand::Special(_) | Operand::Label(_) | Operand::Sink => {}
+        }
+    }
+
+    /// `call (results), callee, (arguments), prototype`.
+    fn call(&mut self, place: Place<'m>) {
+        let operands = &place.inst.operands;
+        for operand in operands {
+            self.exists(place, operand);
+        }
+        let (results, rest): (&[Operand], &[Operand]) = match operands.split_first() {
+            Some((Operand::List(items), rest)) => (items, rest),
+            _ => (&[], operands),
+        };
+        let Some((callee, rest)) = rest.split_first() else {
+            let code = Code::OperandCount {
+                form: form_text(place.inst),
+                least: 1,
+                most: 4,
+                found: operands.len(),
+            };
+            self.report(place.function, code, place.span);
+            return;
+        };
+        let arguments: &[Operand] = match rest.first() {
+            Some(Operand::List(items)) => items,
+            _ => &[],
+        };
+        match callee {
+            Operand::Func(id) => {
+                let Some(function) = self.module.functions.get(id.index()) else {
+                    return;
+                };
+                let counts = [
+                    (function.params.len(), arguments.len()),
+                    (function.returns.len(), results.len()),
+                ];
+                for (expected, found) in counts {
+                    if expected != found && function.kind == FunctionKind::Func {
+                        let code = Code::OperandCount {
+                            form: format!("call {}", function.name),
+                            least: expected,
+                            most: expected,
+                            found,
+                        };
+                        self.report(place.function, code, place.span);
+                    }
+                }
+                if function.kind == FunctionKind::Entry {
+                    self.kind(place, "a device function", callee);
+                }
+            }
+            Operand::Reg(_) => {}
+            other => self.kind(place, "a function or a register", other),
+        }
+    }
+
+    /// Constants that some forms limit.
+    fn constants(&mut self, place: Place<'_>) {
+        let inst = place.inst;
+        let constant = |at: usize| match inst.operands.get(at) {
+            Some(Operand::Imm(Imm::Int(value))) => Some(*value),
+            Some(Operand::Imm(Imm::Uint(_))) => Some(i64::MAX),
+            _ => None,
+        };
+        let has = |qual| inst.quals.has(qual);
+        // Where a barrier's number stands: behind the result of a reduction.
+        let first = usize::from(has(Qual::Red));
+        let (value, least, most) = match inst.op {
+            Op::Cp if has(Qual::Cg) && has(Qual::Async) => (constant(2), 16, 16),
+            Op::Cp if has(Qual::Ca) && has(Qual::Async) => match constant(2) {
+                Some(4 | 8 | 16) => return,
+                other => (other, 4, 16),
+            },
+            Op::Cp if has(Qual::WaitGroup) => (constant(0), 0, 1 << 30),
+            Op::Lop3 => (constant(4), 0, 255),
+            Op::Bar | Op::Barrier if !has(Qual::Warp) && !has(Qual::Cluster) => {
+                (constant(first), 0, 15)
+            }
+            _ => return,
+        };
+        let Some(value) = value else {
+            return;
+        };
+        let odd_size = inst.op == Op::Cp && has(Qual::Ca);
+        if !(least..=most).contains(&value) || odd_size {
+            let code = Code::ConstantRange {
+                form: form_text(inst),
+                value,
+                least,
+                most,
+            };
+            self.report(place.function, code, place.span);
+        }
+    }
+}
+
+pub(super) fn reg_name(function: &Function, id: RegId) -> String {
+    function
+        .regs
+        .get(id.index())
+        .map_or_else(String::new, |reg| match reg.number {
+            Some(number) => format!("{}{number}", reg.prefix),
+            None => reg.prefix.to_string(),
+        })
+}
