@@ -700,6 +700,20 @@ impl<'k, U: Uni> Val<'k, u32, U> {
         (self + (n - 1)) / n
     }
 
+    /// `self / n` rounded up, for a run-time `n`.
+    #[track_caller]
+    pub fn div_ceil_by<V: Uni>(self, n: Val<'k, u32, V>) -> Val<'k, u32, U::Out>
+    where
+        U: Join<V>,
+    {
+        let at = Location::caller();
+        Val::from_rep(with(|b| {
+            let less = binary(b, at, Op::Sub, Type::U32, n.rep, Rep::Imm(Imm::Int(1)));
+            let sum = binary(b, at, Op::Add, Type::U32, self.rep, less);
+            binary(b, at, Op::Div, Type::U32, sum, n.rep)
+        }))
+    }
+
     /// The full 64-bit product.
     #[track_caller]
     pub fn mul_wide<A: Arg<'k, u32>>(self, other: A) -> Val<'k, u64, U::Out>

@@ -15,5 +15,16 @@ pub struct Entry {
 
 /// Every kernel.
 pub fn registry() -> &'static [Entry] {
-    &[]
+    &[
+        Entry {
+            name: "flash_attention",
+            summary: "prefill attention with tensor cores, 64 queries of a head against the cache",
+            cases: crate::attention::flash::cases,
+        },
+        Entry {
+            name: "decode_attention",
+            summary: "attention of single queries over a long cache, split over the sequence",
+            cases: crate::attention::decode::cases,
+        },
+    ]
 }

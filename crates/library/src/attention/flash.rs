@@ -1,5 +1,12 @@
 //! Prefill attention with `mma` (FlashAttention-2, Dao 2023): 64 queries of one head against the cache, 64 keys a round.
 
+use crate::{
+    attention::{
+        CacheType,
+        decode::{random_cache, reference},
+    },
+    case::{AnyCase, Case, EPS_F16, Expected, Random},
+};
 use half::f16;
 use warpsmith_kernel::{
     Acc, BuildError, Cta, Device, FragA, Half, Kernel, LaunchError, Pipeline, Rows, Scope, args,
@@ -240,4 +247,56 @@ impl Kernel for Flash {
             }
         });
     }
+}
+
+pub(crate) fn cases(rng: &mut Random) -> Vec<Box<dyn AnyCase>> {
+    let mut cases: Vec<Box<dyn AnyCase>> = Vec::new();
+    let shapes = [
+        (9, 3, 64, 70, 0, 70, 128, Mask::Causal),
+        (4, 2, 64, 1, 30, 31, 40, Mask::Causal),
+        (2, 2, 40, 33, 5, 38, 64, Mask::Causal),
+        (8, 1, 80, 65, 0, 65, 65, Mask::Causal),
+        (2, 1, 128, 64, 64, 128, 130, Mask::Causal),
+        (2, 2, 88, 12, 0, 77, 80, Mask::Full),
+        (1, 1, 8, 3, 0, 9, 9, Mask::Causal),
+        (3, 1, 16, 5, 0, 0, 9, Mask::Full),
+    ];
+    for (heads, kv_heads, head_dim, tokens, start, len, max_len, mask) in shapes {
+        let (k, k_values) = random_cache(rng, CacheType::F16, kv_heads, max_len, head_dim, len);
+        let (v, v_values) = random_cache(rng, CacheType::F16, kv_heads, max_len, head_dim, len);
+        let halves = |bytes: Vec<u8>| -> Vec<f16> { bytes.as_chunks::<2>().0.iter().map(|b| f16::from_le_bytes(*b)).collect() };
+        let q = rng.numbers((tokens * heads * head_dim) as usize, 1.5);
+        let scale = 1.0 / (head_dim as f32).sqrt();
+        let visible: Vec<u32> = (0..tokens)
+            .map(|t| match mask {
+                Mask::Causal => len.min(start + t + 1),
+                Mask::Full => len,
+            })
+            .collect();
+        let sizes = [heads, kv_heads, head_dim, max_len].map(|n| n as usize);
+        let (want, magnitude) = reference(&q, [&k_values, &v_values], sizes, &visible, scale.into());
+        // Queries and weights are rounded to f16; a score errs by the rounding of its query, a weight by its own.
+        let score = f64::from(scale) * 2.25 * f64::from(head_dim) * EPS_F16;
+        let relative = 2.0 * score + 3.0 * EPS_F16;
+        let tolerance = magnitude.iter().map(|sum| sum * relative + 1e-7).collect();
+        cases.push(Box::new(Case {
+            label: format!("{tokens} tokens at {start}, heads {heads}/{kv_heads} of {head_dim}, {len} keys, {mask:?}"),
+            kernel: Flash { head_dim, mask },
+            args: FlashArgs {
+                q: q.into(),
+                k: halves(k).into(),
+                v: halves(v).into(),
+                y: Expected::within(want, tolerance),
+                tokens,
+                heads,
+                kv_heads,
+                head_dim,
+                max_len,
+                start,
+                len,
+                scale,
+            },
+        }));
+    }
+    cases
 }

@@ -1,0 +1,446 @@
+//! Decode attention: few queries against a long cache, split over the sequence, combined in the same launch
+//! (FlashDecoding, Dao et al. 2023).
+
+use crate::{
+    attention::CacheType,
+    case::{AnyCase, Case, EPS_F32, Expected, Random, Updated},
+};
+use half::f16;
+use warpsmith_kernel::{
+    Cta, Device, Global, Kernel, LaunchError, Read, Scope, Val, Warp, args, require, steps, uni,
+};
+
+args! {
+    /// Queries f32 `[rows, heads, head_dim]`; caches `[kv_heads, max_len, head_dim]` of the kernel's type, as bytes.
+    /// Row r sees the first `visible[r]` keys; none gives zeros. `partial` is scratch; `counters` start and end at zero.
+    pub struct DecodeArgs {
+        q: In<f32>[rows, heads * head_dim], visible: In<u32>[rows],
+        k: In<u8>[kv_heads, max_len * row_bytes], v: In<u8>[kv_heads, max_len * row_bytes],
+        partial: InOut<f32>[rows * heads, splits * (head_dim + 2)], counters: InOut<u32>[rows, kv_heads],
+        y: Out<f32>[rows, heads * head_dim],
+        rows: Scalar<u32>, heads: Scalar<u32>, kv_heads: Scalar<u32>, head_dim: Scalar<u32>,
+        max_len: Scalar<u32>, row_bytes: Scalar<u32>, splits: Scalar<u32>, scale: Scalar<f32>,
+    }
+}
+
+/// The kernel: one CTA for each row, key head and split; it serves all query heads of the key head.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Decode {
+    /// Head size, 1 to 256.
+    pub head_dim: u32,
+    /// Query heads for each key head.
+    pub group: u32,
+    /// Element type of the cache.
+    pub cache: CacheType,
+}
+
+type F32<'k> = Val<'k, f32, uni::Lane>;
+type Index<'k> = Val<'k, u32, uni::Lane>;
+
+const WARPS: u32 = 4;
+/// Query heads that are served at once; more are served one after the other.
+const HEADS_AT_ONCE: u32 = 4;
+
+/// What a warp, a CTA or a split knows of one head: the largest score, the sum of weights, the weighted values.
+#[derive(Clone)]
+struct Partial<'k> {
+    most: F32<'k>,
+    sum: F32<'k>,
+    values: Vec<F32<'k>>,
+}
+
+impl Decode {
+    /// Dimensions of a lane's piece: pairs where the head size is even.
+    fn piece(&self) -> u32 {
+        if self.head_dim.is_multiple_of(2) { 2 } else { 1 }
+    }
+
+    /// Pieces of a lane.
+    fn pieces(&self) -> u32 {
+        self.head_dim.div_ceil(32 * self.piece())
+    }
+
+    fn bytes(&self) -> u32 {
+        self.cache.bytes()
+    }
+
+    /// The first dimension of piece `p` of this lane.
+    fn dimension<'k>(&self, lane: Index<'k>, p: u32) -> Index<'k> {
+        lane * self.piece() + p * 32 * self.piece()
+    }
+
+    /// `n` neighbouring cache elements from element `at` (known to the builder) of a row.
+    fn elements<'k>(&self, row: Global<'k, u8, Read, uni::Lane>, at: u32, n: u32) -> Vec<F32<'k>> {
+        let whole_words = (self.head_dim * self.bytes()).is_multiple_of(16);
+        match self.cache {
+            CacheType::F16 if whole_words && n == 8 => row
+                .from(at * 2)
+                .words::<4, _>(0)
+                .into_iter()
+                .flat_map(|word| {
+                    let (low, high): (Val<'k, f16, _>, Val<'k, f16, _>) = word.into();
+                    [low.f32(), high.f32()]
+                })
+                .collect(),
+            CacheType::F32 if whole_words && n == 8 => (0..2)
+                .flat_map(|quad| row.cast::<f32>().from(at + 4 * quad).vector::<4, _>(0))
+                .collect(),
+            CacheType::F16 => (0..n).map(|i| row.cast::<f16>().at(at + i).f32()).collect(),
+            CacheType::F32 => (0..n).map(|i| row.cast::<f32>().at(at + i)).collect(),
+        }
+    }
+
+    /// This lane's dimensions of a value row; dimensions past the head size repeat its last.
+    fn value_row<'k>(&self, row: Global<'k, u8, Read, uni::Lane>, lane: Index<'k>) -> Vec<F32<'k>> {
+        let mut values = Vec::new();
+        for p in 0..self.pieces() {
+            let at = self.dimension(lane, p).min(self.head_dim - self.piece());
+            match (self.cache, self.piece()) {
+                (CacheType::F16, 2) => {
+                    let [word] = row.cast::<f16>().words::<1, _>(at);
+                    let (low, high): (Val<'k, f16, _>, Val<'k, f16, _>) = word.into();
+                    values.extend([low.f32(), high.f32()]);
+                }
+                (CacheType::F32, 2) => values.extend(row.cast::<f32>().vector::<2, _>(at)),
+                (CacheType::F16, _) => values.push(row.cast::<f16>().at(at).f32()),
+                (CacheType::F32, _) => values.push(row.cast::<f32>().at(at)),
+            }
+        }
+        values
+    }
+
+    /// Keys `from..to` by one warp out of `WARPS`, 32 at a time: a lane scores a key, then holds some dimensions.
+    fn warp_pass<'k>(
+        &self,
+        warp: &mut Warp<'k>,
+        queries: &[Global<'k, f32, Read>],
+        keys: Global<'k, u8, Read>,
+        values: Global<'k, u8, Read>,
+        range: [Val<'k, u32, uni::Cta>; 2],
+        scale: Val<'k, f32, uni::Cta>,
+    ) -> Vec<Partial<'k>> {
+        let [from, to] = range;
+        let row_bytes = self.head_dim * self.bytes();
+        let lane = warp.lane();
+        let empty = || (Val::constant(f32::NEG_INFINITY), Val::constant(0.0), vec![Val::constant(0.0); (self.pieces() * self.piece()) as usize]);
+        let start: Vec<(F32<'k>, F32<'k>, Vec<F32<'k>>)> = queries.iter().map(|_| empty()).collect();
+        let first = from + warp.id() * 32;
+        let found = warp.fold(steps(first, to, 32 * WARPS), start, |warp, block, state| {
+            let key = block + lane;
+            let valid = key.lt(to);
+            let row = keys.from(key.min(to - 1).u64() * u64::from(row_bytes));
+            let mut scores: Vec<F32<'k>> = queries.iter().map(|_| Val::constant(0.0)).collect();
+            for at in (0..self.head_dim).step_by(8) {
+                let n = (self.head_dim - at).min(8);
+                let elements = self.elements(row, at, n);
+                for (score, query) in scores.iter_mut().zip(queries) {
+                    for (i, element) in elements.iter().enumerate() {
+                        *score = element.mul_add(query.at(at + i as u32), *score);
+                    }
+                }
+            }
+            let mut weights = Vec::new();
+            let mut state: Vec<_> = state
+                .into_iter()
+                .zip(scores)
+                .map(|((most, sum, values), score)| {
+                    let score = valid.select(score * scale, f32::NEG_INFINITY);
+                    let now = warp.max(score).varying().max(most);
+                    // The block has a valid key, so `now` is finite unless a score is not.
+                    let shrink = (most - now).exp();
+                    let weight = (score - now).exp();
+                    let sum = sum * shrink + warp.sum(weight).varying();
+                    weights.push(weight);
+                    (now, sum, values.into_iter().map(|value| value * shrink).collect::<Vec<_>>())
+                })
+                .collect();
+            let values_of: Vec<Vec<F32<'k>>> = state.iter().map(|(_, _, values)| values.clone()).collect();
+            let added = warp.fold(steps(0, 32, 4), values_of, |warp, j, mut sums| {
+                for i in 0..4 {
+                    let key = (block + j + i).min(to - 1);
+                    let row = values.from(key.u64() * u64::from(row_bytes));
+                    let elements = self.value_row(row.varying(), lane);
+                    for (sums, weight) in sums.iter_mut().zip(&weights) {
+                        let weight = warp.broadcast(*weight, j + i);
+                        for (sum, element) in sums.iter_mut().zip(&elements) {
+                            *sum = element.mul_add(weight, *sum);
+                        }
+                    }
+                }
+                sums
+            });
+            for ((_, _, values), added) in state.iter_mut().zip(added) {
+                *values = added;
+            }
+            state
+        });
+        found.into_iter().map(|(most, sum, values)| Partial { most, sum, values }).collect()
+    }
+}
+
+/// Adds up partial results: `read(i)` gives part i.
+fn combine<'k>(parts: impl Iterator<Item = Partial<'k>>) -> Partial<'k> {
+    let parts: Vec<Partial<'k>> = parts.collect();
+    let mut most = parts[0].most;
+    for part in &parts[1..] {
+        most = most.max(part.most);
+    }
+    // No key at all: every maximum is -inf; subtracting 0 then avoids inf - inf.
+    let offset = most.equals(f32::NEG_INFINITY).select(0.0, most);
+    let mut sum: F32<'k> = Val::constant(0.0);
+    let mut values: Vec<F32<'k>> = vec![Val::constant(0.0); parts[0].values.len()];
+    for part in &parts {
+        let factor = (part.most - offset).exp();
+        sum = part.sum.mul_add(factor, sum);
+        for (total, value) in values.iter_mut().zip(&part.values) {
+            *total = value.mul_add(factor, *total);
+        }
+    }
+    Partial { most, sum, values }
+}
+
+impl Kernel for Decode {
+    type Args = DecodeArgs;
+
+    fn name(&self) -> String {
+        format!("decode_attention_{}_{}_{}", self.cache.name(), self.head_dim, self.group)
+    }
+
+    fn threads(&self) -> u32 {
+        WARPS * 32
+    }
+
+    fn grid(&self, a: &DecodeArgs) -> Result<u64, LaunchError> {
+        require((1..=256).contains(&a.head_dim) && a.head_dim == self.head_dim, "head_dim", a.head_dim.into(), "the kernel's, 1 to 256")?;
+        require(a.kv_heads > 0 && a.heads == a.kv_heads * self.group, "heads", a.heads.into(), "kv_heads times the kernel's group")?;
+        require(a.row_bytes == self.head_dim * self.bytes(), "row_bytes", a.row_bytes.into(), "head_dim elements")?;
+        require((1..=64).contains(&a.splits), "splits", a.splits.into(), "1 to 64")?;
+        require(a.max_len > 0, "max_len", 0, "at least 1")?;
+        Ok(u64::from(a.rows) * u64::from(a.kv_heads) * u64::from(a.splits))
+    }
+
+    fn body<'k>(&self, cta: &mut Cta<'k>, a: DecodeArgs<Device<'k>>) {
+        let split = cta.id() % a.splits;
+        let pair = cta.id() / a.splits;
+        let (kv_head, row) = (pair % a.kv_heads, pair / a.kv_heads);
+        let visible = a.visible.at(row).min(a.max_len);
+        // Splits take whole blocks of 32 keys.
+        let share = visible.div_ceil(32).div_ceil_by(a.splits) * 32;
+        let from = (share * split).min(visible);
+        let to = (from + share).min(visible);
+        let (keys, values) = (a.k.row(kv_head), a.v.row(kv_head));
+        let width = self.pieces() * self.piece();
+        let stride = 32 * width + 2;
+        let heads_at_once = self.group.min(HEADS_AT_ONCE);
+        let mut exchange = cta.tile::<f32>(WARPS * heads_at_once * stride);
+        for chunk in (0..self.group).step_by(HEADS_AT_ONCE as usize) {
+            let heads: Vec<u32> = (chunk..self.group.min(chunk + HEADS_AT_ONCE)).collect();
+            let queries: Vec<Global<'k, f32, Read>> =
+                heads.iter().map(|head| a.q.row(row).from((kv_head * self.group + *head) * self.head_dim)).collect();
+            let view = exchange.fill(cta, |cta, slots| {
+                cta.each_warp(|warp| {
+                    let parts = self.warp_pass(warp, &queries, keys, values, [from, to], a.scale);
+                    let lane = warp.lane();
+                    for (at, part) in parts.iter().enumerate() {
+                        let base = (warp.id() * heads_at_once + at as u32) * stride;
+                        for (i, value) in part.values.iter().enumerate() {
+                            slots.set(base + lane * width + i as u32, *value);
+                        }
+                        let first = lane.equals(0);
+                        warp.if_(first, |_| {
+                            slots.set(base + 32 * width, part.most);
+                            slots.set(base + (32 * width + 1), part.sum);
+                        });
+                    }
+                });
+            });
+            // Warp w combines head w of this chunk and writes the split's result.
+            cta.each_warp(|warp| {
+                let mine = warp.id().lt(heads.len() as u32);
+                warp.if_all(mine, |warp| {
+                    let lane = warp.lane();
+                    let part = combine((0..WARPS).map(|w| {
+                        let base = (warp.id() + w * heads_at_once) * stride;
+                        Partial {
+                            most: view.at(base + 32 * width).varying(),
+                            sum: view.at(base + (32 * width + 1)).varying(),
+                            values: (0..width).map(|i| view.at(base + lane * width + i)).collect(),
+                        }
+                    }));
+                    let head = kv_head * self.group + chunk + warp.id();
+                    let out = a.partial.row(row * a.heads + head).from(split * (self.head_dim + 2));
+                    self.write(warp, lane, out, &part.values);
+                    let first = lane.equals(0);
+                    warp.if_(first, |_| {
+                        out.set(self.head_dim, part.most);
+                        out.set(self.head_dim + 1, part.sum);
+                    });
+                });
+            });
+        }
+        let last = cta.arrive_last(a.counters.row(row).from(kv_head), a.splits);
+        cta.if_all(last, |cta| self.finish(cta, &a, row, kv_head));
+    }
+}
+
+impl Decode {
+    /// Writes this lane's dimensions.
+    fn write<'k>(
+        &self,
+        warp: &mut Warp<'k>,
+        lane: Index<'k>,
+        out: Global<'k, f32, warpsmith_kernel::Write, uni::Warp>,
+        values: &[F32<'k>],
+    ) {
+        for (p, piece) in values.chunks(self.piece() as usize).enumerate() {
+            let at = self.dimension(lane, p as u32);
+            warp.if_(at.lt(self.head_dim), |_| {
+                for (i, value) in piece.iter().enumerate() {
+                    out.from(at).set(i as u32, *value);
+                }
+            });
+        }
+    }
+
+    /// The last CTA of a row and key head adds up the splits.
+    fn finish<'k>(&self, cta: &mut Cta<'k>, a: &DecodeArgs<Device<'k>>, row: Val<'k, u32, uni::Cta>, kv_head: Val<'k, u32, uni::Cta>) {
+        cta.each_warp(|warp| {
+            let lane = warp.lane();
+            let first: Val<'k, u32, uni::Warp> = warp.id();
+            warp.for_(steps(first, self.group, WARPS), |warp, head| {
+                let head = kv_head * self.group + head;
+                let parts = a.partial.row(row * a.heads + head);
+                let width = (self.pieces() * self.piece()) as usize;
+                let at = |p: u32| self.dimension(lane, p).min(self.head_dim - self.piece());
+                let none: (F32<'k>, F32<'k>, Vec<F32<'k>>) =
+                    (Val::constant(f32::NEG_INFINITY), Val::constant(0.0), vec![Val::constant(0.0); width]);
+                let splits: Val<'k, u32, uni::Warp> = a.splits.into();
+                let (_, sum, values) = warp.fold(steps(0, splits, 1), none, |_, split, (most, sum, values)| {
+                    let part = parts.from(split * (self.head_dim + 2));
+                    let so_far = Partial { most, sum, values };
+                    let next = Partial {
+                        most: part.at(self.head_dim),
+                        sum: part.at(self.head_dim + 1),
+                        values: (0..width as u32)
+                            .map(|i| part.from(at(i / self.piece())).at(i % self.piece()))
+                            .collect(),
+                    };
+                    let Partial { most, sum, values } = combine([so_far, next].into_iter());
+                    (most, sum, values)
+                });
+                let inverse = sum.gt(0.0).select(Val::<f32, uni::Lane>::constant(1.0) / sum, 0.0);
+                let values: Vec<F32<'k>> = values.into_iter().map(|value| value * inverse).collect();
+                let out = a.y.row(row).from(head * self.head_dim);
+                self.write(warp, lane, out, &values);
+            });
+        });
+    }
+}
+
+/// Attention of each row over the keys it sees, in f64, with the sum of |terms| of each output.
+pub(crate) fn reference(
+    q: &[f32],
+    [k, v]: [&[f64]; 2],
+    [heads, kv_heads, head_dim, max_len]: [usize; 4],
+    visible: &[u32],
+    scale: f64,
+) -> (Vec<f64>, Vec<f64>) {
+    let (mut y, mut magnitude) = (Vec::new(), Vec::new());
+    for (row, visible) in visible.iter().enumerate() {
+        for head in 0..heads {
+            let kv = head / (heads / kv_heads);
+            let at = |t: usize, d: usize| (kv * max_len + t) * head_dim + d;
+            let query = &q[(row * heads + head) * head_dim..][..head_dim];
+            let scores: Vec<f64> = (0..*visible as usize)
+                .map(|t| (0..head_dim).map(|d| f64::from(query[d]) * k[at(t, d)]).sum::<f64>() * scale)
+                .collect();
+            let most = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            let weights: Vec<f64> = scores.iter().map(|score| (score - most).exp()).collect();
+            let sum: f64 = weights.iter().sum();
+            for d in 0..head_dim {
+                let term = |t: usize| weights[t] / sum * v[at(t, d)];
+                y.push((0..weights.len()).map(term).sum());
+                magnitude.push((0..weights.len()).map(|t| term(t).abs()).sum());
+            }
+        }
+    }
+    (y, magnitude)
+}
+
+/// Bytes of a cache with garbage (NaN) behind `filled` rows, and its values.
+pub(crate) fn random_cache(rng: &mut Random, cache: CacheType, kv_heads: u32, max_len: u32, head_dim: u32, filled: u32) -> (Vec<u8>, Vec<f64>) {
+    let (mut bytes, mut values) = (Vec::new(), Vec::new());
+    for _ in 0..kv_heads {
+        for t in 0..max_len {
+            for _ in 0..head_dim {
+                let x = if t < filled { rng.number(1.5) } else { f32::NAN };
+                match cache {
+                    CacheType::F16 => {
+                        bytes.extend(f16::from_f32(x).to_le_bytes());
+                        values.push(f16::from_f32(x).to_f64());
+                    }
+                    CacheType::F32 => {
+                        bytes.extend(x.to_le_bytes());
+                        values.push(x.into());
+                    }
+                }
+            }
+        }
+    }
+    (bytes, values)
+}
+
+pub(crate) fn cases(rng: &mut Random) -> Vec<Box<dyn AnyCase>> {
+    let mut cases: Vec<Box<dyn AnyCase>> = Vec::new();
+    let shapes = [
+        (9, 3, 64, 70, 3, vec![1u32, 33, 0, 70]),
+        (8, 1, 40, 40, 2, vec![31, 40]),
+        (4, 4, 80, 130, 1, vec![129]),
+        (2, 1, 128, 64, 4, vec![64]),
+        (3, 3, 1, 9, 1, vec![9]),
+        (2, 2, 33, 50, 2, vec![32]),
+        (2, 1, 256, 40, 2, vec![12]),
+        (5, 1, 72, 65, 2, vec![9]),
+    ];
+    for (heads, kv_heads, head_dim, max_len, splits, visible) in shapes {
+        for cache in [CacheType::F16, CacheType::F32] {
+            let filled = *visible.iter().max().unwrap_or(&0);
+            let (k, k_values) = random_cache(rng, cache, kv_heads, max_len, head_dim, filled);
+            let (v, v_values) = random_cache(rng, cache, kv_heads, max_len, head_dim, filled);
+            let rows = visible.len() as u32;
+            let q = rng.numbers((rows * heads * head_dim) as usize, 1.5);
+            let scale = 1.0 / (head_dim as f32).sqrt();
+            let sizes = [heads, kv_heads, head_dim, max_len].map(|n| n as usize);
+            let (want, magnitude) = reference(&q, [&k_values, &v_values], sizes, &visible, scale.into());
+            // A score of head_dim products up to 2.25 errs by that many roundings; weights by the score's error and
+            // that of exp2 (2 ulp), the sums by one rounding a key.
+            let score = f64::from(scale) * 2.25 * f64::from(head_dim) * f64::from(head_dim + 4) * EPS_F32;
+            let relative = 2.0 * score + (f64::from(filled) + 40.0) * EPS_F32;
+            let tolerance = magnitude.iter().map(|sum| sum * relative + 1e-12).collect();
+            let partial = (rows * heads * splits * (head_dim + 2)) as usize;
+            let counters = (rows * kv_heads) as usize;
+            cases.push(Box::new(Case {
+                label: format!("rows {rows} heads {heads}/{kv_heads} of {head_dim}, {visible:?} keys, {splits} splits"),
+                kernel: Decode { head_dim, group: heads / kv_heads, cache },
+                args: DecodeArgs {
+                    q: q.into(),
+                    visible: visible.clone().into(),
+                    k: k.into(),
+                    v: v.into(),
+                    partial: Updated { before: vec![f32::NAN; partial].into(), after: Expected::scratch(partial) },
+                    counters: Updated { before: vec![0; counters].into(), after: Expected::exact(vec![0.0; counters]) },
+                    y: Expected::within(want, tolerance),
+                    rows,
+                    heads,
+                    kv_heads,
+                    head_dim,
+                    max_len,
+                    row_bytes: head_dim * cache.bytes(),
+                    splits,
+                    scale,
+                },
+            }));
+        }
+    }
+    cases
+}
