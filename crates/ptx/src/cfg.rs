@@ -56,7 +56,7 @@ impl Cfg {
             return Cfg::default();
         }
         // A first order to find dominators and loops in, then one that keeps loops together.
-        let first = reorder(raw, |raw| postorder(raw));
+        let first = reorder(raw, postorder);
         let mut cfg = Cfg::analysed(first);
         let order = cfg.contiguous();
         if order.iter().enumerate().any(|(at, block)| at != *block) {
@@ -280,10 +280,10 @@ fn raw_blocks(function: &Function) -> Vec<Block> {
             };
             if let Some(inst) = last {
                 for label in targets(function, inst) {
-                    if let Some(target) = placed.get(&label) {
-                        if !block.successors.contains(target) {
-                            block.successors.push(*target);
-                        }
+                    if let Some(target) = placed.get(&label)
+                        && !block.successors.contains(target)
+                    {
+                        block.successors.push(*target);
                     }
                 }
                 block.leaves = matches!(inst.op, Op::Ret | Op::Exit | Op::Trap);

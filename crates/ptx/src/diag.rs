@@ -114,6 +114,8 @@ pub enum Code {
         name: String,
         found: &'static str,
     },
+    #[error("`{form}` takes a 32-bit address, the module's have {size} bits")]
+    AddressSize { form: String, size: u8 },
     #[error("`{form}` cannot write .{space} memory")]
     ReadOnlySpace { form: String, space: &'static str },
     #[error("constant {value} of `{form}` must be between {least} and {most}")]

@@ -482,10 +482,9 @@ impl Printer<'_> {
     }
 
     fn offset(&mut self, offset: i64) {
-        if offset > 0 {
-            self.put("+");
-        }
+        // The assembler takes `+-4`, not `-4`.
         if offset != 0 {
+            self.put("+");
             self.signed(offset);
         }
     }

@@ -119,8 +119,12 @@ ex2 .approx .ftz T={bf16,bf16x2} | =T, T | 7.8/90 | 9.7.4.10
 ";
 
 pub(super) const COMPARE: &str = "
-set .{eq,ne,lt,le,gt,ge,lo,ls,hi,hs} T={u32,s32,f32} U={$int,b16,b32,b64} | =T, U, U | 1.0/10 | 9.7.6.1
-set .{eq,ne,lt,le,gt,ge,lo,ls,hi,hs} .{and,or,xor} T={u32,s32,f32} U={$int,b16,b32,b64} | =T, U, U, !pred | 1.0/10 | 9.7.6.1
+set .{eq,ne} T={u32,s32,f32} U={b16,b32,b64} | =T, U, U | 1.0/10 | 9.7.6.1
+set .{eq,ne} .{and,or,xor} T={u32,s32,f32} U={b16,b32,b64} | =T, U, U, !pred | 1.0/10 | 9.7.6.1
+set .{eq,ne,lt,le,gt,ge} T={u32,s32,f32} U={s16,s32,s64} | =T, U, U | 1.0/10 | 9.7.6.1
+set .{eq,ne,lt,le,gt,ge} .{and,or,xor} T={u32,s32,f32} U={s16,s32,s64} | =T, U, U, !pred | 1.0/10 | 9.7.6.1
+set .{eq,ne,lt,le,gt,ge,lo,ls,hi,hs} T={u32,s32,f32} U={u16,u32,u64} | =T, U, U | 1.0/10 | 9.7.6.1
+set .{eq,ne,lt,le,gt,ge,lo,ls,hi,hs} .{and,or,xor} T={u32,s32,f32} U={u16,u32,u64} | =T, U, U, !pred | 1.0/10 | 9.7.6.1
 set .{$fcmp} .ftz? T={u32,s32,f32} U={f32} | =T, U, U | 1.0/10 | 9.7.6.1
 set .{$fcmp} .{and,or,xor} .ftz? T={u32,s32,f32} U={f32} | =T, U, U, !pred | 1.0/10 | 9.7.6.1
 set .{$fcmp} T={u32,s32,f32} U={f64} | =T, U, U | 1.0/13 | 9.7.6.1
@@ -138,18 +142,22 @@ setp .{$fcmp} .{and,or,xor} T={f64} | =pred/pred, T, T, !pred | 1.0/13 | 9.7.6.2
 selp T={$b,$int,f32,f64} | =T, T, T, pred | 1.0/10 | 9.7.6.3
 slct T={$b,$int,f32,f64} U={s32} | =T, T, T, U | 1.0/10 | 9.7.6.4
 slct .ftz? T={$b,$int,f32,f64} U={f32} | =T, T, T, U | 1.0/10 | 9.7.6.4
-set .{$fcmp} .ftz? T={f16,u16,s16,u32,s32} U={f16} | =T, U, U | 4.2/53 | 9.7.7.1
-set .{$fcmp} .{and,or,xor} .ftz? T={f16,u16,s16,u32,s32} U={f16} | =T, U, U, !pred | 4.2/53 | 9.7.7.1
+set .{$fcmp} .ftz? T={f16,u16@6.5/53,s16@6.5/53,u32@6.5/53,s32@6.5/53} U={f16} | =T, U, U | 4.2/53 | 9.7.7.1
+set .{$fcmp} .{and,or,xor} .ftz? T={f16,u16@6.5/53,s16@6.5/53,u32@6.5/53,s32@6.5/53} U={f16} | =T, U, U, !pred | 4.2/53 | 9.7.7.1
 set .{$fcmp} T={bf16,u16,s16,u32,s32} U={bf16} | =T, U, U | 7.8/90 | 9.7.7.1
 set .{$fcmp} .{and,or,xor} T={bf16,u16,s16,u32,s32} U={bf16} | =T, U, U, !pred | 7.8/90 | 9.7.7.1
-set .{$fcmp} .ftz? T={f16x2,u32,s32} U={f16x2} | =T, U, U | 4.2/53 | 9.7.7.1
-set .{$fcmp} .{and,or,xor} .ftz? T={f16x2,u32,s32} U={f16x2} | =T, U, U, !pred | 4.2/53 | 9.7.7.1
+set .{$fcmp} .ftz? T={f16x2,u32@6.5/53,s32@6.5/53} U={f16x2} | =T, U, U | 4.2/53 | 9.7.7.1
+set .{$fcmp} .{and,or,xor} .ftz? T={f16x2,u32@6.5/53,s32@6.5/53} U={f16x2} | =T, U, U, !pred | 4.2/53 | 9.7.7.1
 set .{$fcmp} T={bf16x2,u32,s32} U={bf16x2} | =T, U, U | 7.8/90 | 9.7.7.1
 set .{$fcmp} .{and,or,xor} T={bf16x2,u32,s32} U={bf16x2} | =T, U, U, !pred | 7.8/90 | 9.7.7.1
-setp .{$fcmp} .ftz? T={f16,f16x2} | =pred/pred, T, T | 4.2/53 | 9.7.7.2
-setp .{$fcmp} .{and,or,xor} .ftz? T={f16,f16x2} | =pred/pred, T, T, !pred | 4.2/53 | 9.7.7.2
-setp .{$fcmp} T={bf16,bf16x2} | =pred/pred, T, T | 7.8/90 | 9.7.7.2
-setp .{$fcmp} .{and,or,xor} T={bf16,bf16x2} | =pred/pred, T, T, !pred | 7.8/90 | 9.7.7.2
+setp .{$fcmp} .ftz? T={f16} | =pred, T, T | 4.2/53 | 9.7.7.2
+setp .{$fcmp} .ftz? T={f16x2} | =pred/pred, T, T | 4.2/53 | 9.7.7.2
+setp .{$fcmp} .{and,or,xor} .ftz? T={f16} | =pred, T, T, !pred | 4.2/53 | 9.7.7.2
+setp .{$fcmp} .{and,or,xor} .ftz? T={f16x2} | =pred/pred, T, T, !pred | 4.2/53 | 9.7.7.2
+setp .{$fcmp} T={bf16} | =pred, T, T | 7.8/90 | 9.7.7.2
+setp .{$fcmp} T={bf16x2} | =pred/pred, T, T | 7.8/90 | 9.7.7.2
+setp .{$fcmp} .{and,or,xor} T={bf16} | =pred, T, T, !pred | 7.8/90 | 9.7.7.2
+setp .{$fcmp} .{and,or,xor} T={bf16x2} | =pred/pred, T, T, !pred | 7.8/90 | 9.7.7.2
 ";
 
 pub(super) const LOGIC: &str = "
@@ -159,7 +167,7 @@ xor T={pred,$b} | =T, T, T | 1.0/10 | 9.7.8.3
 not T={pred,$b} | =T, T | 1.0/10 | 9.7.8.4
 cnot T={$b} | =T, T | 1.0/10 | 9.7.8.5
 lop3 T={b32} | =T, T, T, T, # | 4.3/50 | 9.7.8.6
-lop3 .{or,and} T={b32} | =T_/pred, T, T, T, #, !pred | 8.2/70 | 9.7.8.6
+lop3 .{or,and} T={b32} | =T_+pred, T, T, T, #, !pred | 8.2/70 | 9.7.8.6
 shf .{l,r} .{clamp,wrap} T={b32} | =T, T, T, u32 | 3.2/32 | 9.7.8.7
 shl T={$b} | =T, T, u32 | 1.0/10 | 9.7.8.8
 shr T={$b,$int} | =T, T, u32 | 1.0/10 | 9.7.8.9
@@ -168,26 +176,29 @@ prmt T={b32} .{f4e,b4e,rc8,ecl,ecr,rc16}? | =T, T, T, T | 2.0/20 | 9.7.9.7
 
 pub(super) const CONVERT: &str = "
 cvt .sat? T={$int8} U={$int8} | =T~, U~ | 1.0/10 | 9.7.9.21
-cvt .{$rnd} .ftz? .sat? T={f32,f64,f16} U={$int8} | =T~, U~ | 1.0/10 | 9.7.9.21
-cvt .{$rni} .ftz? .sat? T={$int8} U={f32,f64,f16} | =T~, U~ | 1.0/10 | 9.7.9.21
+cvt .{$rnd} .ftz? .sat? T={f32} U={$int8} | =T~, U~ | 1.0/10 | 9.7.9.21
+cvt .{$rnd} .sat? T={f64,f16} U={$int8} | =T~, U~ | 1.0/13 | 9.7.9.21
+cvt .{$rni} .ftz? .sat? T={$int8} U={f32} | =T~, U~ | 1.0/10 | 9.7.9.21
+cvt .{$rni} .sat? T={$int8} U={f64,f16} | =T~, U~ | 1.0/13 | 9.7.9.21
 cvt .{$rni}? .ftz? .sat? T={f32} U={f32} | =T~, U~ | 1.0/10 | 9.7.9.21
 cvt .{$rni}? .sat? T={f64} U={f64} | =T~, U~ | 1.0/13 | 9.7.9.21
-cvt .{$rni}? .ftz? .sat? T={f16} U={f16} | =T~, U~ | 1.0/10 | 9.7.9.21
-cvt .ftz? .sat? T={f32,f64} U={f16} | =T~, U~ | 1.0/10 | 9.7.9.21
+cvt .{$rni}? .sat? T={f16} U={f16} | =T~, U~ | 1.0/10 | 9.7.9.21
+cvt .ftz? .sat? T={f32} U={f16} | =T~, U~ | 1.0/10 | 9.7.9.21
+cvt .sat? T={f64} U={f16} | =T~, U~ | 1.0/13 | 9.7.9.21
 cvt .ftz? .sat? T={f64} U={f32} | =T~, U~ | 1.0/13 | 9.7.9.21
-cvt .{$rnd} .ftz? .sat? T={f16} U={f32,f64} | =T~, U~ | 1.0/10 | 9.7.9.21
-cvt .{rn,rz} .relu .ftz? T={f16} U={f32} | =T~, U~ | 7.0/80 | 9.7.9.21
+cvt .{$rnd} .ftz? .sat? T={f16} U={f32} | =T~, U~ | 1.0/10 | 9.7.9.21
+cvt .{$rnd} .sat? T={f16} U={f64} | =T~, U~ | 1.0/13 | 9.7.9.21
+cvt .{rn,rz} .relu T={f16} U={f32} | =T~, U~ | 7.0/80 | 9.7.9.21
 cvt .{$rnd} .ftz? .sat? T={f32} U={f64} | =T~, U~ | 1.0/13 | 9.7.9.21
 cvt .{rn,rz} .relu? .satfinite?@8.1/80 T={bf16} U={f32} | =T~, U~ | 7.0/80 | 9.7.9.21
 cvt .{rm,rp} T={bf16} U={f32} | =T~, U~ | 7.8/90 | 9.7.9.21
 cvt .{rn,rz} .relu? .satfinite?@8.1/80 T={f16x2,bf16x2} U={f32} | =T, U, U | 7.0/80 | 9.7.9.21
 cvt .rna .satfinite?@8.1/80 T={tf32} U={f32} | =T, U | 7.0/80 | 9.7.9.21
-cvt .{rn,rz} .relu? .satfinite?@8.1/90 T={tf32} U={f32} | =T, U | 7.8/90 | 9.7.9.21
+cvt .{rn,rz} .relu? .satfinite?@8.6/100 T={tf32} U={f32} | =T, U | 7.8/90 | 9.7.9.21
 cvt T={f32} U={bf16} | =T~, U~ | 7.1/90 | 9.7.9.21
-cvt .ftz? .sat? T={f32} U={bf16} | =T~, U~ | 7.8/90 | 9.7.9.21
-cvt .ftz? .sat? T={f64} U={bf16} | =T~, U~ | 7.8/90 | 9.7.9.21
-cvt .{$rnd} .ftz? .sat? T={bf16} U={$int8,f16,f64,bf16} | =T~, U~ | 7.8/90 | 9.7.9.21
-cvt .{$rni} .ftz? .sat? T={$int8,bf16} U={bf16} | =T~, U~ | 7.8/90 | 9.7.9.21
+cvt T={f64} U={bf16} | =T~, U~ | 7.8/90 | 9.7.9.21
+cvt .{$rnd} T={bf16} U={$int,f16,f64} | =T~, U~ | 7.8/90 | 9.7.9.21
+cvt .{$rni} T={$int,bf16} U={bf16} | =T~, U~ | 7.8/90 | 9.7.9.21
 cvt .rn .satfinite .relu? T={e4m3x2,e5m2x2} U={f32} | =T, U, U | 7.8/90 8.1/89 | 9.7.9.21
 cvt .rn .satfinite .relu? T={e4m3x2,e5m2x2} U={f16x2} | =T, U | 7.8/90 8.1/89 | 9.7.9.21
 cvt .rn .relu? T={f16x2} U={e4m3x2,e5m2x2} | =T, U | 7.8/90 8.1/89 | 9.7.9.21
@@ -196,27 +207,47 @@ cvt .pack .sat T={u8,s8,u4@6.5/75,s4@6.5/75} U={s32} .b32 | =u32, U, U, b32 | 6.
 ";
 
 pub(super) const VIDEO: &str = "
-vadd T={u32,s32} U={u32,s32} V={u32,s32} .sat? .{add,min,max}? | =T, U, V, T? | 2.0/20 | 9.7.19.1
-vsub T={u32,s32} U={u32,s32} V={u32,s32} .sat? .{add,min,max}? | =T, U, V, T? | 2.0/20 | 9.7.19.1
-vabsdiff T={u32,s32} U={u32,s32} V={u32,s32} .sat? .{add,min,max}? | =T, U, V, T? | 2.0/20 | 9.7.19.1
-vmin T={u32,s32} U={u32,s32} V={u32,s32} .sat? .{add,min,max}? | =T, U, V, T? | 2.0/20 | 9.7.19.1
-vmax T={u32,s32} U={u32,s32} V={u32,s32} .sat? .{add,min,max}? | =T, U, V, T? | 2.0/20 | 9.7.19.1
-vshl T={u32,s32} U={u32,s32} V={u32} .sat? .{clamp,wrap} .{add,min,max}? | =T, U, V, T? | 2.0/20 | 9.7.19.2
-vshr T={u32,s32} U={u32,s32} V={u32} .sat? .{clamp,wrap} .{add,min,max}? | =T, U, V, T? | 2.0/20 | 9.7.19.2
+vadd T={u32,s32} U={u32,s32} V={u32,s32} .sat? | =T, U, V | 2.0/20 | 9.7.19.1
+vadd T={u32,s32} U={u32,s32} V={u32,s32} .sat? .{add,min,max} | =T, U, V, T | 2.0/20 | 9.7.19.1
+vsub T={u32,s32} U={u32,s32} V={u32,s32} .sat? | =T, U, V | 2.0/20 | 9.7.19.1
+vsub T={u32,s32} U={u32,s32} V={u32,s32} .sat? .{add,min,max} | =T, U, V, T | 2.0/20 | 9.7.19.1
+vabsdiff T={u32,s32} U={u32,s32} V={u32,s32} .sat? | =T, U, V | 2.0/20 | 9.7.19.1
+vabsdiff T={u32,s32} U={u32,s32} V={u32,s32} .sat? .{add,min,max} | =T, U, V, T | 2.0/20 | 9.7.19.1
+vmin T={u32,s32} U={u32,s32} V={u32,s32} .sat? | =T, U, V | 2.0/20 | 9.7.19.1
+vmin T={u32,s32} U={u32,s32} V={u32,s32} .sat? .{add,min,max} | =T, U, V, T | 2.0/20 | 9.7.19.1
+vmax T={u32,s32} U={u32,s32} V={u32,s32} .sat? | =T, U, V | 2.0/20 | 9.7.19.1
+vmax T={u32,s32} U={u32,s32} V={u32,s32} .sat? .{add,min,max} | =T, U, V, T | 2.0/20 | 9.7.19.1
+vshl T={u32,s32} U={u32,s32} V={u32} .sat? .{clamp,wrap} | =T, U, V | 2.0/20 | 9.7.19.2
+vshl T={u32,s32} U={u32,s32} V={u32} .sat? .{clamp,wrap} .{add,min,max} | =T, U, V, T | 2.0/20 | 9.7.19.2
+vshr T={u32,s32} U={u32,s32} V={u32} .sat? .{clamp,wrap} | =T, U, V | 2.0/20 | 9.7.19.2
+vshr T={u32,s32} U={u32,s32} V={u32} .sat? .{clamp,wrap} .{add,min,max} | =T, U, V, T | 2.0/20 | 9.7.19.2
 vmad T={u32,s32} U={u32,s32} V={u32,s32} .sat? | =T, U, V, T | 2.0/20 | 9.7.19.3
-vset U={u32,s32} V={u32,s32} .{eq,ne,lt,le,gt,ge} .{add,min,max}? | =u32, U, V, u32? | 2.0/20 | 9.7.19.4
-vadd2 T={u32,s32} U={u32,s32} V={u32,s32} .sat? .add? | =T, U, V, T | 3.0/30 | 9.7.19.5
-vsub2 T={u32,s32} U={u32,s32} V={u32,s32} .sat? .add? | =T, U, V, T | 3.0/30 | 9.7.19.5
-vavrg2 T={u32,s32} U={u32,s32} V={u32,s32} .sat? .add? | =T, U, V, T | 3.0/30 | 9.7.19.5
-vabsdiff2 T={u32,s32} U={u32,s32} V={u32,s32} .sat? .add? | =T, U, V, T | 3.0/30 | 9.7.19.5
-vmin2 T={u32,s32} U={u32,s32} V={u32,s32} .sat? .add? | =T, U, V, T | 3.0/30 | 9.7.19.5
-vmax2 T={u32,s32} U={u32,s32} V={u32,s32} .sat? .add? | =T, U, V, T | 3.0/30 | 9.7.19.5
+vset U={u32,s32} V={u32,s32} .{eq,ne,lt,le,gt,ge} | =u32, U, V | 2.0/20 | 9.7.19.4
+vset U={u32,s32} V={u32,s32} .{eq,ne,lt,le,gt,ge} .{add,min,max} | =u32, U, V, u32 | 2.0/20 | 9.7.19.4
+vadd2 T={u32,s32} U={u32,s32} V={u32,s32} .sat? | =T, U, V, T | 3.0/30 | 9.7.19.5
+vadd2 T={u32,s32} U={u32,s32} V={u32,s32} .add | =T, U, V, T | 3.0/30 | 9.7.19.5
+vsub2 T={u32,s32} U={u32,s32} V={u32,s32} .sat? | =T, U, V, T | 3.0/30 | 9.7.19.5
+vsub2 T={u32,s32} U={u32,s32} V={u32,s32} .add | =T, U, V, T | 3.0/30 | 9.7.19.5
+vavrg2 T={u32,s32} U={u32,s32} V={u32,s32} .sat? | =T, U, V, T | 3.0/30 | 9.7.19.5
+vavrg2 T={u32,s32} U={u32,s32} V={u32,s32} .add | =T, U, V, T | 3.0/30 | 9.7.19.5
+vabsdiff2 T={u32,s32} U={u32,s32} V={u32,s32} .sat? | =T, U, V, T | 3.0/30 | 9.7.19.5
+vabsdiff2 T={u32,s32} U={u32,s32} V={u32,s32} .add | =T, U, V, T | 3.0/30 | 9.7.19.5
+vmin2 T={u32,s32} U={u32,s32} V={u32,s32} .sat? | =T, U, V, T | 3.0/30 | 9.7.19.5
+vmin2 T={u32,s32} U={u32,s32} V={u32,s32} .add | =T, U, V, T | 3.0/30 | 9.7.19.5
+vmax2 T={u32,s32} U={u32,s32} V={u32,s32} .sat? | =T, U, V, T | 3.0/30 | 9.7.19.5
+vmax2 T={u32,s32} U={u32,s32} V={u32,s32} .add | =T, U, V, T | 3.0/30 | 9.7.19.5
 vset2 U={u32,s32} V={u32,s32} .{eq,ne,lt,le,gt,ge} .add? | =u32, U, V, u32 | 3.0/30 | 9.7.19.6
-vadd4 T={u32,s32} U={u32,s32} V={u32,s32} .sat? .add? | =T, U, V, T | 3.0/30 | 9.7.19.7
-vsub4 T={u32,s32} U={u32,s32} V={u32,s32} .sat? .add? | =T, U, V, T | 3.0/30 | 9.7.19.7
-vavrg4 T={u32,s32} U={u32,s32} V={u32,s32} .sat? .add? | =T, U, V, T | 3.0/30 | 9.7.19.7
-vabsdiff4 T={u32,s32} U={u32,s32} V={u32,s32} .sat? .add? | =T, U, V, T | 3.0/30 | 9.7.19.7
-vmin4 T={u32,s32} U={u32,s32} V={u32,s32} .sat? .add? | =T, U, V, T | 3.0/30 | 9.7.19.7
-vmax4 T={u32,s32} U={u32,s32} V={u32,s32} .sat? .add? | =T, U, V, T | 3.0/30 | 9.7.19.7
+vadd4 T={u32,s32} U={u32,s32} V={u32,s32} .sat? | =T, U, V, T | 3.0/30 | 9.7.19.7
+vadd4 T={u32,s32} U={u32,s32} V={u32,s32} .add | =T, U, V, T | 3.0/30 | 9.7.19.7
+vsub4 T={u32,s32} U={u32,s32} V={u32,s32} .sat? | =T, U, V, T | 3.0/30 | 9.7.19.7
+vsub4 T={u32,s32} U={u32,s32} V={u32,s32} .add | =T, U, V, T | 3.0/30 | 9.7.19.7
+vavrg4 T={u32,s32} U={u32,s32} V={u32,s32} .sat? | =T, U, V, T | 3.0/30 | 9.7.19.7
+vavrg4 T={u32,s32} U={u32,s32} V={u32,s32} .add | =T, U, V, T | 3.0/30 | 9.7.19.7
+vabsdiff4 T={u32,s32} U={u32,s32} V={u32,s32} .sat? | =T, U, V, T | 3.0/30 | 9.7.19.7
+vabsdiff4 T={u32,s32} U={u32,s32} V={u32,s32} .add | =T, U, V, T | 3.0/30 | 9.7.19.7
+vmin4 T={u32,s32} U={u32,s32} V={u32,s32} .sat? | =T, U, V, T | 3.0/30 | 9.7.19.7
+vmin4 T={u32,s32} U={u32,s32} V={u32,s32} .add | =T, U, V, T | 3.0/30 | 9.7.19.7
+vmax4 T={u32,s32} U={u32,s32} V={u32,s32} .sat? | =T, U, V, T | 3.0/30 | 9.7.19.7
+vmax4 T={u32,s32} U={u32,s32} V={u32,s32} .add | =T, U, V, T | 3.0/30 | 9.7.19.7
 vset4 U={u32,s32} V={u32,s32} .{eq,ne,lt,le,gt,ge} .add? | =u32, U, V, u32 | 3.0/30 | 9.7.19.8
 ";

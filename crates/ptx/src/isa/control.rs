@@ -15,7 +15,7 @@ stackrestore T={u32,u64} | T | 7.3/52 | 9.7.18.2
 alloca T={u32,u64} | =T, T, #? | 7.3/52 | 9.7.18.3
 setmaxnreg .{inc,dec} .sync .aligned .u32 | # | 8.0/90a | 9.7.20.5
 griddepcontrol .{launch_dependents,wait} | | 7.8/90 | 9.7.13.13
-elect .sync | =b32_/pred, b32 | 8.0/90 | 9.7.13.15
+elect .sync | =b32_+pred, b32 | 8.0/90 | 9.7.13.15
 clusterlaunchcontrol .try_cancel .async .shared::cta? .mbarrier::complete_tx::bytes .b128 | [], [shared] | 8.6/100 | 9.7.13.18.1
 ";
 
@@ -33,8 +33,8 @@ barrier .cta?@7.8/30 .arrive .aligned? | u32, u32 | 6.0/30 | 9.7.13.1
 barrier .cta?@7.8/30 .red .popc .aligned? .u32 | =u32, u32, u32?, !pred | 6.0/30 | 9.7.13.1
 barrier .cta?@7.8/30 .red .{and,or} .aligned? .pred | =pred, u32, u32?, !pred | 6.0/30 | 9.7.13.1
 bar .warp .sync | b32 | 6.0/30 | 9.7.13.2
-barrier .cluster .arrive .{release,relaxed@8.0/90}? .aligned? | | 7.8/90 | 9.7.13.3
-barrier .cluster .wait .acquire? .aligned? | | 7.8/90 | 9.7.13.3
+barrier .cluster .arrive .{release@8.0/90,relaxed@8.0/90}? .aligned? | | 7.8/90 | 9.7.13.3
+barrier .cluster .wait .acquire?@8.0/90 .aligned? | | 7.8/90 | 9.7.13.3
 membar .{cta,gl,sys@2.0/20} | | 1.4/10 | 9.7.13.4
 membar .proxy .alias | | 7.5/70 | 9.7.13.4
 fence .{sc,acq_rel,acquire@8.6/90,release@8.6/90}? .{$scope} | | 6.0/70 | 9.7.13.4

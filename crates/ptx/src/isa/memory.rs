@@ -2,7 +2,6 @@
 
 pub(super) const MOVE: &str = "
 mov T={pred,$b,b128@8.3/70,$int,f32,f64} | =@T, @T | 1.0/10 | 9.7.9.3
-mov T={f16,bf16,f16x2,bf16x2} | =T, T | 4.2/53 | 9.7.9.3
 shfl .sync .{up,down,bfly,idx} T={b32} | =T/pred, T, u32, u32, b32 | 6.0/30 | 9.7.9.6
 cvta .{const,global,local,shared,shared::cta@7.8/30,shared::cluster@7.8/90,param@7.7/70} T={u32,u64} | =T, &T | 2.0/20 | 9.7.9.20
 cvta .to .{const,global,local,shared,shared::cta@7.8/30,shared::cluster@7.8/90,param@7.7/70} T={u32,u64} | =T, T | 2.0/20 | 9.7.9.20
@@ -23,34 +22,44 @@ istypep .{texref,samplerref,surfref} | =pred, &u64 | 4.0/30 | 9.7.11.3
 
 pub(super) const LOAD_STORE: &str = "
 ld < .weak?@6.0/70 .{$ldspace}? .{ca,cg,cs,lu,cv}? .{$evict}? .{$prefetch}? .L2::cache_hint?@7.4/80 .{v2,v4,v8@8.8/100}? > T={$mem} | =<T>, [], hint | 1.0/10 | 9.7.9.8
-ld < .volatile .{$ldspace}? .{$prefetch}? .{v2,v4,v8@8.8/100}? > T={$mem} | =<T>, [] | 1.1/10 | 9.7.9.8
+ld < .volatile .{$volspace}? .{$prefetch}? .{v2,v4,v8@8.8/100}? > T={$mem} | =<T>, [] | 1.1/10 | 9.7.9.8
 ld < .{relaxed,acquire} .{$scope} .{global,shared,shared::cta@7.8/30,shared::cluster@7.8/90}? .{$evict}? .{$prefetch}? .L2::cache_hint?@7.4/80 .{v2,v4,v8@8.8/100}? > T={$mem} | =<T>, [], hint | 6.0/70 | 9.7.9.8
 ld < .mmio .relaxed .sys .global? > T={$mem} | =T~, [] | 8.2/70 | 9.7.9.8
 ld < .global .nc .{ca,cg,cs}? .{$evict}? .{$prefetch}? .L2::cache_hint?@7.4/80 .{v2,v4,v8@8.8/100}? > T={$mem} | =<T>, [], hint | 3.1/32 | 9.7.9.9
-ldu .global? .{v2,v4}? T={$mem} | =<T>, [] | 2.0/20 | 9.7.9.10
+ldu .global? T={b8,b16,b32,b64,u8,u16,u32,u64,s8,s16,s32,s64,f32,f64} | =T~, [] | 2.0/20 | 9.7.9.10
+ldu .global? .v2 T={b8,b16,b32,b64,u8,u16,u32,u64,s8,s16,s32,s64,f32,f64} | =<T>, [] | 2.0/20 | 9.7.9.10
+ldu .global? .v4 T={b8,b16,b32,u8,u16,u32,s8,s16,s32,f32} | =<T>, [] | 2.0/20 | 9.7.9.10
 st < .weak?@6.0/70 .{$stspace}? .{wb,cg,cs,wt}? .{$evict}? .L2::cache_hint?@7.4/80 .{v2,v4,v8@8.8/100}? > T={$mem} | [], <T>, hint | 1.0/10 | 9.7.9.11
-st < .volatile .{$stspace}? .{v2,v4,v8@8.8/100}? > T={$mem} | [], <T> | 1.1/10 | 9.7.9.11
+st < .volatile .{$volspace}? .{v2,v4,v8@8.8/100}? > T={$mem} | [], <T> | 1.1/10 | 9.7.9.11
 st < .{relaxed,release} .{$scope} .{global,shared,shared::cta@7.8/30,shared::cluster@7.8/90}? .{$evict}? .L2::cache_hint?@7.4/80 .{v2,v4,v8@8.8/100}? > T={$mem} | [], <T>, hint | 6.0/70 | 9.7.9.11
 st < .mmio .relaxed .sys .global? > T={$mem} | [], T~ | 8.2/70 | 9.7.9.11
 st .async < .weak? .shared::cluster? > .mbarrier::complete_tx::bytes .{v2,v4}? T={b32,b64,u32,u64,s32,s64,f32,f64} | [], <T>, [shared] | 8.1/90 | 9.7.9.12
 ";
 
 pub(super) const ATOMIC: &str = "
-atom < $atomics > .add .L2::cache_hint?@7.4/80 T={u32,s32,u64,f32@2.0/20,f64@5.0/60} | =T_, [], T, hint | 1.2/20 | 9.7.13.5
-atom < $atomics > .add .noftz .L2::cache_hint?@7.4/80 T={f16x2,f16@6.3/70,bf16@7.8/90,bf16x2@7.8/90} | =T_, [], T, hint | 6.2/60 | 9.7.13.5
-atom < $atomics > .{and,or,xor} .L2::cache_hint?@7.4/80 T={b32,b64@3.1/32} | =T_, [], T, hint | 1.2/20 | 9.7.13.5
-atom < $atomics > .exch .L2::cache_hint?@7.4/80 T={b32,b64,b128@8.3/90} | =T_, [], T, hint | 1.2/20 | 9.7.13.5
-atom < $atomics > .cas .L2::cache_hint?@7.4/80 T={b32,b64,b16@6.3/70,b128@8.3/90} | =T_, [], T, T, hint | 1.2/20 | 9.7.13.5
-atom < $atomics > .{inc,dec} .L2::cache_hint?@7.4/80 T={u32} | =T_, [], T, hint | 1.2/20 | 9.7.13.5
-atom < $atomics > .{min,max} .L2::cache_hint?@7.4/80 T={u32,s32,u64@3.1/32,s64@3.1/32} | =T_, [], T, hint | 1.2/20 | 9.7.13.5
-atom < $atomics > .add .noftz? .L2::cache_hint? .{v2,v4,v8} T={f32,f16,bf16,f16x2,bf16x2} | =<T>, [], <T>, hint | 8.1/90 | 9.7.13.5
-red < $reductions > .add .L2::cache_hint?@7.4/80 T={u32,s32,u64,f32@2.0/20,f64@5.0/60} | [], T, hint | 1.2/20 | 9.7.13.7
-red < $reductions > .add .noftz .L2::cache_hint?@7.4/80 T={f16x2,f16@6.3/70,bf16@7.8/90,bf16x2@7.8/90} | [], T, hint | 6.2/60 | 9.7.13.7
-red < $reductions > .{and,or,xor} .L2::cache_hint?@7.4/80 T={b32,b64@3.1/32} | [], T, hint | 1.2/20 | 9.7.13.7
-red < $reductions > .{inc,dec} .L2::cache_hint?@7.4/80 T={u32} | [], T, hint | 1.2/20 | 9.7.13.7
-red < $reductions > .{min,max} .L2::cache_hint?@7.4/80 T={u32,s32,u64@3.1/32,s64@3.1/32} | [], T, hint | 1.2/20 | 9.7.13.7
-red < $reductions > .add .noftz? .L2::cache_hint? .{v2,v4,v8} T={f32,f16,bf16,f16x2,bf16x2} | [], <T>, hint | 8.1/90 | 9.7.13.7
-red .async < .relaxed? .cluster? .shared::cluster? > .mbarrier::complete_tx::bytes .{add,min,max,inc,dec,and,or,xor} T={u32,s32,u64,b32} | [], T, [shared] | 8.1/90 | 9.7.13.8
+atom < $atomics .add .L2::cache_hint?@7.4/80 > T={u32,s32,u64,f32@2.0/20,f64@5.0/60} | =T_, [], T, hint | 1.2/20 | 9.7.13.5
+atom < $atomics .add .noftz .L2::cache_hint?@7.4/80 > T={f16x2,f16@6.3/70,bf16@7.8/90,bf16x2@7.8/90} | =T_, [], T, hint | 6.2/60 | 9.7.13.5
+atom < .{relaxed,acquire,release,acq_rel}? .{cta,gpu,sys,cluster}? .global? .add .L2::cache_hint? > .{v2,v4} T={f32} | =<T>, [], <T>, hint | 8.1/90 | 9.7.13.5
+atom < .{relaxed,acquire,release,acq_rel}? .{cta,gpu,sys,cluster}? .global? .add .noftz .L2::cache_hint? > .{v2,v4,v8} T={f16,bf16} | =<T>, [], <T>, hint | 8.1/90 | 9.7.13.5
+atom < .{relaxed,acquire,release,acq_rel}? .{cta,gpu,sys,cluster}? .global? .add .noftz .L2::cache_hint? > .{v2,v4} T={f16x2,bf16x2} | =<T>, [], <T>, hint | 8.1/90 | 9.7.13.5
+atom < $atomics .{and,or,xor} .L2::cache_hint?@7.4/80 > T={b32,b64@3.1/32} | =T_, [], T, hint | 1.2/20 | 9.7.13.5
+atom < $atomics .exch .L2::cache_hint?@7.4/80 > T={b32,b64,b128@8.3/90} | =T_, [], T, hint | 1.2/20 | 9.7.13.5
+atom < $atomics .cas > T={b16} | =T_, [], T, T | 6.3/70 | 9.7.13.5
+atom < $atomics .cas .L2::cache_hint?@7.4/80 > T={b32,b64,b128@8.3/90} | =T_, [], T, T, hint | 1.2/20 | 9.7.13.5
+atom < $atomics .{inc,dec} .L2::cache_hint?@7.4/80 > T={u32} | =T_, [], T, hint | 1.2/20 | 9.7.13.5
+atom < $atomics .{min,max} .L2::cache_hint?@7.4/80 > T={u32,s32,u64@3.1/32,s64@3.1/32} | =T_, [], T, hint | 1.2/20 | 9.7.13.5
+red < $reductions .add .L2::cache_hint?@7.4/80 > T={u32,s32,u64,f32@2.0/20,f64@5.0/60} | [], T, hint | 1.2/20 | 9.7.13.7
+red < $reductions .add .noftz .L2::cache_hint?@7.4/80 > T={f16x2,f16@6.3/70,bf16@7.8/90,bf16x2@7.8/90} | [], T, hint | 6.2/60 | 9.7.13.7
+red < .{relaxed,release}? .{cta,gpu,sys,cluster}? .global? .add .L2::cache_hint? > .{v2,v4} T={f32} | [], <T>, hint | 8.1/90 | 9.7.13.7
+red < .{relaxed,release}? .{cta,gpu,sys,cluster}? .global? .add .noftz .L2::cache_hint? > .{v2,v4,v8} T={f16,bf16} | [], <T>, hint | 8.1/90 | 9.7.13.7
+red < .{relaxed,release}? .{cta,gpu,sys,cluster}? .global? .add .noftz .L2::cache_hint? > .{v2,v4} T={f16x2,bf16x2} | [], <T>, hint | 8.1/90 | 9.7.13.7
+red < $reductions .{and,or,xor} .L2::cache_hint?@7.4/80 > T={b32,b64@3.1/32} | [], T, hint | 1.2/20 | 9.7.13.7
+red < $reductions .{inc,dec} .L2::cache_hint?@7.4/80 > T={u32} | [], T, hint | 1.2/20 | 9.7.13.7
+red < $reductions .{min,max} .L2::cache_hint?@7.4/80 > T={u32,s32,u64@3.1/32,s64@3.1/32} | [], T, hint | 1.2/20 | 9.7.13.7
+red .async < .relaxed .cluster .shared::cluster? > .mbarrier::complete_tx::bytes .{inc,dec} T={u32} | [], T, [shared] | 8.1/90 | 9.7.13.8
+red .async < .relaxed .cluster .shared::cluster? > .mbarrier::complete_tx::bytes .add T={u32,s32,u64} | [], T, [shared] | 8.1/90 | 9.7.13.8
+red .async < .relaxed .cluster .shared::cluster? > .mbarrier::complete_tx::bytes .{min,max} T={u32,s32} | [], T, [shared] | 8.1/90 | 9.7.13.8
+red .async < .relaxed .cluster .shared::cluster? > .mbarrier::complete_tx::bytes .{and,or,xor} T={b32} | [], T, [shared] | 8.1/90 | 9.7.13.8
 ";
 
 pub(super) const ASYNC: &str = "
@@ -60,28 +69,48 @@ cp .async .commit_group | | 7.0/80 | 9.7.9.25.3.2
 cp .async .wait_group | # | 7.0/80 | 9.7.9.25.3.3
 cp .async .wait_all | | 7.0/80 | 9.7.9.25.3.3
 cp .async .mbarrier .arrive .noinc? .{shared,shared::cta@7.8/80}? .b64 | [] | 7.0/80 | 9.7.13.16.17
-cp .async .bulk .shared::cluster .global .mbarrier::complete_tx::bytes < .multicast::cluster? .L2::cache_hint? > | [shared], [global], u32, [shared], u16?, hint | 8.0/90 | 9.7.9.25.4.1
+cp .async .bulk .shared::cluster .global .mbarrier::complete_tx::bytes .L2::cache_hint? | [shared], [global], u32, [shared], hint | 8.0/90 | 9.7.9.25.4.1
+cp .async .bulk .shared::cluster .global .mbarrier::complete_tx::bytes .multicast::cluster .L2::cache_hint? | [shared], [global], u32, [shared], u16, hint | 8.0/90 | 9.7.9.25.4.1
 cp .async .bulk .shared::cta .global .mbarrier::complete_tx::bytes .L2::cache_hint? | [shared], [global], u32, [shared], hint | 8.6/90 | 9.7.9.25.4.1
 cp .async .bulk .shared::cluster .shared::cta .mbarrier::complete_tx::bytes | [shared], [shared], u32, [shared] | 8.0/90 | 9.7.9.25.4.1
 cp .async .bulk .global .shared::cta .bulk_group .L2::cache_hint? | [global], [shared], u32, hint | 8.0/90 | 9.7.9.25.4.1
 cp .async .bulk .commit_group | | 8.0/90 | 9.7.9.25.3.2
 cp .async .bulk .wait_group .read? | # | 8.0/90 | 9.7.9.25.3.3
 cp .async .bulk .prefetch .L2 .global .L2::cache_hint? | [global], u32, hint | 8.0/90 | 9.7.9.25.4.3
-cp .async .bulk .tensor .{1d,2d,3d,4d,5d} .{shared::cluster,shared::cta@8.6/90} .global .tile? .mbarrier::complete_tx::bytes < .multicast::cluster? .L2::cache_hint? > | [shared], tensor, [shared], u16?, hint | 8.0/90 | 9.7.9.27.1.1
+cp .async .bulk .tensor .{1d,2d,3d,4d,5d} .{shared::cluster,shared::cta@8.6/90} .global .tile? .mbarrier::complete_tx::bytes .L2::cache_hint? | [shared], tensor, [shared], hint | 8.0/90 | 9.7.9.27.1.1
+cp .async .bulk .tensor .{1d,2d,3d,4d,5d} .shared::cluster .global .tile? .mbarrier::complete_tx::bytes .multicast::cluster .L2::cache_hint? | [shared], tensor, [shared], u16, hint | 8.0/90 | 9.7.9.27.1.1
 cp .async .bulk .tensor .{1d,2d,3d,4d,5d} .global .shared::cta .tile? .bulk_group .L2::cache_hint? | tensor, [shared], hint | 8.0/90 | 9.7.9.27.1.1
 mbarrier .init .{shared,shared::cta@7.8/80}? .b64 | [], u32 | 7.0/80 | 9.7.13.16.9
 mbarrier .inval .{shared,shared::cta@7.8/80}? .b64 | [] | 7.0/80 | 9.7.13.16.10
-mbarrier .expect_tx < .relaxed? .{cta,cluster}? .{shared,shared::cta,shared::cluster}? > .b64 | [], u32 | 8.0/90 | 9.7.13.16.11
-mbarrier .complete_tx < .relaxed? .{cta,cluster}? .{shared,shared::cta,shared::cluster}? > .b64 | [], u32 | 8.0/90 | 9.7.13.16.12
-mbarrier .{arrive,arrive_drop} < .{release,relaxed@8.0/90}?@8.0/80 .{cta,cluster@8.0/90}?@8.0/80 .{shared,shared::cta@7.8/80,shared::cluster@8.0/90}? > .b64 | =b64_, [], u32? | 7.0/80 | 9.7.13.16.13
-mbarrier .{arrive,arrive_drop} .expect_tx < .{release,relaxed}? .{cta,cluster}? .{shared,shared::cta,shared::cluster}? > .b64 | =b64_, [], u32 | 8.0/90 | 9.7.13.16.13
-mbarrier .{arrive,arrive_drop} .noComplete < .release? .cta? .{shared,shared::cta@7.8/80}? > .b64 | =b64, [], u32 | 7.0/80 | 9.7.13.16.13
-mbarrier .test_wait < .{acquire,relaxed@8.0/90}?@8.0/80 .{cta,cluster@8.0/90}?@8.0/80 .{shared,shared::cta@7.8/80}? > .b64 | =pred, [], b64 | 7.0/80 | 9.7.13.16.16
-mbarrier .test_wait .parity < .{acquire,relaxed@8.0/90}?@8.0/80 .{cta,cluster@8.0/90}?@8.0/80 .{shared,shared::cta@7.8/80}? > .b64 | =pred, [], u32 | 7.1/80 | 9.7.13.16.16
-mbarrier .try_wait < .{acquire,relaxed}?@8.0/90 .{cta,cluster}?@8.0/90 .{shared,shared::cta}? > .b64 | =pred, [], b64, u32? | 7.8/90 | 9.7.13.16.16
-mbarrier .try_wait .parity < .{acquire,relaxed}?@8.0/90 .{cta,cluster}?@8.0/90 .{shared,shared::cta}? > .b64 | =pred, [], u32, u32? | 7.8/90 | 9.7.13.16.16
-multimem .ld_reduce < .{weak,relaxed,acquire}? .{cta,cluster,gpu,sys}? .global? > .{add,min,max,and,or,xor} T={u32,s32,u64,s64,b32,b64,f64} | =T, [] | 8.1/90 | 9.7.9.14
-multimem .st < .{weak,relaxed,release}? .{cta,cluster,gpu,sys}? .global? > T={u32,s32,u64,s64,b32,b64,f32,f64} | [], T | 8.1/90 | 9.7.9.14
+mbarrier .expect_tx .{shared,shared::cta,shared::cluster}? .b64 | [], u32 | 8.0/90 | 9.7.13.16.11
+mbarrier .expect_tx < .{relaxed@8.6/90} .{cta,cluster} .{shared,shared::cta,shared::cluster}? > .b64 | [], u32 | 8.0/90 | 9.7.13.16.11
+mbarrier .complete_tx .{shared,shared::cta,shared::cluster}? .b64 | [], u32 | 8.0/90 | 9.7.13.16.11
+mbarrier .complete_tx < .{relaxed@8.6/90} .{cta,cluster} .{shared,shared::cta,shared::cluster}? > .b64 | [], u32 | 8.0/90 | 9.7.13.16.12
+mbarrier .{arrive,arrive_drop} .shared::cluster .b64 | _, [], u32? | 8.0/90 | 9.7.13.16.13
+mbarrier .{arrive,arrive_drop} .{shared,shared::cta@7.8/80}? .b64 | =b64_, [], u32? | 7.0/80 | 9.7.13.16.13
+mbarrier .{arrive,arrive_drop} < .{release,relaxed@8.6/90} .{cta,cluster} .shared::cluster > .b64 | _, [], u32? | 8.0/90 | 9.7.13.16.13
+mbarrier .{arrive,arrive_drop} < .{release,relaxed@8.6/90} .{cta,cluster} .{shared,shared::cta}? > .b64 | =b64_, [], u32? | 8.0/90 | 9.7.13.16.13
+mbarrier .{arrive,arrive_drop} .expect_tx .shared::cluster .b64 | _, [], u32 | 8.0/90 | 9.7.13.16.13
+mbarrier .{arrive,arrive_drop} .expect_tx .{shared,shared::cta}? .b64 | =b64_, [], u32 | 8.0/90 | 9.7.13.16.13
+mbarrier .{arrive,arrive_drop} .expect_tx < .{release,relaxed@8.6/90} .{cta,cluster} .shared::cluster > .b64 | _, [], u32 | 8.0/90 | 9.7.13.16.13
+mbarrier .{arrive,arrive_drop} .expect_tx < .{release,relaxed@8.6/90} .{cta,cluster} .{shared,shared::cta}? > .b64 | =b64_, [], u32 | 8.0/90 | 9.7.13.16.13
+mbarrier .{arrive,arrive_drop} .noComplete .{shared,shared::cta@7.8/80}? .b64 | =b64, [], u32 | 7.0/80 | 9.7.13.16.13
+mbarrier .test_wait .{shared,shared::cta@7.8/80}? .b64 | =pred, [], b64 | 7.0/80 | 9.7.13.16.16
+mbarrier .test_wait .parity .{shared,shared::cta@7.8/80}? .b64 | =pred, [], u32 | 7.1/80 | 9.7.13.16.16
+mbarrier .test_wait < .{acquire,relaxed@8.6/90} .{cta,cluster} .{shared,shared::cta}? > .b64 | =pred, [], b64 | 8.0/90 | 9.7.13.16.16
+mbarrier .test_wait .parity < .{acquire,relaxed@8.6/90} .{cta,cluster} .{shared,shared::cta}? > .b64 | =pred, [], u32 | 8.0/90 | 9.7.13.16.16
+mbarrier .try_wait .{shared,shared::cta}? .b64 | =pred, [], b64, u32? | 7.8/90 | 9.7.13.16.16
+mbarrier .try_wait .parity .{shared,shared::cta}? .b64 | =pred, [], u32, u32? | 7.8/90 | 9.7.13.16.16
+mbarrier .try_wait < .{acquire,relaxed@8.6/90} .{cta,cluster} .{shared,shared::cta}? > .b64 | =pred, [], b64, u32? | 8.0/90 | 9.7.13.16.16
+mbarrier .try_wait .parity < .{acquire,relaxed@8.6/90} .{cta,cluster} .{shared,shared::cta}? > .b64 | =pred, [], u32, u32? | 8.0/90 | 9.7.13.16.16
+multimem .ld_reduce < .weak? .global? > .add T={u32,s32,u64} | =T, [] | 8.1/90 | 9.7.9.14
+multimem .ld_reduce < .weak? .global? > .{min,max} T={u32,s32,u64,s64} | =T, [] | 8.1/90 | 9.7.9.14
+multimem .ld_reduce < .weak? .global? > .{and,or,xor} T={b32,b64} | =T, [] | 8.1/90 | 9.7.9.14
+multimem .ld_reduce < .{relaxed,acquire} .{$scope} .global? > .add T={u32,s32,u64} | =T, [] | 8.1/90 | 9.7.9.14
+multimem .ld_reduce < .{relaxed,acquire} .{$scope} .global? > .{min,max} T={u32,s32,u64,s64} | =T, [] | 8.1/90 | 9.7.9.14
+multimem .ld_reduce < .{relaxed,acquire} .{$scope} .global? > .{and,or,xor} T={b32,b64} | =T, [] | 8.1/90 | 9.7.9.14
+multimem .st < .weak? .global? > T={u32,s32,u64,s64,b32,b64,f32,f64} | [], T | 8.1/90 | 9.7.9.14
+multimem .st < .{relaxed,release} .{$scope} .global? > T={u32,s32,u64,s64,b32,b64,f32,f64} | [], T | 8.1/90 | 9.7.9.14
 ";
 
 pub(super) const TEXTURE: &str = "

@@ -19,6 +19,7 @@ pub use pattern::Need;
 pub use slot::{Access, Presence, Shape, Slot, Ty};
 
 use crate::{
+    ir::Inst,
     op::Op,
     qual::{Qual, Quals},
     target::{PtxVersion, Suffix, Target},
@@ -54,6 +55,26 @@ pub struct Row {
     pub slots: Vec<Slot>,
     items: Vec<Item>,
     other: Option<Need>,
+}
+
+impl Row {
+    /// Forms of this row, at most `limit`, in the order of the table. Qualifiers whose order is
+    /// free come in one order.
+    pub fn forms(&self, limit: usize) -> Vec<Quals> {
+        let all = pattern::expand(&self.items, limit);
+        let quals = all.iter().map(|words| Quals::new(words));
+        quals.filter(|quals| self.has(quals)).collect()
+    }
+
+    /// A form of this row; `pick(n)` chooses below `n`. `None` if the choice is no form.
+    pub fn sample(&self, pick: &mut dyn FnMut(usize) -> usize) -> Option<Quals> {
+        let quals = Quals::new(&pattern::sample(&self.items, pick));
+        Some(quals).filter(|quals| self.has(quals))
+    }
+
+    fn has(&self, quals: &Quals) -> bool {
+        find(self.op, quals).is_some_and(|row| row.id == self.id)
+    }
 }
 
 /// A row together with what one instruction chose from it.
@@ -214,21 +235,39 @@ const CACHE_LIMIT: usize = 1 << 13;
 
 /// The row of an instruction and what it chose; `None` if there is no such form.
 pub fn form(op: Op, quals: &Quals) -> Option<Form> {
-    static CACHE: LazyLock<RwLock<FxHashMap<(Op, Quals), Option<Form>>>> =
-        LazyLock::new(RwLock::default);
+    type Cache = FxHashMap<(Op, Quals), Option<Form>>;
+    static CACHE: LazyLock<RwLock<Cache>> = LazyLock::new(RwLock::default);
     let key = (op, *quals);
-    if let Ok(cache) = CACHE.read() {
-        if let Some(found) = cache.get(&key) {
-            return *found;
-        }
+    if let Ok(cache) = CACHE.read()
+        && let Some(found) = cache.get(&key)
+    {
+        return *found;
     }
     let found = search(op, quals);
-    if let Ok(mut cache) = CACHE.write() {
-        if cache.len() < CACHE_LIMIT {
-            cache.insert(key, found);
-        }
+    if let Ok(mut cache) = CACHE.write()
+        && cache.len() < CACHE_LIMIT
+    {
+        cache.insert(key, found);
     }
     found
+}
+
+/// The form of an instruction, with what its optional operands need.
+pub fn form_of(inst: &Inst) -> Option<Form> {
+    let mut form = form(inst.op, &inst.quals)?;
+    // An arrival with a count that may complete the phase came later than one without.
+    let arrives = inst.quals.has(Qual::Arrive) || inst.quals.has(Qual::ArriveDrop);
+    if inst.op == Op::Mbarrier
+        && arrives
+        && inst.operands.len() > 2
+        && !inst.quals.has(Qual::NoComplete)
+    {
+        form.extra = form.extra.and(Need {
+            ptx: PtxVersion::new(7, 8),
+            sm: 90,
+        });
+    }
+    Some(form)
 }
 
 fn search(op: Op, quals: &Quals) -> Option<Form> {
@@ -245,6 +284,13 @@ fn search(op: Op, quals: &Quals) -> Option<Form> {
         () if quals.has(Qual::V8) => 8,
         () => 1,
     };
+    let space = words
+        .iter()
+        .find_map(|word| space_of(*word))
+        .unwrap_or(Space::Generic);
+    if !combines(op, words, space, &vars) {
+        return None;
+    }
     let extra = match op {
         Op::Ld | Op::St => extra.and(vector_need(vector, vars[0]?)?),
         _ => extra,
@@ -253,10 +299,7 @@ fn search(op: Op, quals: &Quals) -> Option<Form> {
         row,
         extra,
         vars,
-        space: words
-            .iter()
-            .find_map(|word| space_of(*word))
-            .unwrap_or(Space::Generic),
+        space,
         vector,
         hint: if quals.has(Qual::L2CacheHint) {
             Presence::Required
@@ -264,6 +307,51 @@ fn search(op: Op, quals: &Quals) -> Option<Form> {
             Presence::WithHint
         },
     })
+}
+
+/// Whether qualifiers that a pattern takes one by one go together.
+fn combines(op: Op, words: &[Qual], space: Space, vars: &Vars) -> bool {
+    let any = |list: &[Qual]| words.iter().any(|word| list.contains(word));
+    let evicts = any(&[
+        Qual::L1EvictNormal,
+        Qual::L1EvictUnchanged,
+        Qual::L1EvictFirst,
+        Qual::L1EvictLast,
+        Qual::L1NoAllocate,
+    ]);
+    let caches = any(&[
+        Qual::Ca,
+        Qual::Cg,
+        Qual::Cs,
+        Qual::Lu,
+        Qual::Cv,
+        Qual::Wb,
+        Qual::Wt,
+    ]);
+    let hints = any(&[Qual::L264B, Qual::L2128B, Qual::L2256B, Qual::L2CacheHint]);
+    match op {
+        Op::Ld | Op::St | Op::Atom | Op::Red => {
+            let cached = matches!(space, Space::Global | Space::Generic);
+            !(evicts && caches) && (cached || !(evicts || hints))
+        }
+        // Saturation to a type that holds every value of the source does nothing.
+        Op::Cvt => {
+            !(any(&[Qual::Sat])
+                && matches!((vars[0], vars[1]), (Some(to), Some(from)) if holds(to, from)))
+        }
+        _ => true,
+    }
+}
+
+/// Whether an integer type has every value of another.
+fn holds(to: Type, from: Type) -> bool {
+    to.is_int()
+        && from.is_int()
+        && match (to.is_signed(), from.is_signed()) {
+            (true, false) => to.bits() > from.bits(),
+            (false, true) => false,
+            (true, true) | (false, false) => to.bits() >= from.bits(),
+        }
 }
 
 /// What a load or store of so many elements needs: 256 bits are new, more there are not.

@@ -72,6 +72,10 @@ const SETS: &[(&str, &str)] = &[
         "global,shared,local,param,shared::cta@7.8/30,shared::cluster@7.8/90",
     ),
     (
+        "$volspace",
+        "global,shared,local@9.1/10,shared::cta@7.8/30,shared::cluster@7.8/90",
+    ),
+    (
         "$mem",
         "b8,b16,b32,b64,b128@8.3/70,u8,u16,u32,u64,s8,s16,s32,s64,f32,f64",
     ),
@@ -229,38 +233,52 @@ impl State<'_> {
     }
 }
 
-#[cfg(test)]
-/// Every way to fill a pattern, at most `limit`; for tests that walk the table.
+/// Every way to fill a pattern, at most `limit`.
 pub(super) fn expand(items: &[Item], limit: usize) -> Vec<Vec<Qual>> {
     let mut out = vec![Vec::new()];
-    for item in items {
-        let places: &[Item] = match item {
-            Item::Choice { .. } => std::slice::from_ref(item),
-            Item::AnyOrder(group) => group,
-        };
-        for place in places {
-            let Item::Choice {
-                words, optional, ..
-            } = place
-            else {
-                continue;
-            };
-            let mut next = Vec::new();
-            for head in &out {
-                if *optional {
-                    next.push(head.clone());
-                }
-                for (word, _) in words {
-                    if next.len() < limit {
-                        let mut longer: Vec<Qual> = head.clone();
-                        longer.push(*word);
-                        next.push(longer);
-                    }
+    for (words, optional) in places(items) {
+        let mut next = Vec::new();
+        for head in &out {
+            if optional && next.len() < limit {
+                next.push(head.clone());
+            }
+            for (word, _) in words {
+                if next.len() < limit {
+                    let mut longer: Vec<Qual> = head.clone();
+                    longer.push(*word);
+                    next.push(longer);
                 }
             }
-            out = next;
+        }
+        out = next;
+    }
+    out
+}
+
+/// One way to fill a pattern; `pick(n)` chooses below `n`.
+pub(super) fn sample(items: &[Item], pick: &mut dyn FnMut(usize) -> usize) -> Vec<Qual> {
+    let mut out = Vec::new();
+    for (words, optional) in places(items) {
+        if !(optional && pick(2) == 0) {
+            out.push(words[pick(words.len())].0);
         }
     }
-    out.truncate(limit);
     out
+}
+
+/// The places of a pattern in the order they are written.
+fn places(items: &[Item]) -> Vec<(&[(Qual, Need)], bool)> {
+    items
+        .iter()
+        .flat_map(|item| match item {
+            Item::Choice { .. } => std::slice::from_ref(item),
+            Item::AnyOrder(group) => group,
+        })
+        .filter_map(|item| match item {
+            Item::Choice {
+                words, optional, ..
+            } => Some((words.as_slice(), *optional)),
+            Item::AnyOrder(_) => None,
+        })
+        .collect()
 }

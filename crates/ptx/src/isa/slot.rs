@@ -9,7 +9,8 @@
 //! | `{4 f32}`, `{* f32}` | a vector of that many, or any number |
 //! | `@T` | a side of `mov`: a value, an address, or a vector packed into the width |
 //! | `&T` | a value or the address of a variable |
-//! | `T/pred` | a value, or `value|predicate` |
+//! | `T/pred`, `T+pred` | a value, or `value|predicate`; only the latter |
+//! | `_` | the sink and nothing else |
 //! | `!pred` | a predicate, possibly negated |
 //! | `[]`, `[shared]` | an address in the instruction's space, or in that one |
 //! | `addr`, `#`, `label`, `call` | an address in a register, an integer constant, a label, a callee with its lists |
@@ -68,6 +69,10 @@ pub enum Shape {
     AddressValue(Ty),
     /// A value alone, or with a predicate: `d|p`.
     Pair(Ty),
+    /// A value and a predicate: `d|p`.
+    Both(Ty),
+    /// `_` and nothing else.
+    Sink,
     /// A predicate, possibly negated.
     Predicate,
     /// `[address]` in the space given, or in the instruction's.
@@ -118,6 +123,18 @@ impl Slot {
             Some(rest) => (rest, true),
             None => (text, false),
         };
+        let (text, both) = match text.strip_suffix("+pred") {
+            Some(rest) => (rest, true),
+            None => (text, false),
+        };
+        if text == "_" {
+            return Some(Slot {
+                access: Access::Write,
+                presence,
+                sink: true,
+                shape: Shape::Sink,
+            });
+        }
         let (text, sink) = match text.strip_suffix('_') {
             Some(rest) => (rest, true),
             None => (text, false),
@@ -126,10 +143,10 @@ impl Slot {
             access,
             presence,
             sink,
-            shape: if pair {
-                Shape::Pair(ty(text)?)
-            } else {
-                shape(text)?
+            shape: match (pair, both) {
+                (true, _) => Shape::Pair(ty(text)?),
+                (_, true) => Shape::Both(ty(text)?),
+                _ => shape(text)?,
             },
         };
         if text == "hint" {

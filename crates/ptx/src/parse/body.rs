@@ -15,6 +15,7 @@ use crate::{
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
+use std::collections::hash_map::Entry;
 
 /// A body that is being parsed.
 pub(super) struct Body<'t> {
@@ -109,16 +110,19 @@ fn find_labels<'t>(parser: &mut Parser<'t>, id: FuncId, scopes: &mut Scopes<'t>)
             (Kind::Punct, ";") => (start, inner) = (true, 0),
             (Kind::Ident, name) if parser.tokens[at + 1].text == ":" => {
                 let function = &mut parser.module.functions[id.index()];
-                let label = LabelId(function.labels.len() as u32);
-                if labels.names.contains_key(&(scope, name)) {
-                    let name = name.to_owned();
-                    let fault = Diagnostic::new(Code::DuplicateLabel { name }, token.span());
-                    parser.found.push(fault.in_function(&function.name));
-                } else {
-                    labels.names.insert((scope, name), label);
-                    function.labels.push(scopes.claim(name).into());
-                }
-                let label = labels.names[&(scope, name)];
+                let next = LabelId(function.labels.len() as u32);
+                let label = match labels.names.entry((scope, name)) {
+                    Entry::Vacant(entry) => {
+                        function.labels.push(scopes.claim(name).into());
+                        *entry.insert(next)
+                    }
+                    Entry::Occupied(entry) => {
+                        let name = name.to_owned();
+                        let fault = Diagnostic::new(Code::DuplicateLabel { name }, token.span());
+                        parser.found.push(fault.in_function(&function.name));
+                        *entry.get()
+                    }
+                };
                 labels.placed.insert(at, label);
                 at += 1;
                 start = true;

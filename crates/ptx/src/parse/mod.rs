@@ -24,7 +24,7 @@ use rustc_hash::FxHashMap;
 /// Parameters and their names.
 type Params<'t> = (Vec<Var>, Vec<&'t str>);
 
-type Result<T> = std::result::Result<T, Diagnostic>;
+type Result<T> = std::result::Result<T, Box<Diagnostic>>;
 
 /// How deep scopes, initialisers and expressions may nest.
 const DEPTH: u32 = 64;
@@ -124,11 +124,11 @@ impl<'t> Parser<'t> {
         found
     }
 
-    fn fault(&self, code: Code, span: Span) -> Diagnostic {
-        Diagnostic::new(code, span)
+    fn fault(&self, code: Code, span: Span) -> Box<Diagnostic> {
+        Box::new(Diagnostic::new(code, span))
     }
 
-    fn unexpected(&self, expected: &'static str) -> Diagnostic {
+    fn unexpected(&self, expected: &'static str) -> Box<Diagnostic> {
         let found = self.token().text.chars().take(60).collect();
         self.fault(Code::Syntax { expected, found }, self.here())
     }
@@ -184,7 +184,7 @@ impl<'t> Parser<'t> {
         while self.token().kind != Kind::End && !self.full() {
             let before = self.at;
             if let Err(fault) = self.item() {
-                self.found.push(fault);
+                self.found.push(*fault);
                 self.recover();
             }
             if self.at == before {
@@ -195,7 +195,7 @@ impl<'t> Parser<'t> {
             self.at = at;
             match self.initialiser(0) {
                 Ok(init) => self.module.vars[var as usize].init = Some(init),
-                Err(fault) => self.found.push(fault),
+                Err(fault) => self.found.push(*fault),
             }
         }
         if self.found.is_empty() {
@@ -291,7 +291,7 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    fn unsupported(&self, what: &str) -> Diagnostic {
+    fn unsupported(&self, what: &str) -> Box<Diagnostic> {
         let what = what.to_owned();
         self.fault(Code::Unsupported { what }, self.here())
     }
@@ -548,7 +548,7 @@ impl<'t> Parser<'t> {
         if (before != id && !declaration && defined(before)) || self.vars.contains_key(name) {
             let name = name.to_owned();
             self.found
-                .push(self.fault(Code::DuplicateSymbol { name }, name_span));
+                .push(*self.fault(Code::DuplicateSymbol { name }, name_span));
         }
         self.module.functions.push(Function {
             name: name.to_owned().into(),

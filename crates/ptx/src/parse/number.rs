@@ -134,7 +134,7 @@ impl Parser<'_> {
         Ok(if truth { yes } else { no })
     }
 
-    fn not_integer(&self, span: crate::ir::Span) -> crate::diag::Diagnostic {
+    fn not_integer(&self, span: crate::ir::Span) -> Box<crate::diag::Diagnostic> {
         let code = Code::Syntax {
             expected: "an integer",
             found: "floating-point number".to_owned(),

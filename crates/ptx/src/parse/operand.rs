@@ -79,7 +79,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn unknown(&self, name: &str, span: Span) -> crate::diag::Diagnostic {
+    fn unknown(&self, name: &str, span: Span) -> Box<crate::diag::Diagnostic> {
         let name = name.to_owned();
         self.fault(Code::UnknownSymbol { name }, span)
     }
@@ -135,7 +135,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn selector(&self) -> crate::diag::Diagnostic {
+    fn selector(&self) -> Box<crate::diag::Diagnostic> {
         let what = format!("selector `{}` of a register", self.token().text);
         self.fault(Code::Unsupported { what }, self.here())
     }

@@ -51,7 +51,7 @@ pub fn lowest_version(module: &Module) -> PtxVersion {
             let StmtKind::Inst(inst) = &stmt.kind else {
                 continue;
             };
-            let form = isa::form(inst.op, &inst.quals);
+            let form = isa::form_of(inst);
             lowest = lowest.max(
                 form.and_then(|form| form.lowest_version(target))
                     .unwrap_or(lowest),
@@ -332,7 +332,7 @@ impl<'m> Check<'m> {
     /// Whether the form of an instruction is there for the target and the version.
     fn known_form(&mut self, function: &Function, inst: &Inst, span: Span) -> Option<Form> {
         let (target, version) = (self.module.target, self.module.version);
-        let Some(form) = isa::form(inst.op, &inst.quals) else {
+        let Some(form) = isa::form_of(inst) else {
             let form = form_text(inst);
             self.report(function, Code::UnknownForm { form }, span);
             return None;

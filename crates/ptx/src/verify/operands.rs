@@ -83,6 +83,11 @@ impl<'m> Check<'m> {
                 self.need(function, special.name(), special_need(*special), span);
             }
         }
+        let size = self.module.address_size;
+        if inst.op == Op::Cvta && size == 64 && inst.quals.has(Qual::T(Type::U32)) {
+            let form = form_text(inst);
+            self.report(function, Code::AddressSize { form, size }, span);
+        }
         let place = Place {
             function,
             inst,
@@ -193,7 +198,15 @@ impl<'m> Check<'m> {
                 }
                 other => self.value(place, other, form.ty(ty), Width::Equal),
             },
-            Shape::Pair(ty) => match operand {
+            Shape::Sink => {
+                if *operand != Operand::Sink {
+                    self.kind(place, "`_`", operand);
+                }
+            }
+            Shape::Both(_) if !matches!(operand, Operand::Pair(_)) => {
+                self.kind(place, "a pair", operand);
+            }
+            Shape::Pair(ty) | Shape::Both(ty) => match operand {
                 Operand::Pair(pair) => {
                     let ty = form.ty(ty);
                     if !(pair.0 == Operand::Sink && (slot.sink || ty == Type::Pred)) {
@@ -537,31 +550,39 @@ impl<'m> Check<'m> {
         let has = |qual| inst.quals.has(qual);
         // Where a barrier's number stands: behind the result of a reduction.
         let first = usize::from(has(Qual::Red));
-        let (value, least, most) = match inst.op {
-            Op::Cp if has(Qual::Cg) && has(Qual::Async) => (constant(2), 16, 16),
+        // Each: the operand, and the values it may have.
+        let limits: &[(usize, i64, i64)] = match inst.op {
+            Op::Cp if has(Qual::Cg) && has(Qual::Async) => &[(2, 16, 16)],
             Op::Cp if has(Qual::Ca) && has(Qual::Async) => match constant(2) {
-                Some(4 | 8 | 16) => return,
-                other => (other, 4, 16),
+                Some(4 | 8 | 16) => &[],
+                _ => &[(2, 16, 16)],
             },
-            Op::Cp if has(Qual::WaitGroup) => (constant(0), 0, 1 << 30),
-            Op::Lop3 => (constant(4), 0, 255),
+            Op::Cp if has(Qual::WaitGroup) => &[(0, 0, i64::MAX)],
+            Op::Lop3 => &[(4, 0, 255)],
+            Op::Bfe => &[(2, 0, 255), (3, 0, 255)],
+            Op::Bfi => &[(3, 0, 255), (4, 0, 255)],
             Op::Bar | Op::Barrier if !has(Qual::Warp) && !has(Qual::Cluster) => {
-                (constant(first), 0, 15)
+                if first == 1 {
+                    &[(1, 0, 15)]
+                } else {
+                    &[(0, 0, 15)]
+                }
             }
-            _ => return,
+            _ => &[],
         };
-        let Some(value) = value else {
-            return;
-        };
-        let odd_size = inst.op == Op::Cp && has(Qual::Ca);
-        if !(least..=most).contains(&value) || odd_size {
-            let code = Code::ConstantRange {
-                form: form_text(inst),
-                value,
-                least,
-                most,
+        for (at, least, most) in limits.iter().copied() {
+            let Some(value) = constant(at) else {
+                continue;
             };
-            self.report(place.function, code, place.span);
+            if !(least..=most).contains(&value) {
+                let code = Code::ConstantRange {
+                    form: form_text(inst),
+                    value,
+                    least,
+                    most,
+                };
+                self.report(place.function, code, place.span);
+            }
         }
     }
 }

@@ -1,0 +1,78 @@
+//! Random modules verify, and come back equal from their text.
+#![allow(missing_docs)]
+
+mod common;
+
+use common::Random;
+use proptest::prelude::*;
+use warpsmith_ptx::{
+    cfg::Cfg,
+    ir::Reg,
+    isa,
+    parse::parse,
+    print::print,
+    target::{Suffix, Target},
+    types::Type,
+    uniform,
+    verify::verify,
+};
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn printing_then_parsing_is_the_identity(seed: u64, sm in prop::sample::select(vec![75u16, 80, 90, 100]), count in 0usize..120) {
+        let module = common::random(&mut Random(seed), Target::sm(sm), count);
+        let text = print(&module);
+        let verified = verify(module.clone());
+        prop_assert!(verified.is_ok(), "{:#?}\n{}", verified.err(), text);
+        let parsed = parse(&text);
+        prop_assert_eq!(parsed.as_ref(), Ok(&module), "{}", text);
+        // The analyses take anything that verifies.
+        let cfg = Cfg::new(&module.functions[0]);
+        let uniform = uniform::analyze(&module.functions[0], &cfg);
+        prop_assert!(uniform.convergent(0));
+    }
+
+    #[test]
+    fn registers_in_any_order_survive(order in Just((0u32..24).collect::<Vec<_>>()).prop_shuffle()) {
+        let mut module = common::module(Target::sm(80));
+        module.functions[0].regs = order
+            .iter()
+            .map(|number| Reg {
+                ty: if number % 3 == 0 { Type::F32 } else { Type::B32 },
+                prefix: if number % 3 == 0 { "%f" } else { "%r" }.into(),
+                number: Some(*number),
+            })
+            .collect();
+        common::finish(&mut module);
+        let text = print(&module);
+        let parsed = parse(&text);
+        prop_assert_eq!(parsed.as_ref(), Ok(&module), "{}", text);
+    }
+}
+
+#[test]
+fn each_row_is_built_verified_and_read_back() {
+    let mut random = Random(7);
+    for row in isa::rows() {
+        let target = match row.arch {
+            Suffix::None => Target::sm(120),
+            suffix => Target {
+                sm: row.first_sm,
+                suffix,
+            },
+        };
+        for _ in 0..8 {
+            let Some(inst) = common::instruction(&mut random, row, target) else {
+                continue;
+            };
+            let mut module = common::module(target);
+            common::push(&mut module, inst);
+            common::finish(&mut module);
+            let text = print(&module);
+            verify(module.clone()).unwrap_or_else(|found| panic!("{found:#?}\n{text}"));
+            assert_eq!(parse(&text), Ok(module), "{text}");
+        }
+    }
+}
