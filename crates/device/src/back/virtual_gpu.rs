@@ -1,0 +1,339 @@
+//! The virtual GPU as a back end.
+
+use super::{Back, BackEvent, BackLaunch, BackQueue, BackRead, Handle, MemoryInfo, Placement};
+use crate::{
+    error::Error,
+    info::{BackEnd, DeviceInfo},
+    queue::lock,
+    selector::{Fresh, Settings},
+};
+use std::{
+    any::Any,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+use warpsmith_ptx::{target::Target, verify::Verified};
+use warpsmith_vgpu as vgpu;
+
+/// What to open, from what was asked for.
+pub(crate) fn config(
+    target: Option<Target>,
+    memory: Option<u64>,
+    workers: Option<usize>,
+    tier: Option<vgpu::Tier>,
+    settings: &Settings,
+) -> vgpu::Config {
+    let default = vgpu::Config::default();
+    let target = target.unwrap_or(default.target);
+    let first = target.first_version().unwrap_or(default.max_ptx);
+    vgpu::Config {
+        target,
+        memory: memory.unwrap_or(default.memory),
+        workers: workers.unwrap_or(default.workers),
+        tier,
+        shared_per_block: target.shared_limit().unwrap_or(default.shared_per_block),
+        max_ptx: default.max_ptx.max(first),
+        poison: settings.fresh == Fresh::Poisoned,
+        ..default
+    }
+}
+
+/// What such a device says about itself.
+pub(crate) fn info(config: &vgpu::Config) -> DeviceInfo {
+    DeviceInfo {
+        name: config.name.clone(),
+        back_end: BackEnd::Virtual,
+        target: config.target,
+        max_ptx: config.max_ptx,
+        sms: config.sms,
+        memory: config.memory,
+        shared_per_block: config.shared_per_block,
+        driver: None,
+        passed_over: None,
+    }
+}
+
+pub(crate) fn open(config: vgpu::Config) -> Result<(DeviceInfo, Box<dyn Back>), Error> {
+    let info = info(&config);
+    Ok((info, Box::new(VirtualGpu(vgpu::Machine::new(config)?))))
+}
+
+struct VirtualGpu(vgpu::Machine);
+
+impl Back for VirtualGpu {
+    fn memory(&self) -> Result<MemoryInfo, Error> {
+        let (free, total) = self.0.memory_info();
+        Ok(MemoryInfo { free, total })
+    }
+
+    fn alloc(&self, bytes: u64) -> Result<u64, Error> {
+        Ok(self.0.alloc(bytes)?)
+    }
+
+    fn free(&self, address: u64) {
+        self.0
+            .free(address)
+            .expect("an address that `alloc` gave is freed once");
+    }
+
+    fn load(&self, module: &Verified) -> Result<Handle, Error> {
+        Ok(Arc::new(self.0.load(module)?))
+    }
+
+    fn kernel(&self, module: &Handle, name: &str) -> Result<Handle, Error> {
+        let module: &vgpu::Module = inside(module)?;
+        match module.kernel(name) {
+            Some(kernel) => Ok(Arc::new(kernel)),
+            None => Err(Error::NoEntry {
+                name: name.to_owned(),
+                found: Vec::new(),
+            }),
+        }
+    }
+
+    fn queue(&self) -> Result<Box<dyn BackQueue>, Error> {
+        Ok(Box::new(VirtualQueue {
+            machine: self.0.clone(),
+            stream: self.0.stream()?,
+            capture: Mutex::default(),
+        }))
+    }
+
+    fn resident(
+        &self,
+        _kernel: &Handle,
+        _threads: u32,
+        _dynamic_shared: u32,
+    ) -> Result<u64, Error> {
+        Ok(self.0.config().sms.into())
+    }
+}
+
+/// What is behind a handle of this back end.
+fn inside<T: Any>(handle: &Handle) -> Result<&T, Error> {
+    handle.downcast_ref().ok_or_else(|| Error::WrongDevice {
+        what: "a handle".into(),
+    })
+}
+
+struct VirtualQueue {
+    machine: vgpu::Machine,
+    stream: vgpu::Stream,
+    capture: Mutex<Option<Vec<Step>>>,
+}
+
+/// A piece of captured work.
+enum Step {
+    Launch(vgpu::Launch),
+    Copy { to: u64, from: u64, bytes: u64 },
+    Fill { address: u64, byte: u8, bytes: u64 },
+}
+
+/// Captured work: neighbouring launches are one list.
+enum Piece {
+    Launches(vgpu::Prepared),
+    Copy { to: u64, from: u64, bytes: u64 },
+    Fill { address: u64, byte: u8, bytes: u64 },
+}
+
+impl VirtualQueue {
+    /// Collects `step` if a capture is on, else gives it back.
+    fn captured(&self, step: Step) -> Option<Step> {
+        match &mut *lock(&self.capture) {
+            Some(steps) => {
+                steps.push(step);
+                None
+            }
+            None => Some(step),
+        }
+    }
+
+    fn enqueue(&self, step: Step) -> Result<(), Error> {
+        match self.captured(step) {
+            None => Ok(()),
+            Some(Step::Launch(launch)) => Ok(self.stream.launch(launch)?),
+            Some(Step::Copy { to, from, bytes }) => Ok(self.stream.copy(to, from, bytes)?),
+            Some(Step::Fill {
+                address,
+                byte,
+                bytes,
+            }) => Ok(self.stream.fill(address, byte, bytes)?),
+        }
+    }
+}
+
+impl BackQueue for VirtualQueue {
+    fn launch(&self, launch: BackLaunch<'_>) -> Result<(), Error> {
+        let BackLaunch {
+            kernel,
+            grid,
+            block,
+            dynamic_shared,
+            params,
+            placement,
+        } = launch;
+        self.enqueue(Step::Launch(vgpu::Launch {
+            kernel: inside::<vgpu::Kernel>(kernel)?.clone(),
+            grid,
+            block,
+            dynamic_shared,
+            params,
+            cooperative: placement == Placement::Cooperative,
+        }))
+    }
+
+    fn alloc(&self, bytes: u64) -> Result<u64, Error> {
+        Ok(self.machine.alloc(bytes)?)
+    }
+
+    fn free(&self, address: u64) -> Result<(), Error> {
+        Ok(self.stream.free(address)?)
+    }
+
+    fn write(&self, address: u64, bytes: &[u8]) -> Result<(), Error> {
+        Ok(self.stream.write(address, bytes.to_vec())?)
+    }
+
+    fn read(&self, address: u64, bytes: usize) -> Result<Box<dyn BackRead>, Error> {
+        Ok(Box::new(VirtualRead(
+            self.stream.read(address, bytes as u64)?,
+        )))
+    }
+
+    fn copy(&self, to: u64, from: u64, bytes: u64) -> Result<(), Error> {
+        self.enqueue(Step::Copy { to, from, bytes })
+    }
+
+    fn fill(&self, address: u64, byte: u8, bytes: u64) -> Result<(), Error> {
+        self.enqueue(Step::Fill {
+            address,
+            byte,
+            bytes,
+        })
+    }
+
+    fn record(&self) -> Result<Arc<dyn BackEvent>, Error> {
+        Ok(Arc::new(VirtualEvent(self.stream.record())))
+    }
+
+    fn wait(&self, event: &dyn BackEvent) -> Result<(), Error> {
+        self.stream.wait(&event_inside(event)?.0);
+        Ok(())
+    }
+
+    fn synchronize(&self) -> Result<(), Error> {
+        Ok(self.stream.synchronize()?)
+    }
+
+    fn begin_capture(&self) -> Result<(), Error> {
+        *lock(&self.capture) = Some(Vec::new());
+        Ok(())
+    }
+
+    fn end_capture(&self) -> Result<Handle, Error> {
+        let steps = lock(&self.capture).take().unwrap_or_default();
+        let mut pieces = Vec::new();
+        let mut launches = Vec::new();
+        let close =
+            |launches: &mut Vec<vgpu::Launch>, pieces: &mut Vec<Piece>| -> Result<(), Error> {
+                if !launches.is_empty() {
+                    pieces.push(Piece::Launches(
+                        self.stream.prepare(std::mem::take(launches))?,
+                    ));
+                }
+                Ok(())
+            };
+        for step in steps {
+            match step {
+                Step::Launch(launch) => launches.push(launch),
+                Step::Copy { to, from, bytes } => {
+                    close(&mut launches, &mut pieces)?;
+                    pieces.push(Piece::Copy { to, from, bytes });
+                }
+                Step::Fill {
+                    address,
+                    byte,
+                    bytes,
+                } => {
+                    close(&mut launches, &mut pieces)?;
+                    pieces.push(Piece::Fill {
+                        address,
+                        byte,
+                        bytes,
+                    });
+                }
+            }
+        }
+        close(&mut launches, &mut pieces)?;
+        Ok(Arc::new(pieces))
+    }
+
+    fn replay(&self, graph: &Handle) -> Result<(), Error> {
+        for piece in inside::<Vec<Piece>>(graph)? {
+            match piece {
+                Piece::Launches(prepared) => self.stream.replay(prepared)?,
+                Piece::Copy { to, from, bytes } => self.stream.copy(*to, *from, *bytes)?,
+                Piece::Fill {
+                    address,
+                    byte,
+                    bytes,
+                } => self.stream.fill(*address, *byte, *bytes)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+struct VirtualEvent(vgpu::Event);
+
+fn event_inside(event: &dyn BackEvent) -> Result<&VirtualEvent, Error> {
+    let any: &dyn Any = event;
+    any.downcast_ref().ok_or_else(|| Error::WrongDevice {
+        what: "an event".into(),
+    })
+}
+
+impl BackEvent for VirtualEvent {
+    fn is_done(&self) -> Result<bool, Error> {
+        Ok(self.0.done_at().is_some())
+    }
+
+    fn wait(&self) -> Result<(), Error> {
+        self.0.wait();
+        Ok(())
+    }
+
+    fn since(&self, earlier: &dyn BackEvent) -> Result<Duration, Error> {
+        match (event_inside(earlier)?.0.done_at(), self.0.done_at()) {
+            (Some(from), Some(to)) => Ok(to.saturating_duration_since(from)),
+            (None, _) | (_, None) => Err(Error::Unsupported {
+                what: "the time between events that are not done",
+            }),
+        }
+    }
+}
+
+struct VirtualRead(vgpu::Completion);
+
+impl BackRead for VirtualRead {
+    fn is_done(&self) -> Result<bool, Error> {
+        Ok(self.0.is_done())
+    }
+
+    fn wait(self: Box<Self>, into: &mut [u8]) -> Result<(), Error> {
+        into.copy_from_slice(&self.0.wait()?);
+        Ok(())
+    }
+}
+
+macro_rules! opaque {
+    ($($name:ident),*) => {$(
+        impl std::fmt::Debug for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.debug_struct(stringify!($name)).finish_non_exhaustive()
+            }
+        }
+    )*};
+}
+
+opaque!(VirtualGpu, VirtualQueue, VirtualEvent, VirtualRead);

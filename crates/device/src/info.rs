@@ -1,0 +1,142 @@
+//! What a device says about itself.
+
+use std::fmt;
+use warpsmith_ptx::target::{PtxVersion, Target};
+
+/// Facts about a device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceInfo {
+    /// Its name.
+    pub name: String,
+    /// What runs it.
+    pub back_end: BackEnd,
+    /// What kernels are built for.
+    pub target: Target,
+    /// The newest PTX it takes.
+    pub max_ptx: PtxVersion,
+    /// Multiprocessors.
+    pub sms: u32,
+    /// Bytes of memory.
+    pub memory: u64,
+    /// Bytes of shared memory that a CTA may use.
+    pub shared_per_block: u32,
+    /// The driver; `None` for the virtual GPU.
+    pub driver: Option<DriverVersion>,
+    /// Why a better device was passed over, where `auto` chose.
+    pub passed_over: Option<String>,
+}
+
+/// What runs a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BackEnd {
+    /// The virtual GPU, on the CPU.
+    Virtual,
+    /// A card, through the CUDA driver.
+    Cuda {
+        /// Its number.
+        index: usize,
+    },
+}
+
+/// The version of CUDA that a driver speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DriverVersion {
+    /// 12 in 12.8.
+    pub major: u32,
+    /// 8 in 12.8.
+    pub minor: u32,
+}
+
+impl fmt::Display for DriverVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.major, self.minor)
+    }
+}
+
+impl DriverVersion {
+    /// From the driver's own number, 12080 for 12.8.
+    pub fn from_number(number: u32) -> DriverVersion {
+        DriverVersion {
+            major: number / 1000,
+            minor: number % 1000 / 10,
+        }
+    }
+
+    /// The newest PTX that this driver takes (PTX ISA manual, release notes).
+    pub fn newest_ptx(self) -> PtxVersion {
+        match (self.major, self.minor) {
+            (..=9, _) => PtxVersion::new(6, 0),
+            (10, minor) => PtxVersion::new(6, 3 + minor.min(2) as u8),
+            (11, minor) => PtxVersion::new(7, minor.min(8) as u8),
+            (12, minor @ ..=5) => PtxVersion::new(8, minor as u8),
+            (12, minor) => PtxVersion::new(8, minor.min(9) as u8 - 1),
+            (major, minor) => PtxVersion::new((major - 4).min(255) as u8, minor.min(255) as u8),
+        }
+    }
+}
+
+/// The target that kernels are built for on a card of compute capability `major.minor`: the architecture-specific one
+/// where the kernel library has variants for it, else the newest portable one that the card runs.
+pub(crate) fn target_of_card(major: u16, minor: u16, newest: PtxVersion) -> Target {
+    let sm = major * 10 + minor;
+    let takes = |target: &Target| target.first_version().is_some_and(|first| first <= newest);
+    let specific = Target::SUPPORTED
+        .iter()
+        .filter(|target| target.sm == sm)
+        .max();
+    if let Some(target) = specific
+        && takes(target)
+    {
+        return *target;
+    }
+    (50..=sm)
+        .rev()
+        .map(Target::sm)
+        .find(takes)
+        .unwrap_or(Target::sm(50))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use warpsmith_ptx::target::Suffix;
+
+    #[test]
+    fn a_driver_takes_the_ptx_of_its_toolkit() {
+        for (number, major, minor) in [
+            (10000, 6, 3),
+            (10020, 6, 5),
+            (11040, 7, 4),
+            (11080, 7, 8),
+            (12000, 8, 0),
+            (12050, 8, 5),
+            (12060, 8, 5),
+            (12070, 8, 6),
+            (12080, 8, 7),
+            (12090, 8, 8),
+            (13000, 9, 0),
+            (13010, 9, 1),
+        ] {
+            let newest = DriverVersion::from_number(number).newest_ptx();
+            assert_eq!(newest, PtxVersion::new(major, minor), "driver {number}");
+        }
+    }
+
+    #[test]
+    fn a_card_gets_the_best_target_its_driver_knows() {
+        let hopper = Target {
+            sm: 90,
+            suffix: Suffix::Arch,
+        };
+        for (major, minor, newest, target) in [
+            (9, 0, PtxVersion::new(8, 8), hopper),
+            (9, 0, PtxVersion::new(7, 8), Target::sm(90)),
+            (7, 5, PtxVersion::new(8, 0), Target::sm(75)),
+            (8, 9, PtxVersion::new(7, 4), Target::sm(87)),
+            (12, 0, PtxVersion::new(8, 7), Target::sm(120)),
+            (13, 0, PtxVersion::new(8, 8), Target::sm(121)),
+        ] {
+            assert_eq!(target_of_card(major, minor, newest), target);
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! Launches: arguments checked and packed, then through the one function that enqueues.
+
+use crate::{
+    back::{BackLaunch, Placement},
+    buffer::{Slice, SliceMut, Use},
+    error::Error,
+    loaded::Loaded,
+    queue::Touch,
+    stats::count,
+    stream::{Stream, allocation},
+};
+use smallvec::SmallVec;
+use std::{any::Any, marker::PhantomData, sync::Arc};
+use warpsmith_kernel::{
+    Elem, Kernel, LaunchError, Options, Shapes,
+    args::{Access, HostBuffer, HostMode, Mode, ScalarArg, Signature, Visitor},
+};
+
+/// The argument mode of this crate: fields are [`Slice`]s, [`SliceMut`]s and numbers.
+#[derive(Debug)]
+pub struct Bound<'a>(PhantomData<&'a ()>);
+
+impl<'a> Mode for Bound<'a> {
+    type In<T: Elem> = Slice<'a, T>;
+    type Maybe<T: Elem> = Option<Slice<'a, T>>;
+    type Out<T: Elem> = SliceMut<'a, T>;
+    type InOut<T: Elem> = SliceMut<'a, T>;
+    type Scalar<T: ScalarArg> = T;
+}
+
+impl HostMode for Bound<'_> {
+    fn input<T: Elem>(field: &Self::In<T>) -> &dyn HostBuffer {
+        field
+    }
+
+    fn maybe<T: Elem>(field: &Self::Maybe<T>) -> Option<&dyn HostBuffer> {
+        field.as_ref().map(|field| field as &dyn HostBuffer)
+    }
+
+    fn output<T: Elem>(field: &Self::Out<T>) -> &dyn HostBuffer {
+        field
+    }
+
+    fn inout<T: Elem>(field: &Self::InOut<T>) -> &dyn HostBuffer {
+        field
+    }
+
+    fn scalar<T: ScalarArg>(field: &T) -> T {
+        *field
+    }
+}
+
+/// The most CTAs of a one-dimensional grid (CUDA C++ programming guide, "Compute capabilities").
+const MAX_GRID: u64 = (1 << 31) - 1;
+
+/// Dimensions are below this, so that 32-bit index arithmetic in kernels does not wrap.
+const MAX_DIM: u128 = 1 << 31;
+
+impl Stream {
+    /// Enqueues a kernel; never waits. It is built at its first launch on this device and found after that. Each array
+    /// is checked against its shape. An empty grid does nothing.
+    ///
+    /// # Errors
+    /// [`Error::Launch`] for wrong shapes and scalars, [`Error::WrongDevice`], those of
+    /// [`Device::loaded`](crate::Device::loaded).
+    pub fn launch<K, M>(
+        &self,
+        kernel: &K,
+        args: &<K::Args as Signature>::On<M>,
+    ) -> Result<(), Error>
+    where
+        K: Kernel,
+        K::Args: Signature<On<Shapes> = K::Args>,
+        M: HostMode,
+    {
+        let mut checked = Checked::default();
+        K::Args::visit::<M>(args, &mut checked);
+        if let Some(problem) = checked.problem {
+            return Err(problem.of(kernel.name()));
+        }
+        let ctas = kernel.grid(&K::Args::shapes::<M>(args))?;
+        if ctas > MAX_GRID {
+            let kernel = kernel.name();
+            return Err(LaunchError::Grid { kernel, ctas }.into());
+        }
+        if ctas == 0 {
+            return Ok(());
+        }
+        let loaded = self.device().cached(kernel, Options::default())?;
+        let block = loaded.0.block.unwrap_or([kernel.threads(), 1, 1]);
+        let launch = BackLaunch {
+            kernel: &loaded.0.kernel,
+            grid: [ctas as u32, 1, 1],
+            block,
+            dynamic_shared: loaded.0.dynamic_shared,
+            params: checked.params,
+            placement: Placement::Independent,
+        };
+        let uses: SmallVec<[_; 8]> = checked
+            .uses
+            .iter()
+            .map(|(memory, touch)| (memory, *touch))
+            .collect();
+        self.enqueue(&loaded, launch, &uses)
+    }
+
+    /// Enqueues an entry of any module; never waits. `params` are the bytes of its parameters as [`Loaded::params`] lays
+    /// them out; `uses` names the memory behind the addresses among them, for the order with other streams.
+    ///
+    /// # Errors
+    /// [`Error::Params`], [`Error::WrongDevice`], and sizes that the device does not take.
+    pub fn launch_built(
+        &self,
+        kernel: &Loaded,
+        grid: Grid,
+        params: &[u8],
+        uses: &[Use<'_>],
+    ) -> Result<(), Error> {
+        if kernel.0.device != self.device().0.id {
+            return Err(Error::WrongDevice {
+                what: format!("kernel `{}`", kernel.name()),
+            });
+        }
+        if params.len() != kernel.0.param_bytes {
+            return Err(Error::Params {
+                kernel: kernel.name().to_owned(),
+                want: kernel.0.param_bytes,
+                got: params.len(),
+            });
+        }
+        if grid.ctas.contains(&0) {
+            return Ok(());
+        }
+        let launch = BackLaunch {
+            kernel: &kernel.0.kernel,
+            grid: grid.ctas,
+            block: grid.block,
+            dynamic_shared: grid.dynamic_shared,
+            params: params.to_vec(),
+            placement: grid.placement,
+        };
+        let uses: SmallVec<[_; 8]> = uses
+            .iter()
+            .map(|used| (used.allocation, used.touch))
+            .collect();
+        self.enqueue(kernel, launch, &uses)
+    }
+
+    /// The one function that enqueues a kernel, and counts it.
+    fn enqueue(
+        &self,
+        kernel: &Loaded,
+        launch: BackLaunch<'_>,
+        uses: &[(&Arc<dyn Any + Send + Sync>, Touch)],
+    ) -> Result<(), Error> {
+        let counters = &self.device().0.counters;
+        self.ordered(uses, |state| {
+            self.queue().back.launch(launch)?;
+            match &mut state.capture {
+                Some(capture) => {
+                    capture.kernels.push(kernel.0.kernel.clone());
+                    capture.launches += 1;
+                }
+                None => {
+                    state.remember(&kernel.0.name);
+                    count(counters, |c| &c.launches, 1);
+                    count(counters, |c| &c.enqueues, 1);
+                }
+            }
+            Ok(())
+        })
+    }
+}
+
+/// The sizes of a raw launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grid {
+    /// CTAs.
+    pub ctas: [u32; 3],
+    /// Threads of a CTA.
+    pub block: [u32; 3],
+    /// Bytes of dynamic shared memory.
+    pub dynamic_shared: u32,
+    /// Whether CTAs may wait for each other.
+    pub placement: Placement,
+}
+
+impl Grid {
+    /// `ctas` independent CTAs of `threads` threads in a row.
+    pub fn linear(ctas: u32, threads: u32) -> Grid {
+        Grid {
+            ctas: [ctas, 1, 1],
+            block: [threads, 1, 1],
+            dynamic_shared: 0,
+            placement: Placement::Independent,
+        }
+    }
+}
+
+/// Arguments that were walked once: packed, with the first problem found.
+#[derive(Default)]
+struct Checked {
+    params: Vec<u8>,
+    uses: SmallVec<[(Arc<dyn Any + Send + Sync>, Touch); 8]>,
+    problem: Option<Problem>,
+}
+
+/// A problem without the kernel's name, which costs a string.
+enum Problem {
+    Shape {
+        arg: &'static str,
+        shape: Vec<u128>,
+        want: u128,
+        got: usize,
+    },
+    Dim {
+        arg: &'static str,
+        found: u128,
+    },
+    Foreign {
+        arg: &'static str,
+    },
+}
+
+impl Problem {
+    fn of(self, kernel: String) -> Error {
+        match self {
+            Problem::Shape {
+                arg,
+                shape,
+                want,
+                got,
+            } => LaunchError::Shape {
+                kernel,
+                arg,
+                shape,
+                want,
+                got,
+            }
+            .into(),
+            Problem::Dim { arg, found } => LaunchError::Value {
+                what: arg,
+                found: found.try_into().unwrap_or(u64::MAX),
+                expected: "an array whose every dimension is below 2147483648",
+            }
+            .into(),
+            Problem::Foreign { arg } => Error::WrongDevice {
+                what: format!("`{arg}` of `{kernel}`"),
+            },
+        }
+    }
+}
+
+impl Checked {
+    fn push(&mut self, bytes: &[u8]) {
+        let start = self.params.len().next_multiple_of(bytes.len().max(1));
+        self.params.resize(start, 0);
+        self.params.extend_from_slice(bytes);
+    }
+
+    fn problem_of(
+        &self,
+        arg: &'static str,
+        array: &dyn HostBuffer,
+        dims: &[u128],
+    ) -> Option<Problem> {
+        if let Some(found) = dims.iter().find(|dim| **dim >= MAX_DIM) {
+            return Some(Problem::Dim { arg, found: *found });
+        }
+        let want = dims
+            .iter()
+            .fold(1u128, |product, dim| product.saturating_mul(*dim));
+        if want != array.len() as u128 {
+            return Some(Problem::Shape {
+                arg,
+                shape: dims.to_vec(),
+                want,
+                got: array.len(),
+            });
+        }
+        let foreign = array
+            .allocation()
+            .is_some_and(|memory| allocation(memory).is_err());
+        foreign.then_some(Problem::Foreign { arg })
+    }
+}
+
+impl Visitor for Checked {
+    fn array(
+        &mut self,
+        name: &'static str,
+        access: Access,
+        array: Option<&dyn HostBuffer>,
+        dims: &[u128],
+    ) {
+        let Some(array) = array else {
+            return self.push(&0u64.to_le_bytes());
+        };
+        if self.problem.is_none() {
+            self.problem = self.problem_of(name, array, dims);
+        }
+        self.push(&array.address().to_le_bytes());
+        if let Some(memory) = array.allocation() {
+            self.uses.push((memory.clone(), access.into()));
+        }
+    }
+
+    fn scalar(&mut self, _name: &'static str, bytes: &[u8]) {
+        self.push(bytes);
+    }
+}

@@ -1,0 +1,166 @@
+//! Which device to open, and how.
+
+use crate::error::Error;
+use std::{fmt, path::PathBuf, str::FromStr};
+use warpsmith_ptx::target::Target;
+use warpsmith_vgpu::Tier;
+
+/// Names a device. As text: `auto`, `virtual`, `virtual:sm75`, `cuda:0`.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub enum Selector {
+    /// The first card if there is one, else the virtual GPU.
+    #[default]
+    Auto,
+    /// The virtual GPU; `None` takes its default.
+    Virtual {
+        /// What it reports.
+        target: Option<Target>,
+        /// Bytes of memory.
+        memory: Option<u64>,
+        /// Threads that run CTAs.
+        workers: Option<usize>,
+        /// The code path.
+        tier: Option<Tier>,
+    },
+    /// A card by number.
+    Cuda(usize),
+}
+
+impl Selector {
+    /// The virtual GPU with its defaults.
+    pub const fn virtual_gpu() -> Selector {
+        Selector::Virtual {
+            target: None,
+            memory: None,
+            workers: None,
+            tier: None,
+        }
+    }
+}
+
+impl FromStr for Selector {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Selector, Error> {
+        let unknown = || Error::Selector {
+            found: text.to_owned(),
+        };
+        let (kind, rest) = match text.split_once(':') {
+            Some((kind, rest)) => (kind, Some(rest)),
+            None => (text, None),
+        };
+        match (kind, rest) {
+            ("auto", None) => Ok(Selector::Auto),
+            ("virtual", None) => Ok(Selector::virtual_gpu()),
+            ("virtual", Some(target)) => Ok(Selector::Virtual {
+                target: Some(target.parse().map_err(|_| unknown())?),
+                memory: None,
+                workers: None,
+                tier: None,
+            }),
+            ("cuda", None) => Ok(Selector::Cuda(0)),
+            ("cuda", Some(index)) => Ok(Selector::Cuda(index.parse().map_err(|_| unknown())?)),
+            _ => Err(unknown()),
+        }
+    }
+}
+
+impl fmt::Display for Selector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Selector::Auto => f.write_str("auto"),
+            Selector::Virtual { target: None, .. } => f.write_str("virtual"),
+            Selector::Virtual {
+                target: Some(target),
+                ..
+            } => write!(f, "virtual:{target}"),
+            Selector::Cuda(index) => write!(f, "cuda:{index}"),
+        }
+    }
+}
+
+/// How a device is run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Built kernels kept; the least recently used is dropped beyond that.
+    pub cache_entries: usize,
+    /// A folder for what the driver compiled, shared by processes; `None` keeps nothing. The virtual GPU compiles
+    /// nothing worth keeping.
+    pub disk_cache: Option<PathBuf>,
+    /// When errors of running kernels are looked for.
+    pub checks: Checks,
+    /// What fresh memory of the virtual GPU holds.
+    pub fresh: Fresh,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            cache_entries: 1024,
+            disk_cache: None,
+            checks: Checks::AtWaits,
+            fresh: Fresh::Poisoned,
+        }
+    }
+}
+
+/// When errors of running kernels are looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Checks {
+    /// Where the host waits anyway.
+    AtWaits,
+    /// After each launch, by waiting for it: slow, and the error comes from the launch that caused it.
+    EachLaunch,
+}
+
+/// What fresh memory of the virtual GPU holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fresh {
+    /// `0xFF`, a NaN in every float type.
+    Poisoned,
+    /// Whatever was there; pages that no one touches cost nothing.
+    AsIs,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_and_selector_agree() {
+        for (text, selector) in [
+            ("auto", Selector::Auto),
+            ("virtual", Selector::virtual_gpu()),
+            ("cuda:3", Selector::Cuda(3)),
+        ] {
+            assert_eq!(text.parse(), Ok(selector.clone()));
+            assert_eq!(selector.to_string(), text);
+        }
+        assert_eq!("cuda".parse(), Ok(Selector::Cuda(0)));
+        let Ok(Selector::Virtual { target, .. }) = "virtual:sm75".parse() else {
+            panic!("a virtual GPU")
+        };
+        assert_eq!(target, Some(Target::sm(75)));
+    }
+
+    #[test]
+    fn unknown_text_is_refused_with_itself() {
+        for text in [
+            "",
+            "gpu",
+            "cuda:",
+            "cuda:x",
+            "cuda:-1",
+            "virtual:sm1",
+            "auto:0",
+            "virtual:",
+        ] {
+            assert_eq!(
+                text.parse::<Selector>(),
+                Err(Error::Selector {
+                    found: text.to_owned()
+                })
+            );
+        }
+    }
+}

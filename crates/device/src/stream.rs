@@ -1,0 +1,248 @@
+//! Streams: work enqueued in order; only what says `wait` or `synchronize` waits.
+
+use crate::{
+    buffer::{Allocation, Buffer, Slice, SliceMut},
+    device::Device,
+    error::Error,
+    event::Event,
+    queue::{Queue, QueueState, Touch},
+    selector::Checks,
+    stats::count,
+    transfer::{self, Count, Pending},
+};
+use bytemuck::Pod;
+use std::{
+    any::Any,
+    sync::{Arc, MutexGuard},
+};
+use warpsmith_kernel::Elem;
+
+/// A stream of a device. Clones are the same stream. Dropping the last one does not wait: what was enqueued still runs.
+#[derive(Clone, Debug)]
+pub struct Stream(Arc<StreamInner>);
+
+#[derive(Debug)]
+struct StreamInner {
+    device: Device,
+    queue: Arc<Queue>,
+}
+
+impl Drop for StreamInner {
+    fn drop(&mut self) {
+        self.device.0.give_back(self.queue.clone());
+    }
+}
+
+impl Stream {
+    pub(crate) fn new(device: Device, queue: Arc<Queue>) -> Stream {
+        Stream(Arc::new(StreamInner { device, queue }))
+    }
+
+    /// Its device.
+    pub fn device(&self) -> &Device {
+        &self.0.device
+    }
+
+    pub(crate) fn queue(&self) -> &Arc<Queue> {
+        &self.0.queue
+    }
+
+    /// Uninitialised memory, usable by work enqueued later on any stream.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`]; [`Error::Capturing`] inside a capture, which must not own memory.
+    pub fn alloc<T: Elem>(&self, len: usize) -> Result<Buffer<T>, Error> {
+        let queue = self.queue();
+        let allocation = self.device().0.allocate::<T>(len, |bytes| {
+            let _state = queue.uncaptured("an allocation")?;
+            queue.back.alloc(bytes)
+        })?;
+        allocation.uses.mark(queue, Touch::Write);
+        Ok(Buffer::new(allocation, len))
+    }
+
+    /// Copies `data` to the device; `data` may change or go as soon as this returns.
+    ///
+    /// # Errors
+    /// [`Error::Length`] unless both have the same length, [`Error::TransferForbidden`], [`Error::Capturing`].
+    pub fn upload<'a, T: Elem + Pod>(
+        &self,
+        to: impl Into<SliceMut<'a, T>>,
+        data: &[T],
+    ) -> Result<(), Error> {
+        let to = to.into();
+        if to.len() != data.len() {
+            return Err(Error::Length {
+                what: "upload",
+                want: to.len(),
+                got: data.len(),
+            });
+        }
+        transfer::send(
+            self,
+            crate::buffer::memory(&to),
+            to.address(),
+            bytemuck::cast_slice(data),
+        )
+    }
+
+    /// A new buffer holding `data`: one allocation and one transfer.
+    ///
+    /// # Errors
+    /// As [`Stream::alloc`] and [`Stream::upload`].
+    pub fn upload_new<T: Elem + Pod>(&self, data: &[T]) -> Result<Buffer<T>, Error> {
+        let mut buffer = self.alloc(data.len())?;
+        self.upload(&mut buffer, data)?;
+        Ok(buffer)
+    }
+
+    /// Starts a copy to the host; [`Pending::wait`] has it. What is enqueued later does not change it.
+    ///
+    /// # Errors
+    /// [`Error::TransferForbidden`], [`Error::Capturing`].
+    pub fn download<'a, T: Elem + Pod>(
+        &self,
+        from: impl Into<Slice<'a, T>>,
+    ) -> Result<Pending<T>, Error> {
+        transfer::fetch(self, from.into(), Count::Yes)
+    }
+
+    /// As [`Stream::download`], but neither counted nor forbidden: for debugging, and for observers only.
+    ///
+    /// # Errors
+    /// [`Error::Capturing`].
+    pub fn peek<'a, T: Elem + Pod>(
+        &self,
+        from: impl Into<Slice<'a, T>>,
+    ) -> Result<Pending<T>, Error> {
+        transfer::fetch(self, from.into(), Count::Peek)
+    }
+
+    /// Copies within the device.
+    ///
+    /// # Errors
+    /// [`Error::Length`] unless both have the same length, [`Error::WrongDevice`].
+    pub fn copy<'a, 'b, T: Elem>(
+        &self,
+        to: impl Into<SliceMut<'a, T>>,
+        from: impl Into<Slice<'b, T>>,
+    ) -> Result<(), Error> {
+        let (to, from) = (to.into(), from.into());
+        if to.len() != from.len() {
+            return Err(Error::Length {
+                what: "copy",
+                want: to.len(),
+                got: from.len(),
+            });
+        }
+        if to.is_empty() {
+            return Ok(());
+        }
+        let bytes = (to.len() * size_of::<T>()) as u64;
+        let uses = [
+            (crate::buffer::memory(&to), Touch::Write),
+            (crate::buffer::memory(&from), Touch::Read),
+        ];
+        count(&self.device().0.counters, |c| &c.device_copies, 1);
+        self.ordered(&uses, |_| {
+            self.queue().back.copy(to.address(), from.address(), bytes)
+        })
+    }
+
+    /// Sets every byte to zero.
+    ///
+    /// # Errors
+    /// [`Error::WrongDevice`].
+    pub fn fill_zero<'a, T: Elem>(&self, to: impl Into<SliceMut<'a, T>>) -> Result<(), Error> {
+        let to = to.into();
+        if to.is_empty() {
+            return Ok(());
+        }
+        let bytes = (to.len() * size_of::<T>()) as u64;
+        count(&self.device().0.counters, |c| &c.device_copies, 1);
+        self.ordered(&[(crate::buffer::memory(&to), Touch::Write)], |_| {
+            self.queue().back.fill(to.address(), 0, bytes)
+        })
+    }
+
+    /// The point after all work enqueued so far.
+    ///
+    /// # Errors
+    /// [`Error::Capturing`].
+    pub fn record(&self) -> Result<Event, Error> {
+        let _state = self.queue().uncaptured("recording an event")?;
+        Ok(Event {
+            back: self.queue().back.record()?,
+            device: self.device().0.clone(),
+        })
+    }
+
+    /// Work enqueued later runs after `event`. Buffers that change streams need no such call.
+    ///
+    /// # Errors
+    /// [`Error::WrongDevice`], [`Error::Capturing`].
+    pub fn wait(&self, event: &Event) -> Result<(), Error> {
+        self.device().0.owns(&event.device, || "an event".into())?;
+        self.queue().wait_for(&*event.back)
+    }
+
+    /// Blocks this thread until all work enqueued so far is done.
+    ///
+    /// # Errors
+    /// The first error of that work, which is then taken; [`Error::Capturing`].
+    pub fn synchronize(&self) -> Result<(), Error> {
+        drop(self.queue().uncaptured("waiting")?);
+        let queue = self.queue();
+        queue
+            .back
+            .synchronize()
+            .map_err(|error| queue.blame(error))?;
+        crate::queue::lock(&queue.state).recent.clear();
+        Ok(())
+    }
+
+    /// Enqueues what uses memory, in its order with other streams; inside a capture, notes the use.
+    pub(crate) fn ordered(
+        &self,
+        uses: &[(&Arc<dyn Any + Send + Sync>, Touch)],
+        enqueue: impl FnOnce(&mut MutexGuard<'_, QueueState>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        for (memory, _) in uses {
+            let allocation = allocation(memory)?;
+            self.device()
+                .0
+                .owns(&allocation.device, || "a buffer".into())?;
+        }
+        let queue = self.queue();
+        let mut state = queue.open()?;
+        if let Some(capture) = &mut state.capture {
+            capture.uses.extend(
+                uses.iter()
+                    .map(|(memory, touch)| ((*memory).clone(), *touch)),
+            );
+            return enqueue(&mut state);
+        }
+        drop(state);
+        for (memory, touch) in uses {
+            let waits = allocation(memory)?.uses.order(queue, *touch)?;
+            if waits > 0 {
+                count(&self.device().0.counters, |c| &c.stream_waits, waits);
+            }
+        }
+        enqueue(&mut queue.uncaptured("work from another thread")?)?;
+        for (memory, touch) in uses {
+            allocation(memory)?.uses.mark(queue, *touch);
+        }
+        match self.device().0.settings.checks {
+            Checks::AtWaits => Ok(()),
+            Checks::EachLaunch => self.synchronize(),
+        }
+    }
+}
+
+/// The allocation behind a handle to memory.
+pub(crate) fn allocation(memory: &Arc<dyn Any + Send + Sync>) -> Result<&Allocation, Error> {
+    memory.downcast_ref().ok_or_else(|| Error::WrongDevice {
+        what: "memory that this crate did not allocate".into(),
+    })
+}

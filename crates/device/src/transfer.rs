@@ -1,0 +1,136 @@
+//! The two functions that move bytes between host and device; both count.
+
+use crate::{
+    back::BackRead,
+    buffer::{Slice, memory},
+    error::{Direction, Error},
+    queue::{Queue, Touch},
+    stats::{count, transfer_allowed},
+    stream::Stream,
+};
+use bytemuck::Pod;
+use std::{any::Any, marker::PhantomData, sync::Arc};
+use warpsmith_kernel::Elem;
+
+/// Whether a transfer counts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Count {
+    Yes,
+    Peek,
+}
+
+/// Host to device.
+pub(crate) fn send(
+    stream: &Stream,
+    to: &Arc<dyn Any + Send + Sync>,
+    address: u64,
+    bytes: &[u8],
+) -> Result<(), Error> {
+    let n = bytes.len() as u64;
+    transfer_allowed(Direction::Upload, n)?;
+    if n == 0 {
+        return Ok(());
+    }
+    let queue = stream.queue();
+    drop(queue.uncaptured("an upload")?);
+    stream.ordered(&[(to, Touch::Write)], |_| queue.back.write(address, bytes))?;
+    let counters = &stream.device().0.counters;
+    count(counters, |c| &c.h2d_calls, 1);
+    count(counters, |c| &c.h2d_bytes, n);
+    Ok(())
+}
+
+/// Device to host.
+pub(crate) fn fetch<T: Elem + Pod>(
+    stream: &Stream,
+    from: Slice<'_, T>,
+    counted: Count,
+) -> Result<Pending<T>, Error> {
+    let len = from.len();
+    let bytes = len * size_of::<T>();
+    if counted == Count::Yes {
+        transfer_allowed(Direction::Download, bytes as u64)?;
+    }
+    let queue = stream.queue();
+    drop(queue.uncaptured("a download")?);
+    let mut read = None;
+    if len > 0 {
+        stream.ordered(&[(memory(&from), Touch::Read)], |_| {
+            read = Some(queue.back.read(from.address(), bytes)?);
+            Ok(())
+        })?;
+        if counted == Count::Yes {
+            let counters = &stream.device().0.counters;
+            count(counters, |c| &c.d2h_calls, 1);
+            count(counters, |c| &c.d2h_bytes, bytes as u64);
+        }
+    }
+    Ok(Pending {
+        read,
+        queue: queue.clone(),
+        len,
+        elem: PhantomData,
+    })
+}
+
+/// A copy to the host under way. Dropping it leaves the copy to itself.
+#[derive(Debug)]
+#[must_use = "a download is only there after `wait`"]
+pub struct Pending<T> {
+    read: Option<Box<dyn BackRead>>,
+    queue: Arc<Queue>,
+    len: usize,
+    elem: PhantomData<fn() -> T>,
+}
+
+impl<T: Elem + Pod> Pending<T> {
+    /// Elements that will come.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether none will.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Whether [`Pending::wait`] would return at once.
+    ///
+    /// # Errors
+    /// If the device is lost.
+    pub fn is_done(&self) -> Result<bool, Error> {
+        self.read.as_ref().map_or(Ok(true), |read| read.is_done())
+    }
+
+    /// Blocks this thread until the copy is there.
+    ///
+    /// # Errors
+    /// The error of work before it on its stream.
+    pub fn wait(self) -> Result<Vec<T>, Error> {
+        let mut out = vec![T::zeroed(); self.len];
+        self.finish(&mut out)?;
+        Ok(out)
+    }
+
+    /// As [`Pending::wait`], into memory of the caller.
+    ///
+    /// # Errors
+    /// [`Error::Length`] unless `out` has the right length, and those of [`Pending::wait`].
+    pub fn wait_into(self, out: &mut [T]) -> Result<(), Error> {
+        if out.len() == self.len {
+            self.finish(out)
+        } else {
+            Err(Error::Length {
+                what: "download",
+                want: self.len,
+                got: out.len(),
+            })
+        }
+    }
+
+    fn finish(self, out: &mut [T]) -> Result<(), Error> {
+        let Some(read) = self.read else { return Ok(()) };
+        read.wait(bytemuck::cast_slice_mut(out))
+            .map_err(|error| self.queue.blame(error))
+    }
+}
