@@ -192,7 +192,8 @@ pub struct Function {
     pub regs: Vec<Reg>,
     /// Variables declared in the body (`.shared`, `.local`, `.param` of calls).
     pub vars: Vec<Var>,
-    /// Label names.
+    /// Label names, in the order the body places them: the parser numbers them so, and the verifier
+    /// brings others into this order.
     pub labels: Vec<Name>,
     /// Statements; `None` for a declaration without a body.
     pub body: Option<Vec<Stmt>>,
@@ -429,7 +430,8 @@ pub enum Operand {
     Vec(Box<[Operand]>),
     /// `a|b`: two destinations.
     Pair(Box<(Operand, Operand)>),
-    /// `(a, b)`: the arguments or results of a call.
+    /// `(a, b)`, the arguments or results of a call; of other instructions `[a, b]`, such as a texture and
+    /// its coordinates.
     List(Box<[Operand]>),
     /// A branch target, a branch-target list or a call prototype.
     Label(LabelId),

@@ -2,6 +2,7 @@
 //!
 //! A [`Module`](ir::Module) is what everyone here exchanges. The laws of a module:
 //! - ids are dense indices into the arena of the function or module that made them;
+//! - labels are numbered in the order the body places them, so that `parse(print(m)) == m`;
 //! - an instruction is an opcode, its dotted qualifiers in order, and its operands in order,
 //!   exactly as the PTX ISA manual writes them; the [`isa`] table says which combinations exist;
 //! - a [`Span`](ir::Span) says where a statement came from and takes no part in equality;

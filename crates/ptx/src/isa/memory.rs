@@ -45,7 +45,7 @@ atom < .{relaxed,acquire,release,acq_rel}? .{cta,gpu,sys,cluster}? .global? .add
 atom < $atomics .{and,or,xor} .L2::cache_hint?@7.4/80 > T={b32,b64@3.1/32} | =T_, [], T, hint | 1.2/20 | 9.7.13.5
 atom < $atomics .exch .L2::cache_hint?@7.4/80 > T={b32,b64,b128@8.3/90} | =T_, [], T, hint | 1.2/20 | 9.7.13.5
 atom < $atomics .cas > T={b16} | =T_, [], T, T | 6.3/70 | 9.7.13.5
-atom < $atomics .cas .L2::cache_hint?@7.4/80 > T={b32,b64,b128@8.3/90} | =T_, [], T, T, hint | 1.2/20 | 9.7.13.5
+atom < $atomics .cas > T={b32,b64,b128@8.3/90} | =T_, [], T, T | 1.2/20 | 9.7.13.5
 atom < $atomics .{inc,dec} .L2::cache_hint?@7.4/80 > T={u32} | =T_, [], T, hint | 1.2/20 | 9.7.13.5
 atom < $atomics .{min,max} .L2::cache_hint?@7.4/80 > T={u32,s32,u64@3.1/32,s64@3.1/32} | =T_, [], T, hint | 1.2/20 | 9.7.13.5
 red < $reductions .add .L2::cache_hint?@7.4/80 > T={u32,s32,u64,f32@2.0/20,f64@5.0/60} | [], T, hint | 1.2/20 | 9.7.13.7
@@ -83,9 +83,9 @@ cp .async .bulk .tensor .{1d,2d,3d,4d,5d} .global .shared::cta .tile? .bulk_grou
 mbarrier .init .{shared,shared::cta@7.8/80}? .b64 | [], u32 | 7.0/80 | 9.7.13.16.9
 mbarrier .inval .{shared,shared::cta@7.8/80}? .b64 | [] | 7.0/80 | 9.7.13.16.10
 mbarrier .expect_tx .{shared,shared::cta,shared::cluster}? .b64 | [], u32 | 8.0/90 | 9.7.13.16.11
-mbarrier .expect_tx < .{relaxed@8.6/90} .{cta,cluster} .{shared,shared::cta,shared::cluster}? > .b64 | [], u32 | 8.0/90 | 9.7.13.16.11
+mbarrier .expect_tx < .relaxed .{cta,cluster} .{shared,shared::cta,shared::cluster}? > .b64 | [], u32 | 8.0/90 | 9.7.13.16.11
 mbarrier .complete_tx .{shared,shared::cta,shared::cluster}? .b64 | [], u32 | 8.0/90 | 9.7.13.16.11
-mbarrier .complete_tx < .{relaxed@8.6/90} .{cta,cluster} .{shared,shared::cta,shared::cluster}? > .b64 | [], u32 | 8.0/90 | 9.7.13.16.12
+mbarrier .complete_tx < .relaxed .{cta,cluster} .{shared,shared::cta,shared::cluster}? > .b64 | [], u32 | 8.0/90 | 9.7.13.16.12
 mbarrier .{arrive,arrive_drop} .shared::cluster .b64 | _, [], u32? | 8.0/90 | 9.7.13.16.13
 mbarrier .{arrive,arrive_drop} .{shared,shared::cta@7.8/80}? .b64 | =b64_, [], u32? | 7.0/80 | 9.7.13.16.13
 mbarrier .{arrive,arrive_drop} < .{release,relaxed@8.6/90} .{cta,cluster} .shared::cluster > .b64 | _, [], u32? | 8.0/90 | 9.7.13.16.13

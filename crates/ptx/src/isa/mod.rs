@@ -292,7 +292,7 @@ fn search(op: Op, quals: &Quals) -> Option<Form> {
         return None;
     }
     let extra = match op {
-        Op::Ld | Op::St => extra.and(vector_need(vector, vars[0]?)?),
+        Op::Ld | Op::St => extra.and(vector_need(vector, vars[0]?, space, quals)?),
         _ => extra,
     };
     Some(Form {
@@ -355,13 +355,14 @@ fn holds(to: Type, from: Type) -> bool {
 }
 
 /// What a load or store of so many elements needs: 256 bits are new, more there are not.
-fn vector_need(vector: u8, ty: Type) -> Option<Need> {
+fn vector_need(vector: u8, ty: Type, space: Space, quals: &Quals) -> Option<Need> {
+    let far = matches!(space, Space::Global | Space::Generic) && !quals.has(Qual::Async);
     match u32::from(vector) * ty.bits() {
-        256 => Some(Need {
+        256 if far => Some(Need {
             ptx: PtxVersion::new(8, 8),
             sm: 100,
         }),
-        bits if bits < 256 && vector < 8 => Some(Need::NONE),
+        bits if bits <= 128 && vector < 8 => Some(Need::NONE),
         _ => None,
     }
 }
