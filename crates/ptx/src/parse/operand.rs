@@ -159,9 +159,8 @@ impl<'t> Parser<'t> {
 
     /// `+8`, `-8` or nothing.
     fn offset(&mut self) -> Result<i64> {
-        if self.eat("+") {
-            self.integer()
-        } else if self.is("-") {
+        // A minus belongs to the number.
+        if self.eat("+") || self.is("-") {
             self.integer()
         } else {
             Ok(0)

@@ -46,10 +46,11 @@ pub(super) fn split(name: &str) -> (&str, Option<u32>) {
     // Take the longest number without a leading zero that fits.
     for take in (1..=digits.min(10)).rev() {
         let (head, tail) = name.split_at(name.len() - take);
-        if (take == 1 || !tail.starts_with('0')) && !head.trim_start_matches('%').is_empty() {
-            if let Ok(number) = tail.parse() {
-                return (head, Some(number));
-            }
+        if (take == 1 || !tail.starts_with('0'))
+            && !head.trim_start_matches('%').is_empty()
+            && let Ok(number) = tail.parse()
+        {
+            return (head, Some(number));
         }
     }
     (name, None)

@@ -171,10 +171,11 @@ impl Check<'_> {
                 let StmtKind::Inst(inst) = &stmt.kind else {
                     continue;
                 };
-                if let Some(guard) = inst.guard {
-                    if visit::needs_whole_warp(inst) && values.splits(guard.reg) {
-                        self.divergent(function, inst, stmt.span, None);
-                    }
+                if let Some(guard) = inst.guard
+                    && visit::needs_whole_warp(inst)
+                    && values.splits(guard.reg)
+                {
+                    self.divergent(function, inst, stmt.span, None);
                 }
             }
             let Some(StmtKind::Inst(branch)) = body[range.clone()].last().map(|stmt| &stmt.kind)
@@ -196,10 +197,11 @@ impl Check<'_> {
                 let mut at = Some(side);
                 while let Some(here) = at.filter(|here| !reachable[*here]) {
                     for stmt in &body[cfg.blocks[here].stmts.clone()] {
-                        if let StmtKind::Inst(inst) = &stmt.kind {
-                            if inst.guard.is_none() && visit::needs_whole_warp(inst) {
-                                self.divergent(function, inst, stmt.span, Some(span));
-                            }
+                        if let StmtKind::Inst(inst) = &stmt.kind
+                            && inst.guard.is_none()
+                            && visit::needs_whole_warp(inst)
+                        {
+                            self.divergent(function, inst, stmt.span, Some(span));
                         }
                     }
                     at = post[here];

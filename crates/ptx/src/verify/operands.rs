@@ -67,13 +67,12 @@ fn describe(operand: &Operand) -> &'static str {
 
 impl<'m> Check<'m> {
     pub(super) fn inst(&mut self, function: &'m Function, inst: &'m Inst, span: Span) {
-        if let Some(guard) = inst.guard {
-            if let Some(found) = self.reg(function, guard.reg, span) {
-                if found != Type::Pred {
-                    let name = reg_name(function, guard.reg);
-                    self.report(function, Code::GuardType { name, found }, span);
-                }
-            }
+        if let Some(guard) = inst.guard
+            && let Some(found) = self.reg(function, guard.reg, span)
+            && found != Type::Pred
+        {
+            let name = reg_name(function, guard.reg);
+            self.report(function, Code::GuardType { name, found }, span);
         }
         let Some(form) = self.known_form(function, inst, span) else {
             return;
@@ -156,16 +155,16 @@ impl<'m> Check<'m> {
     }
 
     fn register(&mut self, place: Place<'_>, id: RegId, ty: Type, width: Width) {
-        if let Some(found) = self.reg(place.function, id, place.span) {
-            if !fits(ty, found, width) {
-                let code = Code::OperandType {
-                    form: form_text(place.inst),
-                    index: place.index,
-                    expected: ty,
-                    found,
-                };
-                self.report(place.function, code, place.span);
-            }
+        if let Some(found) = self.reg(place.function, id, place.span)
+            && !fits(ty, found, width)
+        {
+            let code = Code::OperandType {
+                form: form_text(place.inst),
+                index: place.index,
+                expected: ty,
+                found,
+            };
+            self.report(place.function, code, place.span);
         }
     }
 
@@ -190,10 +189,10 @@ impl<'m> Check<'m> {
             Shape::Move(ty) => self.moved(place, operand, form.ty(ty)),
             Shape::AddressValue(ty) => match operand {
                 Operand::Var(id, _) => {
-                    if let Some(var) = self.var(place.function, *id, place.span) {
-                        if form.space() != Space::Generic {
-                            self.space(place, form.space(), var);
-                        }
+                    if let Some(var) = self.var(place.function, *id, place.span)
+                        && form.space() != Space::Generic
+                    {
+                        self.space(place, form.space(), var);
                     }
                 }
                 other => self.value(place, other, form.ty(ty), Width::Equal),

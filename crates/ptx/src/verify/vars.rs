@@ -95,10 +95,9 @@ impl<'m> Check<'m> {
                                 let at = *at as usize;
                                 if let (Some(seen), Some(var)) =
                                     (used.get_mut(at), module.vars.get(at))
+                                    && !std::mem::replace(seen, true)
                                 {
-                                    if !std::mem::replace(seen, true) {
-                                        add(var);
-                                    }
+                                    add(var);
                                 }
                             }
                             Operand::Func(id) => {
@@ -108,10 +107,10 @@ impl<'m> Check<'m> {
                                     .iter()
                                     .enumerate()
                                     .find(|(_, f)| Some(&f.name) == name && f.body.is_some());
-                                if let Some((at, callee)) = callee {
-                                    if !std::mem::replace(&mut reached[at], true) {
-                                        work.push(callee);
-                                    }
+                                if let Some((at, callee)) = callee
+                                    && !std::mem::replace(&mut reached[at], true)
+                                {
+                                    work.push(callee);
                                 }
                             }
                             _ => {}
