@@ -246,18 +246,24 @@ impl<'k> Parameters<'k> {
 /// A dimension inside a kernel: a scalar argument, an expression of them, or a number.
 pub trait Dim<'k> {
     /// Elements.
-    fn extent(self) -> Val<'k, u32, uni::Cta>;
+    fn extent(self) -> Val<'k, u64, uni::Cta>;
 }
 
 impl<'k> Dim<'k> for Val<'k, u32, uni::Cta> {
-    fn extent(self) -> Val<'k, u32, uni::Cta> {
+    fn extent(self) -> Val<'k, u64, uni::Cta> {
+        self.u64()
+    }
+}
+
+impl<'k> Dim<'k> for Val<'k, u64, uni::Cta> {
+    fn extent(self) -> Val<'k, u64, uni::Cta> {
         self
     }
 }
 
 impl<'k> Dim<'k> for u32 {
-    fn extent(self) -> Val<'k, u32, uni::Cta> {
-        Val::constant(self)
+    fn extent(self) -> Val<'k, u64, uni::Cta> {
+        Val::constant(self.into())
     }
 }
 
@@ -265,15 +271,15 @@ impl<'k> Dim<'k> for u32 {
 #[doc(hidden)]
 pub fn view<'k, T: Elem, A>(
     pointer: Val<'k, u64, uni::Cta>,
-    dims: Vec<Val<'k, u32, uni::Cta>>,
+    dims: Vec<Val<'k, u64, uni::Cta>>,
 ) -> Global<'k, T, A> {
     let row = match dims.as_slice() {
         [] | [_] => None,
-        [_, row] => Some(Rep::Reg(row.u64().reg())),
+        [_, row] => Some(Rep::Reg(row.reg())),
         [_, rest @ ..] => {
-            let mut row = rest[0].u64();
+            let mut row = rest[0];
             for dim in &rest[1..] {
-                row = row * dim.u64();
+                row = row * *dim;
             }
             Some(row.rep())
         }
@@ -289,6 +295,7 @@ macro_rules! args {
         $($(#[$fdoc:meta])* $field:ident : $kind:ident < $t:ty > $([ $($dim:expr),+ $(,)? ])? ),* $(,)?
     }) => {
         $(#[$doc])*
+        #[allow(missing_docs)] // the struct's own documentation says what its fields are
         $vis struct $name<M: $crate::args::Mode = $crate::args::Shapes> {
             $($(#[$fdoc])* pub $field: <M as $crate::args::Mode>::$kind<$t>,)*
         }

@@ -282,6 +282,23 @@ impl<'k, T: Elem, A: AccessMark, U: Uni> Global<'k, T, A, U> {
         self.moved(index.add_to(at, self.pointer(at), T::MEMORY.bytes()))
     }
 
+    /// Whether the first element's address is a multiple of `bytes`, a power of two.
+    #[track_caller]
+    pub fn aligned(self, bytes: u32) -> Val<'k, bool, U> {
+        let at = Location::caller();
+        let pointer = self.pointer(at);
+        let imm = |value| Rep::Imm(Imm::Int(value));
+        Val::from_reg(with(|b| {
+            let base = Rep::Reg(pointer.base);
+            let address = binary(b, at, Op::Add, Type::U64, base, imm(pointer.offset));
+            let low = imm(i64::from(bytes) - 1);
+            let low = binary(b, at, Op::And, Type::U64, address, low);
+            let quals = [Qual::Eq, Qual::T(Type::U64)];
+            let sources = [low.operand(), imm(0).operand()];
+            b.def(at, Op::Setp, &quals, Type::Pred, sources)
+        }))
+    }
+
     /// Row `index`: the elements that share the first coordinate. The offset is computed in 64 bits.
     #[track_caller]
     pub fn row<I: Arg<'k, u32>>(self, index: I) -> Global<'k, T, A, U::Out>

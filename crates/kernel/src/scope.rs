@@ -154,6 +154,32 @@ pub trait Scope<'k>: Sized {
         });
         carried
     }
+
+    /// `state = body(state)` while `condition(state)`, on which all threads of the scope agree: they stay together.
+    #[track_caller]
+    fn while_all<S: State<'k>>(
+        &mut self,
+        state: S,
+        condition: impl FnOnce(&mut Self, S) -> Val<'k, bool, Self::U>,
+        body: impl FnOnce(&mut Self, S) -> S,
+    ) -> S {
+        let at = Location::caller();
+        let carried = fresh(&state);
+        assign(at, &carried, &state);
+        let (head, exit) = with(|b| (b.label(), b.label()));
+        with(|b| b.place(at, head));
+        with(|b| b.loop_depth += 1);
+        let go = condition(self, carried.clone()).reg();
+        with(|b| b.branch(at, Some((go, Negated::Yes)), exit));
+        let next = body(self, carried.clone());
+        assign(at, &carried, &next);
+        with(|b| {
+            b.loop_depth -= 1;
+            b.branch(at, None, head);
+            b.place(at, exit);
+        });
+        carried
+    }
 }
 
 /// The indices of a loop: `from`, `from + step`, ... below `to`. Bounds stay below 2^31.

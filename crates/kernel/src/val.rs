@@ -783,6 +783,12 @@ impl<'k, U: Uni> Val<'k, u32, U> {
         }))
     }
 
+    /// How many bits are set (`popc`).
+    #[track_caller]
+    pub fn count_ones(self) -> Self {
+        unary(Op::Popc, &[Qual::T(Type::B32)], self)
+    }
+
     /// The bits `[from, from + count)`, zero-extended.
     #[track_caller]
     pub fn bits(self, from: u32, count: u32) -> Self {

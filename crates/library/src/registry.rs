@@ -17,6 +17,41 @@ pub struct Entry {
 pub fn registry() -> &'static [Entry] {
     &[
         Entry {
+            name: "softmax",
+            summary: "stable softmax of rows",
+            cases: crate::softmax::cases,
+        },
+        Entry {
+            name: "argmax",
+            summary: "the largest element of each row, by any number of CTAs in one launch",
+            cases: crate::softmax::argmax::cases,
+        },
+        Entry {
+            name: "rope",
+            summary: "rotary position embedding of queries and keys in place",
+            cases: crate::rope::cases,
+        },
+        Entry {
+            name: "kv_scatter",
+            summary: "new keys and values to their places in the cache",
+            cases: crate::kv::cases,
+        },
+        Entry {
+            name: "sample",
+            summary: "the next token from logits: penalty, temperature, top-k, top-p, min-p, a draw; and its counters",
+            cases: crate::sample::cases,
+        },
+        Entry {
+            name: "norm",
+            summary: "normalisation of rows: RMSNorm, with a residual added first, LayerNorm",
+            cases: crate::norm::cases,
+        },
+        Entry {
+            name: "pointwise",
+            summary: "functions of single elements: sums, products, activations, gates, casts, fills",
+            cases: crate::pointwise::cases,
+        },
+        Entry {
             name: "flash_attention",
             summary: "prefill attention with tensor cores, 64 queries of a head against the cache",
             cases: crate::attention::flash::cases,

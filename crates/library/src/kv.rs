@@ -1,0 +1,262 @@
+//! New keys and values go to their places in the cache.
+
+use crate::{
+    case::{AnyCase, Case, Data, Expected, HostElem, Random, Updated},
+    pointwise::write_f16,
+    team::{F32, Word, read, spread, write},
+};
+use half::f16;
+use warpsmith_kernel::{
+    AccessMark, Cta, Device, Elem, Global, Kernel, LaunchError, Read, Scope, Val, Write, args,
+    require, uni,
+};
+
+args! {
+    /// New keys and values `[tokens, kv_heads, head_dim]` to caches `[kv_heads, max_len, head_dim]`: token t to
+    /// `positions[t]`, or nowhere if that is not below `max_len`.
+    pub struct KvScatterArgs {
+        k: In<f32>[tokens, kv_heads * head_dim], v: In<f32>[tokens, kv_heads * head_dim],
+        positions: In<u32>[tokens],
+        k_cache: InOut<f32>[kv_heads, max_len, head_dim], v_cache: InOut<f32>[kv_heads, max_len, head_dim],
+        tokens: Scalar<u32>, kv_heads: Scalar<u32>, head_dim: Scalar<u32>, max_len: Scalar<u32>,
+    }
+}
+
+args! {
+    /// As [`KvScatterArgs`], to a cache in f16.
+    pub struct KvScatterF16Args {
+        k: In<f32>[tokens, kv_heads * head_dim], v: In<f32>[tokens, kv_heads * head_dim],
+        positions: In<u32>[tokens],
+        k_cache: InOut<f16>[kv_heads, max_len, head_dim], v_cache: InOut<f16>[kv_heads, max_len, head_dim],
+        tokens: Scalar<u32>, kv_heads: Scalar<u32>, head_dim: Scalar<u32>, max_len: Scalar<u32>,
+    }
+}
+
+/// Into an f32 cache.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct KvScatter;
+
+/// Into an f16 cache; numbers are rounded to nearest even.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct KvScatterF16;
+
+fn grid(tokens: u32, kv_heads: u32, head_dim: u32) -> Result<u64, LaunchError> {
+    require(
+        u64::from(kv_heads) * u64::from(head_dim) < 1 << 31,
+        "head_dim",
+        head_dim.into(),
+        "below 2^31 / kv_heads",
+    )?;
+    Ok(tokens.into())
+}
+
+type Uniform<'k> = Val<'k, u32, uni::Cta>;
+
+/// A cache element type.
+trait Cached: Elem {
+    fn put<'k>(to: Global<'k, Self, Write, uni::Lane>, i: Word<'k>, values: &[F32<'k>])
+    where
+        Self: Sized;
+}
+
+impl Cached for f32 {
+    fn put<'k>(to: Global<'k, f32, Write, uni::Lane>, i: Word<'k>, values: &[F32<'k>]) {
+        write(to, i, values);
+    }
+}
+
+impl Cached for f16 {
+    fn put<'k>(to: Global<'k, f16, Write, uni::Lane>, i: Word<'k>, values: &[F32<'k>]) {
+        write_f16(to, i, values);
+    }
+}
+
+struct Shape<'k> {
+    kv_heads: Uniform<'k>,
+    head_dim: Uniform<'k>,
+    max_len: Uniform<'k>,
+}
+
+/// Moves the heads of one token.
+fn scatter<'k, T: Cached>(
+    cta: &mut Cta<'k>,
+    from: [Global<'k, f32, Read>; 2],
+    to: [Global<'k, T, Write>; 2],
+    position: Uniform<'k>,
+    shape: &Shape<'k>,
+) {
+    let head_dim = shape.head_dim;
+    let mut aligned = (head_dim & 3).equals(0);
+    for side in from {
+        aligned = aligned & side.aligned(16);
+    }
+    for side in to {
+        aligned = aligned & side.aligned(4 * T::MEMORY.bytes());
+    }
+    cta.if_all(position.lt(shape.max_len), |cta| {
+        let width = shape.kv_heads * head_dim;
+        spread(cta, width, aligned, (), |_, i, width, ()| {
+            let (head, within) = (i / head_dim, i % head_dim);
+            let row = head.mul_wide(shape.max_len) + position.u64();
+            let start = row * head_dim.u64();
+            for (from, to) in from.into_iter().zip(to) {
+                T::put(to.from(start), within, &read(from, i, width));
+            }
+        });
+    });
+}
+
+/// The elements from a place on are those of one array.
+fn token<'k, A: AccessMark>(array: Global<'k, f32, A>, cta: &Cta<'k>) -> Global<'k, f32, A> {
+    array.row(cta.id())
+}
+
+impl Kernel for KvScatter {
+    type Args = KvScatterArgs;
+
+    fn name(&self) -> String {
+        "kv_scatter".into()
+    }
+
+    fn threads(&self) -> u32 {
+        128
+    }
+
+    fn grid(&self, a: &KvScatterArgs) -> Result<u64, LaunchError> {
+        grid(a.tokens, a.kv_heads, a.head_dim)
+    }
+
+    fn body<'k>(&self, cta: &mut Cta<'k>, a: KvScatterArgs<Device<'k>>) {
+        let shape = Shape {
+            kv_heads: a.kv_heads,
+            head_dim: a.head_dim,
+            max_len: a.max_len,
+        };
+        let from = [token(a.k, cta), token(a.v, cta)];
+        let position = a.positions.at(cta.id());
+        scatter(cta, from, [a.k_cache, a.v_cache], position, &shape);
+    }
+}
+
+impl Kernel for KvScatterF16 {
+    type Args = KvScatterF16Args;
+
+    fn name(&self) -> String {
+        "kv_scatter_f16".into()
+    }
+
+    fn threads(&self) -> u32 {
+        128
+    }
+
+    fn grid(&self, a: &KvScatterF16Args) -> Result<u64, LaunchError> {
+        grid(a.tokens, a.kv_heads, a.head_dim)
+    }
+
+    fn body<'k>(&self, cta: &mut Cta<'k>, a: KvScatterF16Args<Device<'k>>) {
+        let shape = Shape {
+            kv_heads: a.kv_heads,
+            head_dim: a.head_dim,
+            max_len: a.max_len,
+        };
+        let from = [token(a.k, cta), token(a.v, cta)];
+        let position = a.positions.at(cta.id());
+        scatter(cta, from, [a.k_cache, a.v_cache], position, &shape);
+    }
+}
+
+/// A shape: tokens, heads, head size, length of the cache.
+type Sizes = (u32, u32, u32, u32);
+
+/// The cache afterwards.
+fn placed<T: HostElem>(
+    sizes: Sizes,
+    new: &[f32],
+    positions: &[u32],
+    before: Vec<T>,
+    number: impl Fn(f32) -> f64,
+) -> Updated<T> {
+    let (_, heads, dim, max_len) = sizes;
+    let mut bytes = Vec::new();
+    before.iter().for_each(|x| x.to_bytes(&mut bytes));
+    let size = T::MEMORY.bytes() as usize;
+    let mut after: Vec<f64> = bytes.chunks(size).map(T::number).collect();
+    for (token, position) in positions.iter().enumerate().filter(|(_, p)| **p < max_len) {
+        for i in 0..(heads * dim) as usize {
+            let (head, within) = (i as u32 / dim, i as u32 % dim);
+            let to = (head * max_len + position) * dim + within;
+            after[to as usize] = number(new[token * (heads * dim) as usize + i]);
+        }
+    }
+    Updated {
+        before: Data::from(before),
+        after: Expected::exact(after),
+    }
+}
+
+/// Odd head sizes, positions out of order, and positions outside the cache.
+pub(crate) fn cases(rng: &mut Random) -> Vec<Box<dyn AnyCase>> {
+    let mut shapes: Vec<Sizes> = vec![
+        (1, 3, 64, 40),
+        (5, 3, 64, 9),
+        (1, 1, 1, 1),
+        (3, 2, 33, 7),
+        (2, 8, 128, 5),
+        (4, 2, 6, 8),
+    ];
+    shapes.push((
+        rng.range(1, 6),
+        rng.range(1, 5),
+        rng.range(1, 99),
+        rng.range(6, 30),
+    ));
+    let mut cases: Vec<Box<dyn AnyCase>> = Vec::new();
+    for sizes in shapes {
+        let (tokens, kv_heads, head_dim, max_len) = sizes;
+        // Neighbours modulo a prime step, so that no two tokens have one place; the last is outside.
+        let start = rng.range(0, max_len - 1);
+        let mut positions: Vec<u32> = (0..tokens).map(|t| (start + t) % max_len).collect();
+        if tokens > 2 {
+            positions[0] = max_len;
+            positions[1] = u32::MAX;
+        }
+        let new = (tokens * kv_heads * head_dim) as usize;
+        let cache = (kv_heads * max_len * head_dim) as usize;
+        let (k, v) = (rng.numbers(new, 3.0), rng.numbers(new, 3.0));
+        let label = format!("{tokens} tokens, {kv_heads} heads of {head_dim}, cache of {max_len}");
+        let [mut k_before, mut v_before] = [rng.numbers(cache, 3.0), rng.numbers(cache, 3.0)];
+        cases.push(Box::new(Case {
+            label: label.clone(),
+            kernel: KvScatter,
+            args: KvScatterArgs {
+                k_cache: placed(sizes, &k, &positions, k_before.clone(), f64::from),
+                v_cache: placed(sizes, &v, &positions, v_before.clone(), f64::from),
+                k: k.clone().into(),
+                v: v.clone().into(),
+                positions: positions.clone().into(),
+                tokens,
+                kv_heads,
+                head_dim,
+                max_len,
+            },
+        }));
+        let half = |x: &mut Vec<f32>| x.drain(..).map(f16::from_f32).collect::<Vec<_>>();
+        let rounded = |x: f32| f16::from_f32(x).to_f64();
+        cases.push(Box::new(Case {
+            label,
+            kernel: KvScatterF16,
+            args: KvScatterF16Args {
+                k_cache: placed(sizes, &k, &positions, half(&mut k_before), rounded),
+                v_cache: placed(sizes, &v, &positions, half(&mut v_before), rounded),
+                k: k.into(),
+                v: v.into(),
+                positions: positions.into(),
+                tokens,
+                kv_heads,
+                head_dim,
+                max_len,
+            },
+        }));
+    }
+    cases
+}

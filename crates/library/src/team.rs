@@ -1,0 +1,199 @@
+//! Teams: a warp or a CTA that works on one row together, four neighbours a lane where the addresses allow it.
+
+use warpsmith_kernel::{
+    AccessMark, Cta, Global, Lane, LaunchError, Num, Scope, State, Val, WARP, Warp, Write, require,
+    steps, uni,
+    uni::{Join, Uni},
+};
+
+/// A value that may differ between lanes.
+pub(crate) type Word<'k> = Val<'k, u32, uni::Lane>;
+/// The same for f32.
+pub(crate) type F32<'k> = Val<'k, f32, uni::Lane>;
+
+/// Threads that work together.
+pub(crate) trait Team<'k>: Scope<'k> {
+    /// How many.
+    fn size(&self) -> u32;
+    /// Which of them this thread is.
+    fn member(&self) -> Word<'k>;
+    /// `combine` over their values, the same bits in each.
+    fn total<T: Num>(
+        &mut self,
+        value: Val<'k, T, uni::Lane>,
+        combine: impl Fn(Val<'k, T, uni::Lane>, Val<'k, T, uni::Lane>) -> Val<'k, T, uni::Lane>,
+    ) -> Val<'k, T, uni::Lane>;
+
+    /// The sum of their values.
+    fn sum_of(&mut self, value: F32<'k>) -> F32<'k> {
+        self.total(value, |a, b| a + b)
+    }
+}
+
+impl<'k> Team<'k> for Cta<'k> {
+    fn size(&self) -> u32 {
+        self.threads()
+    }
+    fn member(&self) -> Word<'k> {
+        self.thread()
+    }
+    fn total<T: Num>(
+        &mut self,
+        value: Val<'k, T, uni::Lane>,
+        combine: impl Fn(Val<'k, T, uni::Lane>, Val<'k, T, uni::Lane>) -> Val<'k, T, uni::Lane>,
+    ) -> Val<'k, T, uni::Lane> {
+        self.reduce(value, combine).varying()
+    }
+}
+
+impl<'k> Team<'k> for Warp<'k> {
+    fn size(&self) -> u32 {
+        WARP
+    }
+    fn member(&self) -> Word<'k> {
+        self.lane()
+    }
+    fn total<T: Num>(
+        &mut self,
+        value: Val<'k, T, uni::Lane>,
+        combine: impl Fn(Val<'k, T, uni::Lane>, Val<'k, T, uni::Lane>) -> Val<'k, T, uni::Lane>,
+    ) -> Val<'k, T, uni::Lane> {
+        self.reduce(value, combine).varying()
+    }
+}
+
+/// Who works on a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Rows {
+    /// A warp: no barriers; for short rows and for many.
+    PerWarp,
+    /// A CTA: for long rows.
+    PerCta,
+}
+
+/// Rows of a CTA where each warp has one.
+pub(crate) const ROWS_OF_A_CTA: u32 = 4;
+
+impl Rows {
+    /// What suits rows of `n` elements.
+    pub fn for_width(n: u32) -> Self {
+        if n <= 2048 {
+            Rows::PerWarp
+        } else {
+            Rows::PerCta
+        }
+    }
+
+    /// What shows of it in a kernel's name.
+    pub(crate) fn suffix(self) -> &'static str {
+        match self {
+            Rows::PerWarp => "_warp",
+            Rows::PerCta => "_cta",
+        }
+    }
+
+    pub(crate) fn threads(self) -> u32 {
+        match self {
+            Rows::PerWarp => ROWS_OF_A_CTA * WARP,
+            Rows::PerCta => 256,
+        }
+    }
+
+    /// CTAs for `rows` rows of `n` elements.
+    pub(crate) fn grid(self, rows: u32, n: u32) -> Result<u64, LaunchError> {
+        require(
+            (1..1 << 31).contains(&n),
+            "n",
+            n.into(),
+            "at least 1 and below 2^31",
+        )?;
+        require(rows < 1 << 31, "rows", rows.into(), "below 2^31")?;
+        Ok(match self {
+            Rows::PerWarp => rows.div_ceil(ROWS_OF_A_CTA).into(),
+            Rows::PerCta => rows.into(),
+        })
+    }
+}
+
+/// Runs an expression for each row that a CTA has, with the team that works on it.
+macro_rules! each_row {
+    ($how:expr, $cta:ident, $rows:expr, |$team:ident, $row:ident| $body:expr) => {
+        match $how {
+            $crate::team::Rows::PerCta => {
+                let $row = $cta.id().varying();
+                let $team = $cta;
+                $body
+            }
+            $crate::team::Rows::PerWarp => {
+                let first = $cta.id() * $crate::team::ROWS_OF_A_CTA;
+                let rows = $rows;
+                $cta.each_warp(|warp| {
+                    let row = first + warp.id();
+                    warp.if_all(row.lt(rows), |$team| {
+                        let $row = row.varying();
+                        $body
+                    });
+                });
+            }
+        }
+    };
+}
+pub(crate) use each_row;
+
+/// Neighbours of one access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Width {
+    One,
+    Four,
+}
+
+/// `state = body(i, width, state)` over `0..n`, spread over the team: by fours if `aligned`, the rest one by one.
+pub(crate) fn spread<'k, T: Team<'k>, S: State<'k>, U: Uni, V: Uni>(
+    team: &mut T,
+    n: Val<'k, u32, U>,
+    aligned: Val<'k, bool, V>,
+    state: S,
+    body: impl Fn(&mut Lane<'k>, Word<'k>, Width, S) -> S,
+) -> S {
+    let n = n.varying();
+    let whole = aligned.varying().select(n & !3, 0u32);
+    let (member, size) = (team.member(), team.size());
+    let fours = steps(member * 4, whole, size * 4);
+    let state = team.fold_lanes(fours, state, |lane, i, state| {
+        body(lane, i, Width::Four, state)
+    });
+    let rest = steps(member + whole, n, size);
+    team.fold_lanes(rest, state, |lane, i, state| {
+        body(lane, i, Width::One, state)
+    })
+}
+
+/// The elements from `i` on.
+#[track_caller]
+pub(crate) fn read<'k, A: AccessMark, U: Uni + Join<uni::Lane>>(
+    from: Global<'k, f32, A, U>,
+    i: Word<'k>,
+    width: Width,
+) -> Vec<F32<'k>> {
+    match width {
+        Width::One => vec![from.at(i).varying()],
+        Width::Four => from.vector::<4, _>(i).map(Val::varying).to_vec(),
+    }
+}
+
+/// Writes the elements from `i` on.
+#[track_caller]
+pub(crate) fn write<'k, U: Uni + Join<uni::Lane>>(
+    to: Global<'k, f32, Write, U>,
+    i: Word<'k>,
+    values: &[F32<'k>],
+) {
+    match *values {
+        [a, b, c, d] => to.set_vector(i, [a, b, c, d]),
+        [] | [..] => {
+            for (at, value) in values.iter().enumerate() {
+                to.set(i + at as u32, *value);
+            }
+        }
+    }
+}
