@@ -1,17 +1,19 @@
 //! Chat templates: a conversation to the text that a model was trained to continue.
 //!
 //! Templates come with model files from anywhere, so each run is bounded: instructions, memory,
-//! recursion and output. They see `messages`, `add_generation_prompt`, `bos_token`, `eos_token`,
+//! recursion, output and time. They see `messages`, `add_generation_prompt`, `bos_token`, `eos_token`,
 //! `tools` and `documents` (none), `raise_exception`, and `strftime_now` where a time was given.
 
 mod json;
+mod sandbox;
 mod time;
 
 use std::fmt;
-use std::io;
+use std::io::{self, Write as _};
 
 use minijinja::syntax::SyntaxConfig;
-use minijinja::{Environment, ErrorKind, Value, context};
+use minijinja::value::ValueKind;
+use minijinja::{Environment, ErrorKind, Output, State, Value, context};
 use serde::{Deserialize, Serialize};
 use warpsmith_formats::gguf::Metadata;
 
@@ -41,20 +43,28 @@ const CHATML: &str = "{% for message in messages %}{{ '<|im_start|>' + message['
     + message['content'] + '<|im_end|>\n' }}{% endfor %}\
     {% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}";
 
-/// The longest template accepted, in bytes; real ones have up to 20 KiB.
-const MAX_SOURCE: usize = 256 << 10;
+/// The longest template accepted, in bytes; real ones have up to 30 KiB.
+const MAX_SOURCE: usize = 64 << 10;
 
-/// Fuel of a run: instructions, and 64 bytes of data each.
+/// Fuel of a run: one unit is an instruction, or 64 bytes of data.
 const FUEL: u64 = 300_000;
-const FUEL_A_MESSAGE: u64 = 2_000;
+const FUEL_A_MESSAGE: u64 = 100;
 /// Bytes of messages that one more unit of fuel is given for.
-const BYTES_A_FUEL: u64 = 4;
+const BYTES_A_FUEL: u64 = 8;
+/// However long the conversation; bounds how deep values can nest.
+const MAX_FUEL: u64 = 1_000_000;
 
 /// Bytes of output, beside a multiple of the bytes that went in.
 const MAX_OUTPUT: u64 = 4 << 20;
 const OUTPUT_A_BYTE: u64 = 8;
 
-/// A few hundred bytes of stack a level.
+/// The longest text of one list or map that is printed.
+const MAX_PRINTED: u64 = 1 << 20;
+
+/// Digits of a width or precision in `str.format`.
+const MAX_WIDTH_DIGITS: usize = 4;
+
+/// Macros, loops and conditions within each other.
 const MAX_DEPTH: usize = 100;
 
 const NAME: &str = "chat template";
@@ -85,7 +95,7 @@ impl ChatTemplate {
     /// Compiles a template; `bos_token` and `eos_token` are empty in it.
     ///
     /// # Errors
-    /// [`Error::Template`] where it does not parse; a template over 256 KiB.
+    /// [`Error::Template`] where it does not parse; a template over 64 KiB.
     pub fn from_source(source: &str) -> Result<Self, Error> {
         if source.len() > MAX_SOURCE {
             return Err(Error::TemplateLimit {
@@ -93,33 +103,21 @@ impl ChatTemplate {
                 limit: MAX_SOURCE as u64,
             });
         }
-        let mut environment = Environment::new();
-        // as the templates' authors run them
-        let syntax = SyntaxConfig::builder()
-            .trim_blocks(true)
-            .lstrip_blocks(true)
-            .build()
-            .map_err(|error| template_error(&error, 0))?;
-        environment.set_syntax(syntax);
-        environment.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
-        environment.set_debug(false);
-        environment.set_recursion_limit(MAX_DEPTH);
-        environment.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
-        environment.add_filter("tojson", json::tojson);
-        environment.add_function("raise_exception", |message: String| {
-            Err::<String, _>(
-                minijinja::Error::new(ErrorKind::InvalidOperation, message.clone())
-                    .with_source(Raised(message)),
-            )
-        });
-        environment
-            .add_template_owned(NAME, source.to_owned())
-            .map_err(|error| template_error(&error, 0))?;
+        let source = source.to_owned();
+        let environment = sandbox::run(move || compile(source))?;
         Ok(Self {
             environment,
             bos: String::new(),
             eos: String::new(),
         })
+    }
+
+    /// The template of models that come without one.
+    ///
+    /// # Errors
+    /// As [`ChatTemplate::from_source`].
+    pub fn chatml() -> Result<Self, Error> {
+        Self::from_source(CHATML)
     }
 
     /// The template of a model file, or ChatML if it has none.
@@ -159,17 +157,18 @@ impl ChatTemplate {
         messages: &[Message],
         generation_prompt: GenerationPrompt,
     ) -> Result<String, Error> {
-        let bytes: usize = messages.iter().map(|m| m.role.len() + m.content.len()).sum();
+        let bytes: usize = messages
+            .iter()
+            .map(|m| m.role.len() + m.content.len())
+            .sum();
         let fuel = FUEL
             .saturating_add(FUEL_A_MESSAGE.saturating_mul(messages.len() as u64))
-            .saturating_add(bytes as u64 / BYTES_A_FUEL);
+            .saturating_add(bytes as u64 / BYTES_A_FUEL)
+            .min(MAX_FUEL);
         let limit = MAX_OUTPUT.saturating_add(OUTPUT_A_BYTE.saturating_mul(bytes as u64));
 
         let mut environment = self.environment.clone();
         environment.set_fuel(Some(fuel));
-        let template = environment
-            .get_template(NAME)
-            .map_err(|error| template_error(&error, fuel))?;
         let turns: Vec<Value> = messages
             .iter()
             .map(|m| context! { role => m.role.as_str(), content => m.content.as_str() })
@@ -182,20 +181,99 @@ impl ChatTemplate {
             tools => (),
             documents => (),
         };
-        let mut output = Bounded {
-            bytes: Vec::new(),
-            left: limit,
-            over: false,
-        };
-        let result = template.render_captured_to(context, &mut output).map(|_| ());
-        if output.over {
-            return Err(Error::TemplateLimit {
-                what: "bytes of output",
-                limit,
-            });
+        sandbox::run(move || run(&environment, context, fuel, limit))
+    }
+}
+
+fn run(
+    environment: &Environment<'_>,
+    context: Value,
+    fuel: u64,
+    limit: u64,
+) -> Result<String, Error> {
+    let mut output = Bounded::new(limit);
+    let result = environment.get_template(NAME).and_then(|template| {
+        template
+            .render_captured_to(context, &mut output)
+            .map(|_| ())
+    });
+    if output.over {
+        return Err(Error::TemplateLimit {
+            what: "bytes of output",
+            limit,
+        });
+    }
+    result.map_err(|error| template_error(&error, fuel))?;
+    Ok(String::from_utf8_lossy(&output.bytes).into_owned())
+}
+
+fn compile(source: String) -> Result<Environment<'static>, Error> {
+    let mut environment = Environment::new();
+    // as the templates' authors run them
+    let syntax = SyntaxConfig::builder()
+        .trim_blocks(true)
+        .lstrip_blocks(true)
+        .build()
+        .map_err(|error| template_error(&error, 0))?;
+    environment.set_syntax(syntax);
+    environment.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
+    environment.set_debug(false);
+    environment.set_formatter(print);
+    environment.set_recursion_limit(MAX_DEPTH);
+    environment.set_unknown_method_callback(method);
+    environment.add_filter("tojson", json::tojson);
+    environment.add_function("raise_exception", |message: String| {
+        Err::<String, _>(
+            minijinja::Error::new(ErrorKind::InvalidOperation, message.clone())
+                .with_source(Raised(message)),
+        )
+    });
+    environment
+        .add_template_owned(NAME, source)
+        .map_err(|error| template_error(&error, 0))?;
+    Ok(environment)
+}
+
+/// Python's methods; widths of `str.format` are bounded here, as the engine's fuel is charged only
+/// for the finished text.
+fn method(
+    state: &mut State,
+    value: &Value,
+    name: &str,
+    args: &[Value],
+) -> Result<Value, minijinja::Error> {
+    let digits = |text: &str| {
+        let runs = text.split(|c: char| !c.is_ascii_digit());
+        runs.map(str::len).max().unwrap_or(0)
+    };
+    if name == "format"
+        && value
+            .as_str()
+            .is_some_and(|text| digits(text) > MAX_WIDTH_DIGITS)
+    {
+        let message = format!("format: a number of over {MAX_WIDTH_DIGITS} digits");
+        return Err(minijinja::Error::new(ErrorKind::InvalidOperation, message));
+    }
+    minijinja_contrib::pycompat::unknown_method_callback(state, value, name, args)
+}
+
+/// Prints strings and numbers as they are, lists and maps only up to a length.
+fn print(out: &mut Output, state: &mut State, value: &Value) -> Result<(), minijinja::Error> {
+    match value.kind() {
+        ValueKind::Seq | ValueKind::Map | ValueKind::Iterable | ValueKind::Plain => {
+            let too_long = || {
+                let message = format!("a value longer than {MAX_PRINTED} bytes is printed");
+                minijinja::Error::new(ErrorKind::InvalidOperation, message)
+            };
+            if value.len().is_some_and(|len| len as u64 > MAX_PRINTED) {
+                return Err(too_long());
+            }
+            let mut text = Bounded::new(MAX_PRINTED);
+            write!(text, "{value}").map_err(|_| too_long())?;
+            out.write_str(&String::from_utf8_lossy(&text.bytes))
+                .map_err(minijinja::Error::from)
         }
-        result.map_err(|error| template_error(&error, fuel))?;
-        Ok(String::from_utf8_lossy(&output.bytes).into_owned())
+        _ => minijinja::escape_formatter(out, state, value),
     }
 }
 
@@ -204,6 +282,16 @@ struct Bounded {
     bytes: Vec<u8>,
     left: u64,
     over: bool,
+}
+
+impl Bounded {
+    fn new(limit: u64) -> Self {
+        Self {
+            bytes: Vec::new(),
+            left: limit,
+            over: false,
+        }
+    }
 }
 
 impl io::Write for Bounded {

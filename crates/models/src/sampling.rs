@@ -104,7 +104,13 @@ fn pcg(input: u32) -> u32 {
 pub fn reference_sample(logits: &[f32], recent: &[u32], config: &SamplerConfig, step: u32) -> u32 {
     let mut logits: Vec<f64> = logits
         .iter()
-        .map(|&l| if l.is_nan() { f64::NEG_INFINITY } else { f64::from(l) })
+        .map(|&l| {
+            if l.is_nan() {
+                f64::NEG_INFINITY
+            } else {
+                f64::from(l)
+            }
+        })
         .collect();
     let mut penalized: Vec<u32> = recent.to_vec();
     penalized.sort_unstable();
@@ -120,7 +126,11 @@ pub fn reference_sample(logits: &[f32], recent: &[u32], config: &SamplerConfig, 
     logits.iter_mut().for_each(|l| *l += 0.0);
 
     let mut order: Vec<u32> = (0..logits.len() as u32).collect();
-    order.sort_by(|&a, &b| logits[b as usize].total_cmp(&logits[a as usize]).then(a.cmp(&b)));
+    order.sort_by(|&a, &b| {
+        logits[b as usize]
+            .total_cmp(&logits[a as usize])
+            .then(a.cmp(&b))
+    });
     let Some(&best) = order.first() else { return 0 };
     if config.temperature == 0.0 {
         return best;
@@ -184,7 +194,10 @@ mod tests {
     #[test]
     fn temperature_zero_takes_the_lowest_of_the_best() {
         let greedy = SamplerConfig::default();
-        assert_eq!(reference_sample(&[1.0, 3.0, 3.0, f32::NAN], &[], &greedy, 0), 1);
+        assert_eq!(
+            reference_sample(&[1.0, 3.0, 3.0, f32::NAN], &[], &greedy, 0),
+            1
+        );
         assert_eq!(reference_sample(&[f32::NAN; 2], &[], &greedy, 0), 0);
         assert_eq!(reference_sample(&[-0.0, 0.0], &[], &greedy, 0), 0);
         assert_eq!(reference_sample(&[], &[], &greedy, 0), 0);
@@ -196,8 +209,14 @@ mod tests {
             repeat_penalty: 2.0,
             ..SamplerConfig::default()
         };
-        assert_eq!(reference_sample(&[3.0, 2.0, 1.0], &[0, 0, 9], &config, 0), 1);
-        assert_eq!(reference_sample(&[5.0, 2.0, 1.0], &[0, 0, 0], &config, 0), 0);
+        assert_eq!(
+            reference_sample(&[3.0, 2.0, 1.0], &[0, 0, 9], &config, 0),
+            1
+        );
+        assert_eq!(
+            reference_sample(&[5.0, 2.0, 1.0], &[0, 0, 0], &config, 0),
+            0
+        );
         assert_eq!(reference_sample(&[-1.0, -1.5], &[0], &config, 0), 1);
     }
 
@@ -211,7 +230,11 @@ mod tests {
             let p = f64::from(*l).exp() / sum;
             let deviation = (p * (1.0 - p) * f64::from(steps)).sqrt();
             let off = (f64::from(n) - p * f64::from(steps)).abs();
-            assert!(off < 5.0 * deviation, "{l}: {n}, expected {}", p * f64::from(steps));
+            assert!(
+                off < 5.0 * deviation,
+                "{l}: {n}, expected {}",
+                p * f64::from(steps)
+            );
         }
     }
 
@@ -225,29 +248,69 @@ mod tests {
         };
         assert_eq!(kept(warm()), [0, 1, 2, 3]);
         assert_eq!(kept(SamplerConfig { top_k: 3, ..warm() }), [0, 1, 2]);
-        assert_eq!(kept(SamplerConfig { top_p: 0.6, ..warm() }), [0, 2]);
-        assert_eq!(kept(SamplerConfig { top_p: 1e-6, ..warm() }), [2]);
-        assert_eq!(kept(SamplerConfig { min_p: 0.3, ..warm() }), [0, 2]);
-        assert_eq!(kept(SamplerConfig { min_p: 0.9, ..warm() }), [2]);
+        assert_eq!(
+            kept(SamplerConfig {
+                top_p: 0.6,
+                ..warm()
+            }),
+            [0, 2]
+        );
+        assert_eq!(
+            kept(SamplerConfig {
+                top_p: 1e-6,
+                ..warm()
+            }),
+            [2]
+        );
+        assert_eq!(
+            kept(SamplerConfig {
+                min_p: 0.3,
+                ..warm()
+            }),
+            [0, 2]
+        );
+        assert_eq!(
+            kept(SamplerConfig {
+                min_p: 0.9,
+                ..warm()
+            }),
+            [2]
+        );
     }
 
     #[test]
     fn infinite_logits_are_drawn_and_never_fail() {
         let logits = [f32::INFINITY, 0.0, f32::INFINITY, f32::NEG_INFINITY];
         let got = counts(&logits, &[], &warm(), 200);
-        assert!(got[0] > 50 && got[2] > 50 && got[1] == 0 && got[3] == 0, "{got:?}");
-        assert_eq!(counts(&[f32::NEG_INFINITY; 2], &[], &warm(), 100).iter().sum::<u32>(), 100);
+        assert!(
+            got[0] > 50 && got[2] > 50 && got[1] == 0 && got[3] == 0,
+            "{got:?}"
+        );
+        assert_eq!(
+            counts(&[f32::NEG_INFINITY; 2], &[], &warm(), 100)
+                .iter()
+                .sum::<u32>(),
+            100
+        );
     }
 
     #[test]
     fn uniform_is_fixed_for_ever() {
         // computed independently from the formula in the documentation
         for (seed, step, want) in UNIFORM {
-            assert_eq!(uniform(seed, step).to_bits(), (want as f32 / 16_777_216.0).to_bits());
+            assert_eq!(
+                uniform(seed, step).to_bits(),
+                (want as f32 / 16_777_216.0).to_bits()
+            );
         }
     }
 
-    const UNIFORM: [(u64, u32, u32); 4] = [(0, 0, 8379828), (0, 1, 13186708), (42, 7, 2680434), (u64::MAX, u32::MAX, 12025152)];
+    const UNIFORM: [(u64, u32, u32); 4] = [
+        (0, 0, 8379828),
+        (0, 1, 13186708),
+        (42, 7, 2680434),
+        (u64::MAX, u32::MAX, 12025152),
+    ];
 
     #[test]
     fn uniform_fills_its_range_evenly() {
@@ -261,14 +324,62 @@ mod tests {
     #[test]
     fn settings_out_of_range_are_named() {
         let bad = [
-            ("temperature", SamplerConfig { temperature: f32::NAN, ..warm() }),
-            ("temperature", SamplerConfig { temperature: -0.1, ..warm() }),
-            ("temperature", SamplerConfig { temperature: f32::INFINITY, ..warm() }),
-            ("top_p", SamplerConfig { top_p: 0.0, ..warm() }),
-            ("top_p", SamplerConfig { top_p: 1.5, ..warm() }),
-            ("min_p", SamplerConfig { min_p: 1.0, ..warm() }),
-            ("min_p", SamplerConfig { min_p: f32::NAN, ..warm() }),
-            ("repeat_penalty", SamplerConfig { repeat_penalty: 0.0, ..warm() }),
+            (
+                "temperature",
+                SamplerConfig {
+                    temperature: f32::NAN,
+                    ..warm()
+                },
+            ),
+            (
+                "temperature",
+                SamplerConfig {
+                    temperature: -0.1,
+                    ..warm()
+                },
+            ),
+            (
+                "temperature",
+                SamplerConfig {
+                    temperature: f32::INFINITY,
+                    ..warm()
+                },
+            ),
+            (
+                "top_p",
+                SamplerConfig {
+                    top_p: 0.0,
+                    ..warm()
+                },
+            ),
+            (
+                "top_p",
+                SamplerConfig {
+                    top_p: 1.5,
+                    ..warm()
+                },
+            ),
+            (
+                "min_p",
+                SamplerConfig {
+                    min_p: 1.0,
+                    ..warm()
+                },
+            ),
+            (
+                "min_p",
+                SamplerConfig {
+                    min_p: f32::NAN,
+                    ..warm()
+                },
+            ),
+            (
+                "repeat_penalty",
+                SamplerConfig {
+                    repeat_penalty: 0.0,
+                    ..warm()
+                },
+            ),
         ];
         for (want, config) in bad {
             match config.validate() {

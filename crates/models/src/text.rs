@@ -109,7 +109,10 @@ mod tests {
     use proptest::prelude::*;
 
     /// All text shown and the stop found.
-    fn stream<'t>(stops: &[&str], pieces: impl IntoIterator<Item = &'t str>) -> (String, Option<usize>) {
+    fn stream<'t>(
+        stops: &[&str],
+        pieces: impl IntoIterator<Item = &'t str>,
+    ) -> (String, Option<usize>) {
         let mut matcher = StopMatcher::new(stops.iter().copied()).unwrap();
         let mut shown = String::new();
         for piece in pieces {
@@ -127,9 +130,18 @@ mod tests {
 
     #[test]
     fn a_stop_string_across_pieces_is_never_shown() {
-        assert_eq!(stream(&["STOP"], ["a ST", "O", "P b"]), ("a ".into(), Some(0)));
-        assert_eq!(stream(&["STOP"], ["a ST", "O", "X b"]), ("a STOX b".into(), None));
-        assert_eq!(stream(&["aab"], ["a", "a", "a", "b"]), ("a".into(), Some(0)));
+        assert_eq!(
+            stream(&["STOP"], ["a ST", "O", "P b"]),
+            ("a ".into(), Some(0))
+        );
+        assert_eq!(
+            stream(&["STOP"], ["a ST", "O", "X b"]),
+            ("a STOX b".into(), None)
+        );
+        assert_eq!(
+            stream(&["aab"], ["a", "a", "a", "b"]),
+            ("a".into(), Some(0))
+        );
         assert_eq!(stream(&["→→"], ["x→", "y→", "→"]), ("x→y".into(), Some(0)));
         assert_eq!(stream(&[], ["a", "b"]), ("ab".into(), None));
     }
@@ -151,7 +163,10 @@ mod tests {
     fn nothing_comes_after_a_stop() {
         let mut matcher = StopMatcher::new(["."]).unwrap();
         matcher.push("a.");
-        let stopped = Streamed::Stopped { text: String::new(), stop: 0 };
+        let stopped = Streamed::Stopped {
+            text: String::new(),
+            stop: 0,
+        };
         assert_eq!(matcher.push("b"), stopped);
         assert_eq!(matcher.finish(), "");
     }

@@ -85,7 +85,7 @@ struct Gguf {
 }
 
 enum Model {
-    Bpe(bpe::Bpe),
+    Bpe(Box<bpe::Bpe>),
     Spm(spm::Spm),
 }
 
@@ -160,7 +160,7 @@ impl Tokenizer {
             "gpt2" => {
                 let bpe = bpe::Bpe::new(&fields, &vocab)?;
                 let bos = bpe.adds_bos_by_default();
-                (Model::Bpe(bpe), bos)
+                (Model::Bpe(Box::new(bpe)), bos)
             }
             "llama" => (Model::Spm(spm::Spm::new(&fields, &vocab)?), true),
             other => {

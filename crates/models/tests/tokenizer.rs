@@ -8,7 +8,11 @@ use warpsmith_models::chat::{ChatTemplate, GenerationPrompt, Message};
 use warpsmith_models::tokenizer::{Special, Tokenizer};
 
 fn reference(file: &str) -> PathBuf {
-    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../suite/reference")).join(file)
+    Path::new(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../suite/reference"
+    ))
+    .join(file)
 }
 
 fn read<T: for<'de> Deserialize<'de>>(file: &str) -> T {
@@ -27,9 +31,8 @@ fn smollm2() -> Gguf {
             .expect("HOME is set")
             .join("warpsmith/models/smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"),
     };
-    Gguf::open(&path).unwrap_or_else(|error| {
-        panic!("{}: {error}; run `cargo xtask fetch`", path.display())
-    })
+    Gguf::open(&path)
+        .unwrap_or_else(|error| panic!("{}: {error}; run `cargo xtask fetch`", path.display()))
 }
 
 #[derive(Deserialize)]
@@ -60,15 +63,32 @@ fn smollm2_gives_the_reference_ids() {
     let tokenizer = Tokenizer::from_gguf(smollm2().metadata()).unwrap();
     let vectors: Vec<Vector> = read("llm/tokenizer.json");
     assert!(vectors.len() > 200);
-    for Vector { text, ids, ids_no_special } in vectors {
-        assert_eq!(tokenizer.encode(&text, Special::Parse).unwrap(), ids, "{text:?}");
+    for Vector {
+        text,
+        ids,
+        ids_no_special,
+    } in vectors
+    {
+        assert_eq!(
+            tokenizer.encode(&text, Special::Parse).unwrap(),
+            ids,
+            "{text:?}"
+        );
         let plain = ids_no_special.unwrap_or(ids);
-        assert_eq!(tokenizer.encode(&text, Special::Plain).unwrap(), plain, "{text:?}");
+        assert_eq!(
+            tokenizer.encode(&text, Special::Plain).unwrap(),
+            plain,
+            "{text:?}"
+        );
         assert_eq!(tokenizer.decode(&plain).unwrap(), text);
     }
     for name in PROMPTS {
         let prompt: Prompt = read(&format!("llm/{name}.json"));
-        assert_eq!(tokenizer.encode(&prompt.text, Special::Parse).unwrap(), prompt.ids, "{name}");
+        assert_eq!(
+            tokenizer.encode(&prompt.text, Special::Parse).unwrap(),
+            prompt.ids,
+            "{name}"
+        );
     }
 }
 
@@ -133,7 +153,15 @@ fn synthetic_models_give_the_reference_ids() {
             let got = tokenizer.encode(&vector.text, Special::Plain).unwrap();
             assert_eq!(got, want, "{name}: {:?}", vector.text);
         }
-        for (prompt, SyntheticPrompt { text, ids, truncated }) in synthetic.prompts {
+        for (
+            prompt,
+            SyntheticPrompt {
+                text,
+                ids,
+                truncated,
+            },
+        ) in synthetic.prompts
+        {
             let mut got = tokenizer.encode(&text, Special::Parse).unwrap();
             if truncated {
                 got.truncate(ids.len());

@@ -133,11 +133,26 @@ mod tests {
     fn moments_are_written_as_python_writes_them() {
         let all = "%Y-%m-%d %H:%M:%S %A %a %B %b %y %-d %e %I %p %%";
         for (seconds, want) in [
-            (0, "1970-01-01 00:00:00 Thursday Thu January Jan 70 1  1 12 AM %"),
-            (951_782_400, "2000-02-29 00:00:00 Tuesday Tue February Feb 00 29 29 12 AM %"),
-            (1_735_689_599, "2024-12-31 23:59:59 Tuesday Tue December Dec 24 31 31 11 PM %"),
-            (-1, "1969-12-31 23:59:59 Wednesday Wed December Dec 69 31 31 11 PM %"),
-            (4_107_585_600, "2100-03-01 12:00:00 Monday Mon March Mar 00 1  1 12 PM %"),
+            (
+                0,
+                "1970-01-01 00:00:00 Thursday Thu January Jan 70 1  1 12 AM %",
+            ),
+            (
+                951_782_400,
+                "2000-02-29 00:00:00 Tuesday Tue February Feb 00 29 29 12 AM %",
+            ),
+            (
+                1_735_689_599,
+                "2024-12-31 23:59:59 Tuesday Tue December Dec 24 31 31 11 PM %",
+            ),
+            (
+                -1,
+                "1969-12-31 23:59:59 Wednesday Wed December Dec 69 31 31 11 PM %",
+            ),
+            (
+                4_107_585_600,
+                "2100-03-01 12:00:00 Monday Mon March Mar 00 1  1 12 PM %",
+            ),
         ] {
             assert_eq!(strftime(all, seconds).unwrap(), want);
         }

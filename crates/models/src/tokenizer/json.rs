@@ -140,7 +140,9 @@ impl Json {
                 plain
             }),
         };
-        let mut ids = guard(|| tokenizer.encode_fast(text, true))?.get_ids().to_vec();
+        let mut ids = guard(|| tokenizer.encode_fast(text, true))?
+            .get_ids()
+            .to_vec();
         if bos.is_some() && ids.first().copied() == bos && ids.get(1).copied() == bos {
             ids.remove(0);
         }
@@ -163,7 +165,9 @@ impl Json {
     pub(super) fn stream(&self, prompt: &[u32]) -> Stream<'_> {
         // the tokens just before decide about spaces and half characters
         let tail = prompt.len().saturating_sub(MAX_PENDING);
-        let known = prompt[tail..].iter().filter(|&&id| self.piece(id).is_some());
+        let known = prompt[tail..]
+            .iter()
+            .filter(|&&id| self.piece(id).is_some());
         Stream {
             json: self,
             context: known.copied().collect(),
@@ -203,7 +207,9 @@ impl Stream<'_> {
             return Ok(String::new());
         }
         let before = self.json.decode(&self.context)?;
-        let all = self.json.decode(&[&self.context[..], &self.pending].concat())?;
+        let all = self
+            .json
+            .decode(&[&self.context[..], &self.pending].concat())?;
         match all.strip_prefix(&before) {
             Some(added) => Ok(added.to_owned()),
             // a decoder that rewrites what came before: the new tokens on their own

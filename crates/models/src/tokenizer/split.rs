@@ -176,10 +176,26 @@ mod tests {
 
     #[test]
     fn gpt2_leaves_one_space_to_the_next_word() {
-        check(Splitter::Gpt2, "a  b\n c  ", &["a", " ", " b", "\n", " c", "  "]);
-        check(Splitter::Gpt2, "  's 12a?!", &[" ", " '", "s", " 12", "a", "?!"]);
-        check(Splitter::Gpt2, "we'll WE'LL", &["we", "'ll", " WE", "'", "LL"]);
-        check(Splitter::Gpt2, "\u{a0}\u{3000}x", &["\u{a0}", "\u{3000}", "x"]);
+        check(
+            Splitter::Gpt2,
+            "a  b\n c  ",
+            &["a", " ", " b", "\n", " c", "  "],
+        );
+        check(
+            Splitter::Gpt2,
+            "  's 12a?!",
+            &[" ", " '", "s", " 12", "a", "?!"],
+        );
+        check(
+            Splitter::Gpt2,
+            "we'll WE'LL",
+            &["we", "'ll", " WE", "'", "LL"],
+        );
+        check(
+            Splitter::Gpt2,
+            "\u{a0}\u{3000}x",
+            &["\u{a0}", "\u{3000}", "x"],
+        );
     }
 
     #[test]
@@ -196,7 +212,11 @@ mod tests {
             "x;\r\n\n \n  y\t z",
             &["x", ";\r\n\n", " \n", " ", " y", "\t", " z"],
         );
-        check(Splitter::Llama3, "it'S 'ſa (b", &["it", "'S", " '", "ſa", " (", "b"]);
+        check(
+            Splitter::Llama3,
+            "it'S 'ſa (b",
+            &["it", "'S", " '", "ſa", " (", "b"],
+        );
         check(Splitter::Llama3, "'ſa", &["'ſ", "a"]);
         check(Splitter::Llama3, "$ab \n", &["$ab", " \n"]);
     }

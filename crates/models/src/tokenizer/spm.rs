@@ -13,6 +13,8 @@ pub(super) struct Spm {
     bytes: Box<[Option<u32>; 256]>,
     unknown: Option<u32>,
     space_prefix: bool,
+    /// Whether some piece goes on past the end of a word.
+    joins_words: bool,
 }
 
 impl Spm {
@@ -46,6 +48,9 @@ impl Spm {
             bytes,
             unknown,
             space_prefix: fields.add_space_prefix.unwrap_or(true),
+            joins_words: vocab
+                .iter()
+                .any(|(_, text, _)| text.trim_start_matches(SPACE).contains(SPACE)),
         })
     }
 
@@ -67,16 +72,32 @@ impl Spm {
             vocab,
             text: &spelled,
         };
-        let symbols = spelled
-            .char_indices()
-            .map(|(at, c)| (at, at + c.len_utf8()));
-        merge(&rules, symbols, |(start, end)| {
-            let piece = &spelled[start..end];
-            match rules.token(piece) {
-                Some(id) => ids.push(id),
-                None => self.spell_out(piece, ids),
-            }
-        });
+        let mut start = 0;
+        while start < spelled.len() {
+            let end = start + self.independent(&spelled[start..]);
+            let symbols = spelled[start..end]
+                .char_indices()
+                .map(|(at, c)| (start + at, start + at + c.len_utf8()));
+            merge(&rules, symbols, |(start, end)| {
+                let piece = &spelled[start..end];
+                match rules.token(piece) {
+                    Some(id) => ids.push(id),
+                    None => self.spell_out(piece, ids),
+                }
+            });
+            start = end;
+        }
+    }
+
+    /// The length of the front of `text` that merges with nothing behind it.
+    fn independent(&self, text: &str) -> usize {
+        if self.joins_words {
+            return text.len();
+        }
+        let begins = |&(at, _): &(usize, &str)| at > 0 && !text[..at].ends_with(SPACE);
+        text.match_indices(SPACE)
+            .find(begins)
+            .map_or(text.len(), |(at, _)| at)
     }
 
     /// A character that is no token, as bytes or as the unknown token.
@@ -100,10 +121,12 @@ struct Scored<'a> {
 impl Scored<'_> {
     /// The token that text may become.
     fn token(&self, piece: &str) -> Option<u32> {
-        self.vocab.id(piece).filter(|&id| match self.vocab.kind(id) {
-            Kind::Normal | Kind::UserDefined => true,
-            Kind::Unknown | Kind::Control | Kind::Unused | Kind::Byte => false,
-        })
+        self.vocab
+            .id(piece)
+            .filter(|&id| match self.vocab.kind(id) {
+                Kind::Normal | Kind::UserDefined => true,
+                Kind::Unknown | Kind::Control | Kind::Unused | Kind::Byte => false,
+            })
     }
 }
 

@@ -4,10 +4,18 @@ use proptest::prelude::*;
 
 /// A byte-level vocabulary: all bytes, then one token a merge, then control tokens.
 fn bpe_fields(pre: &str, merges: &[&str]) -> Fields {
-    let mut tokens: Vec<String> = (0..=255).map(|b| alphabet::to_char(b).to_string()).collect();
+    let mut tokens: Vec<String> = (0..=255)
+        .map(|b| alphabet::to_char(b).to_string())
+        .collect();
     tokens.extend(merges.iter().map(|m| m.replace(' ', "")));
     let mut types = vec![1; tokens.len()];
-    for (text, kind) in [("<s>", 3), ("</s>", 3), ("<|im_end|>", 3), ("<user>", 4), ("<|im_end", 3)] {
+    for (text, kind) in [
+        ("<s>", 3),
+        ("</s>", 3),
+        ("<|im_end|>", 3),
+        ("<user>", 4),
+        ("<|im_end", 3),
+    ] {
         tokens.push(text.to_owned());
         types.push(kind);
     }
@@ -60,7 +68,9 @@ fn merges_go_by_rank_and_then_from_the_left() {
         Tokenizer::from_fields(bpe_fields("gpt-2", &["b c", "a b", "a a", "aa aa"])).unwrap();
     let pieces = |text| -> Vec<String> {
         let ids = plain(&tokenizer, text);
-        ids.iter().map(|&id| tokenizer.piece(id).unwrap().to_owned()).collect()
+        ids.iter()
+            .map(|&id| tokenizer.piece(id).unwrap().to_owned())
+            .collect()
     };
     assert_eq!(pieces("abc"), ["a", "bc"]);
     assert_eq!(pieces("aaa"), ["aa", "a"]);
@@ -73,7 +83,11 @@ fn control_tokens_are_parsed_only_when_asked() {
     let tokenizer = Tokenizer::from_fields(bpe_fields("gpt-2", &[])).unwrap();
     let text = "a<|im_end|><user>";
     let parsed = tokenizer.encode(text, Special::Parse).unwrap();
-    assert_eq!(parsed, [u32::from(b'a' - b'!'), 258, 259], "the longest token wins");
+    assert_eq!(
+        parsed,
+        [u32::from(b'a'), 258, 259],
+        "the longest token wins"
+    );
     let plain = plain(&tokenizer, text);
     assert_eq!(plain.len(), 1 + "<|im_end|>".len() + 1);
     assert_eq!(tokenizer.decode(&parsed).unwrap(), "a<user>");
@@ -83,15 +97,18 @@ fn control_tokens_are_parsed_only_when_asked() {
 #[test]
 fn beginning_and_end_tokens_are_added_once() {
     let mut fields = bpe_fields("llama-bpe", &[]);
-    assert_eq!(plain(&Tokenizer::from_fields(fields.clone()).unwrap(), ""), [256]);
+    assert_eq!(
+        plain(&Tokenizer::from_fields(fields.clone()).unwrap(), ""),
+        [256]
+    );
     fields.add_eos = Some(true);
     let tokenizer = Tokenizer::from_fields(fields.clone()).unwrap();
     assert_eq!(tokenizer.encode("<s>", Special::Parse).unwrap(), [256, 257]);
-    assert_eq!(plain(&tokenizer, "!"), [256, 0, 257]);
+    assert_eq!(plain(&tokenizer, "!"), [256, 33, 257]);
     fields.add_bos = Some(false);
     let tokenizer = Tokenizer::from_fields(fields).unwrap();
     assert_eq!(tokenizer.encode("<s>", Special::Parse).unwrap(), [256, 257]);
-    assert_eq!(plain(&tokenizer, "!"), [0, 257]);
+    assert_eq!(plain(&tokenizer, "!"), [33, 257]);
 }
 
 #[test]
@@ -103,7 +120,11 @@ fn generation_ends_at_named_ids_and_at_control_tokens_known_by_text() {
         .filter(|&id| tokenizer.is_end_of_generation(id))
         .collect();
     assert_eq!(ends, [7, 259, 260]);
-    assert!(tokenizer.with_end_of_generation(&[3]).is_end_of_generation(3));
+    assert!(
+        tokenizer
+            .with_end_of_generation(&[3])
+            .is_end_of_generation(3)
+    );
 }
 
 #[test]
@@ -120,25 +141,59 @@ fn qwen2_composes_characters_and_others_do_not() {
 #[test]
 fn spm_merges_by_score_and_falls_back_to_bytes() {
     let fields = spm_fields(&[
-        ("\u{2581}", -9.0), ("a", -8.0), ("b", -8.0), ("\u{2581}a", -3.0), ("ab", -1.0), ("\u{2581}ab", -5.0),
+        ("\u{2581}", -9.0),
+        ("a", -8.0),
+        ("b", -8.0),
+        ("\u{2581}a", -3.0),
+        ("ab", -1.0),
+        ("\u{2581}ab", -5.0),
     ]);
     let tokenizer = Tokenizer::from_fields(fields.clone()).unwrap();
-    assert_eq!(plain(&tokenizer, "ab"), [1, 264], "ab first, then with its space");
+    assert_eq!(
+        plain(&tokenizer, "ab"),
+        [1, 264],
+        "ab first, then with its space"
+    );
     assert_eq!(plain(&tokenizer, "a b"), [1, 262, 259, 261]);
     assert_eq!(plain(&tokenizer, ""), [1]);
     assert_eq!(plain(&tokenizer, "é"), [1, 259, 3 + 0xC3, 3 + 0xA9]);
-    assert_eq!(tokenizer.encode("a</s>a", Special::Parse).unwrap(), [1, 262, 2, 262]);
+    assert_eq!(
+        tokenizer.encode("a</s>a", Special::Parse).unwrap(),
+        [1, 262, 2, 262]
+    );
     for text in ["a b", " ab ", "é🙂", "  ", ""] {
         assert_eq!(tokenizer.decode(&plain(&tokenizer, text)).unwrap(), text);
     }
     let mut decoder = tokenizer.decoder_after(&[1, 262]);
-    assert_eq!(decoder.push(262).unwrap(), " a", "a continuation keeps its space");
+    assert_eq!(
+        decoder.push(262).unwrap(),
+        " a",
+        "a continuation keeps its space"
+    );
     assert_eq!(tokenizer.decoder_after(&[1]).push(262).unwrap(), "a");
 
-    let without = Fields { add_space_prefix: Some(false), ..fields };
+    let without = Fields {
+        add_space_prefix: Some(false),
+        ..fields
+    };
     let tokenizer = Tokenizer::from_fields(without).unwrap();
     assert_eq!(plain(&tokenizer, "ab"), [1, 263]);
     assert_eq!(tokenizer.decode(&[262]).unwrap(), " a");
+}
+
+#[test]
+fn spm_pieces_may_span_words() {
+    let pieces = [
+        ("\u{2581}", -9.0),
+        ("a", -8.0),
+        ("\u{2581}a", -3.0),
+        ("a\u{2581}a", -1.0),
+    ];
+    let within = Tokenizer::from_fields(spm_fields(&pieces[..3])).unwrap();
+    assert_eq!(plain(&within, "a a  a"), [1, 261, 261, 259, 261]);
+    let across = Tokenizer::from_fields(spm_fields(&pieces)).unwrap();
+    assert_eq!(plain(&across, "a a"), [1, 261, 261]);
+    assert_eq!(plain(&across, "aa a"), [1, 261, 262]);
 }
 
 #[test]
@@ -160,50 +215,128 @@ fn hostile_metadata_is_refused_with_its_values() {
     type Damage = fn(&mut Fields);
     let cases: [(Damage, &str); 16] = [
         (|f| f.tokens.clear(), "the vocabulary is empty"),
-        (|f| f.model = "bert".into(), "unsupported: tokenizer model \"bert\""),
-        (|f| f.pre = Some("falcon".into()), "unsupported: pre-tokenizer \"falcon\""),
-        (|f| f.types = Some(vec![1]), "tokenizer.ggml.token_type has 1 entries, expected 262, one a token"),
-        (|f| f.scores = Some(vec![]), "tokenizer.ggml.scores has 0 entries, expected 262, one a token"),
-        (|f| f.types.as_mut().unwrap()[5] = 7, "token 5 has type 7, expected 1 to 6"),
-        (|f| f.types.as_mut().unwrap()[0] = i32::MIN, "token 0 has type -2147483648, expected 1 to 6"),
-        (|f| f.merges = None, "the tokenizer lacks tokenizer.ggml.merges"),
-        (|f| f.merges = Some(vec!["a b".into(), "ab q".into()]), "merge 1 is \"ab q\": \"abq\" is not a token"),
-        (|f| f.merges = Some(vec!["xy z".into()]), "merge 0 is \"xy z\": \"xy\" is not a token"),
-        (|f| f.merges = Some(vec!["ab".into()]), "merge 0 is \"ab\", expected two pieces with a space between"),
-        (|f| f.merges = Some(vec!["a b c".into()]), "merge 0 is \"a b c\", expected two pieces with a space between"),
-        (|f| f.bos = Some(262), "tokenizer.ggml.bos_token_id is 262, expected less than 262"),
-        (|f| f.eot = Some(u32::MAX), "tokenizer.ggml.eot_token_id is 4294967295, expected less than 262"),
-        (|f| { f.add_bos = Some(true); f.bos = None }, "the tokenizer lacks tokenizer.ggml.bos_token_id"),
-        (|f| { f.add_eos = Some(true); f.eos = None }, "the tokenizer lacks tokenizer.ggml.eos_token_id"),
+        (
+            |f| f.model = "bert".into(),
+            "unsupported: tokenizer model \"bert\"",
+        ),
+        (
+            |f| f.pre = Some("falcon".into()),
+            "unsupported: pre-tokenizer \"falcon\"",
+        ),
+        (
+            |f| f.types = Some(vec![1]),
+            "tokenizer.ggml.token_type has 1 entries, expected 262, one a token",
+        ),
+        (
+            |f| f.scores = Some(vec![]),
+            "tokenizer.ggml.scores has 0 entries, expected 262, one a token",
+        ),
+        (
+            |f| f.types.as_mut().unwrap()[5] = 7,
+            "token 5 has type 7, expected 1 to 6",
+        ),
+        (
+            |f| f.types.as_mut().unwrap()[0] = i32::MIN,
+            "token 0 has type -2147483648, expected 1 to 6",
+        ),
+        (
+            |f| f.merges = None,
+            "the tokenizer lacks tokenizer.ggml.merges",
+        ),
+        (
+            |f| f.merges = Some(vec!["a b".into(), "ab q".into()]),
+            "merge 1 is \"ab q\": \"abq\" is not a token",
+        ),
+        (
+            |f| f.merges = Some(vec!["xy z".into()]),
+            "merge 0 is \"xy z\": \"xy\" is not a token",
+        ),
+        (
+            |f| f.merges = Some(vec!["ab".into()]),
+            "merge 0 is \"ab\", expected two pieces with a space between",
+        ),
+        (
+            |f| f.merges = Some(vec!["a b c".into()]),
+            "merge 0 is \"a b c\", expected two pieces with a space between",
+        ),
+        (
+            |f| f.bos = Some(262),
+            "tokenizer.ggml.bos_token_id is 262, expected less than 262",
+        ),
+        (
+            |f| f.eot = Some(u32::MAX),
+            "tokenizer.ggml.eot_token_id is 4294967295, expected less than 262",
+        ),
+        (
+            |f| {
+                f.add_bos = Some(true);
+                f.bos = None
+            },
+            "the tokenizer lacks tokenizer.ggml.bos_token_id",
+        ),
+        (
+            |f| {
+                f.add_eos = Some(true);
+                f.eos = None
+            },
+            "the tokenizer lacks tokenizer.ggml.eos_token_id",
+        ),
     ];
     for (damage, want) in cases {
         let mut fields = bpe_fields("gpt-2", &["a b"]);
         damage(&mut fields);
-        assert_eq!(Tokenizer::from_fields(fields).unwrap_err().to_string(), want);
+        assert_eq!(
+            Tokenizer::from_fields(fields).unwrap_err().to_string(),
+            want
+        );
     }
     let cases: [(Damage, &str); 4] = [
-        (|f| f.scores = None, "the tokenizer lacks tokenizer.ggml.scores"),
-        (|f| f.scores.as_mut().unwrap()[9] = f32::NAN, "token 9 has score NaN, expected a finite number"),
-        (|f| f.tokens[3] = "<0xé>".into(), "byte token 3 is \"<0xé>\", expected <0xHH>"),
         (
-            |f| { f.types.as_mut().unwrap().fill(1); f.unknown = None },
+            |f| f.scores = None,
+            "the tokenizer lacks tokenizer.ggml.scores",
+        ),
+        (
+            |f| f.scores.as_mut().unwrap()[9] = f32::NAN,
+            "token 9 has score NaN, expected a finite number",
+        ),
+        (
+            |f| f.tokens[3] = "<0xé>".into(),
+            "byte token 3 is \"<0xé>\", expected <0xHH>",
+        ),
+        (
+            |f| {
+                f.types.as_mut().unwrap().fill(1);
+                f.unknown = None
+            },
             "the tokenizer lacks a token for every byte, or one for the unknown",
         ),
     ];
     for (damage, want) in cases {
         let mut fields = spm_fields(&[("a", 0.0)]);
         damage(&mut fields);
-        assert_eq!(Tokenizer::from_fields(fields).unwrap_err().to_string(), want);
+        assert_eq!(
+            Tokenizer::from_fields(fields).unwrap_err().to_string(),
+            want
+        );
     }
 }
 
 #[test]
 fn ids_outside_the_vocabulary_are_refused() {
     let json = Tokenizer::from_json(GROWN.replace("GROW", "").as_bytes()).unwrap();
-    for tokenizer in [Tokenizer::from_fields(bpe_fields("gpt-2", &[])).unwrap(), json] {
+    for tokenizer in [
+        Tokenizer::from_fields(bpe_fields("gpt-2", &[])).unwrap(),
+        json,
+    ] {
         for id in [tokenizer.vocab_len() as u32, u32::MAX] {
-            assert!(matches!(tokenizer.decode(&[id]), Err(Error::TokenId { .. })));
-            assert!(matches!(tokenizer.decoder().push(id), Err(Error::TokenId { .. })));
+            assert!(matches!(
+                tokenizer.decode(&[id]),
+                Err(Error::TokenId { .. })
+            ));
+            assert!(matches!(
+                tokenizer.decoder().push(id),
+                Err(Error::TokenId { .. })
+            ));
             assert_eq!(tokenizer.piece(id), None);
             assert!(!tokenizer.is_end_of_generation(id));
         }
@@ -215,7 +348,14 @@ fn a_megabyte_without_spaces_is_not_quadratic() {
     let text = "ab".repeat(500_000);
     let merges = ["a b", "ab ab", "abab abab", "b a"];
     let bpe = Tokenizer::from_fields(bpe_fields("gpt-2", &merges)).unwrap();
-    let spm = spm_fields(&[("a", -9.0), ("b", -9.0), ("ab", -1.0), ("abab", -2.0), ("abababab", -3.0), ("\u{2581}", -9.0)]);
+    let spm = spm_fields(&[
+        ("a", -9.0),
+        ("b", -9.0),
+        ("ab", -1.0),
+        ("abab", -2.0),
+        ("abababab", -3.0),
+        ("\u{2581}", -9.0),
+    ]);
     let spm = Tokenizer::from_fields(spm).unwrap();
     for tokenizer in [bpe, spm] {
         let start = std::time::Instant::now();
@@ -233,7 +373,7 @@ const GROWN: &str = r#"{"version":"1.0","added_tokens":[],GROW
 #[test]
 fn hostile_tokenizer_json_is_refused() {
     let replace = r#"{"type":"Replace","pattern":{"String":"h"},"content":"hhhhhhhhhh"}"#;
-    let many = vec![replace; 9].join(",");
+    let many = [replace; 9].join(",");
     let cases = [
         String::new(),
         "{}".to_owned(),
@@ -256,8 +396,11 @@ fn hostile_tokenizer_json_is_refused() {
 
 #[test]
 fn padding_in_a_tokenizer_json_is_not_applied() {
-    let padded = GROWN.replace("GROW", r#""padding":{"strategy":{"Fixed":1000000000000},"direction":"Right",
-        "pad_to_multiple_of":null,"pad_id":0,"pad_type_id":0,"pad_token":"h"},"#);
+    let padded = GROWN.replace(
+        "GROW",
+        r#""padding":{"strategy":{"Fixed":1000000000000},"direction":"Right",
+        "pad_to_multiple_of":null,"pad_id":0,"pad_type_id":0,"pad_token":"h"},"#,
+    );
     let tokenizer = Tokenizer::from_json(padded.as_bytes()).unwrap();
     assert_eq!(plain(&tokenizer, "hi"), [2]);
 }
@@ -265,7 +408,10 @@ fn padding_in_a_tokenizer_json_is_not_applied() {
 #[test]
 fn a_missing_file_is_named() {
     let error = Tokenizer::from_json_file("no/such/tokenizer.json").unwrap_err();
-    assert!(matches!(&error, Error::Read { path, .. } if path.ends_with("tokenizer.json")), "{error}");
+    assert!(
+        matches!(&error, Error::Read { path, .. } if path.ends_with("tokenizer.json")),
+        "{error}"
+    );
 }
 
 /// A byte-level tokenizer.json with control tokens and a template that adds them.
@@ -300,13 +446,19 @@ fn a_tokenizer_json_adds_and_parses_its_control_tokens() {
     assert!(tokenizer.is_end_of_generation(257) && !tokenizer.is_end_of_generation(256));
     assert_eq!(tokenizer.vocab_len(), 258);
     let a = u32::from(b'a');
-    assert_eq!(tokenizer.encode("<s>a</s>", Special::Parse).unwrap(), [256, a, 257]);
+    assert_eq!(
+        tokenizer.encode("<s>a</s>", Special::Parse).unwrap(),
+        [256, a, 257]
+    );
     let plain = plain(&tokenizer, "<s>a</s>");
     assert_eq!((plain.len(), plain[0]), (9, 256));
     assert_eq!(tokenizer.decode(&plain).unwrap(), "<s>a</s>");
     let ids = self::plain(&tokenizer, "é🙂");
     let mut decoder = tokenizer.decoder_after(&ids);
-    let got: Vec<String> = ids[1..].iter().map(|&id| decoder.push(id).unwrap()).collect();
+    let got: Vec<String> = ids[1..]
+        .iter()
+        .map(|&id| decoder.push(id).unwrap())
+        .collect();
     assert_eq!(got, ["", "é", "", "", "", "🙂"]);
 }
 

@@ -1,7 +1,8 @@
 //! The list of tokens with their kinds, checked once.
 
-use std::collections::HashMap;
 use std::sync::Arc;
+
+use ahash::AHashMap;
 
 use crate::Error;
 
@@ -44,7 +45,7 @@ pub(super) enum Kind {
 /// Tokens by id and by text.
 pub(super) struct Vocab {
     tokens: Vec<(Arc<str>, Kind)>,
-    ids: HashMap<Arc<str>, u32>,
+    ids: AHashMap<Arc<str>, u32>,
 }
 
 impl Vocab {
@@ -59,8 +60,14 @@ impl Vocab {
             });
         }
         let lengths = [
-            ("tokenizer.ggml.token_type", fields.types.as_ref().map(Vec::len)),
-            ("tokenizer.ggml.scores", fields.scores.as_ref().map(Vec::len)),
+            (
+                "tokenizer.ggml.token_type",
+                fields.types.as_ref().map(Vec::len),
+            ),
+            (
+                "tokenizer.ggml.scores",
+                fields.scores.as_ref().map(Vec::len),
+            ),
         ];
         for (what, got) in lengths {
             if let Some(got) = got.filter(|&got| got != want) {
@@ -68,7 +75,7 @@ impl Vocab {
             }
         }
         let mut tokens = Vec::with_capacity(want);
-        let mut ids = HashMap::with_capacity(want);
+        let mut ids = AHashMap::with_capacity(want);
         for (id, text) in fields.tokens.iter().enumerate() {
             let kind = match fields.types.as_ref().map_or(1, |types| types[id]) {
                 1 => Kind::Normal,
