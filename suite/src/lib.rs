@@ -1,1 +1,3 @@
-//! Conformance tests and reference data.
+//! Conformance: every kernel of the library against its reference, on the virtual GPU.
+
+pub mod run_case;

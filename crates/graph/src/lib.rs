@@ -1,1 +1,21 @@
-//! Tensor graphs: shapes, plan, eager and replayed runs.
+//! Tensor graphs: ops with their operands, shapes checked as they are built, and a plan that owns its memory.
+//!
+//! A [`Graph`] is built through methods that take and give [`Node`]s, so a cycle cannot be written, and refuse wrong
+//! shapes by name. [`Plan::new`] chooses kernels for a device, assigns memory by lifetime, and fixes every launch; a
+//! plan runs eagerly or as a [`Replay`](warpsmith_device::Replay) of the same launches.
+#![forbid(unsafe_code)]
+
+mod error;
+mod graph;
+mod lower;
+mod memory;
+mod plan;
+mod resource;
+mod span;
+
+pub use error::Error;
+pub use graph::{Attention, Extent, Graph, MatMul, Node, Rotation};
+pub use lower::Precision;
+pub use plan::{Plan, PlanReport};
+pub use resource::{Cache, Table, Vector, Weights};
+pub use span::{Planned, Span};

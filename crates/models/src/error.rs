@@ -138,4 +138,42 @@ pub enum Error {
         /// The value found.
         got: f32,
     },
+    /// A tensor that the architecture needs is not in the file.
+    #[error("the file has no tensor for {part}")]
+    MissingTensor {
+        /// The part it plays.
+        part: String,
+    },
+    /// A tensor has a shape that does not fit the model.
+    #[error("tensor `{name}` is {got:?}, expected {want:?} (slowest dimension first)")]
+    TensorShape {
+        /// Name in the file.
+        name: String,
+        /// Expected.
+        want: Vec<u64>,
+        /// Found.
+        got: Vec<u64>,
+    },
+    /// Weights that cannot be packed.
+    #[error(transparent)]
+    Pack(#[from] warpsmith_library::weights::PackError),
+    /// More tokens than the context holds.
+    #[error("the context holds {context} tokens: {have} are in it, {more} more do not fit")]
+    ContextFull {
+        /// Capacity.
+        context: u32,
+        /// Tokens in it.
+        have: u32,
+        /// Tokens to add.
+        more: usize,
+    },
+    /// Nothing was evaluated yet.
+    #[error("there are no logits yet: evaluate a prompt first")]
+    NoLogits,
+    /// From the graph.
+    #[error(transparent)]
+    Graph(#[from] warpsmith_graph::Error),
+    /// From the device.
+    #[error(transparent)]
+    Device(#[from] warpsmith_device::Error),
 }

@@ -4,6 +4,7 @@
 
 pub mod chat;
 mod error;
+pub mod llama;
 pub mod sampling;
 pub mod text;
 pub mod tokenizer;

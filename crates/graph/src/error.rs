@@ -1,0 +1,65 @@
+//! What goes wrong while a graph is built, planned or run.
+
+use warpsmith_kernel::LaunchError;
+
+/// Errors of this crate.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Operands do not fit together.
+    #[error("`{op}`: {what} is {got}, expected {want}")]
+    Shape {
+        /// Operation.
+        op: &'static str,
+        /// Which extent.
+        what: &'static str,
+        /// Expected.
+        want: u64,
+        /// Found.
+        got: u64,
+    },
+    /// An operand has the wrong element type.
+    #[error("`{op}`: operand `{operand}` holds {got}, expected {want}")]
+    Kind {
+        /// Operation.
+        op: &'static str,
+        /// Operand.
+        operand: &'static str,
+        /// Expected.
+        want: &'static str,
+        /// Found.
+        got: &'static str,
+    },
+    /// A node of another graph.
+    #[error("`{op}`: operand `{operand}` is not a node of this graph")]
+    Foreign {
+        /// Operation.
+        op: &'static str,
+        /// Operand.
+        operand: &'static str,
+    },
+    /// A number outside what the operation takes.
+    #[error("`{op}`: {what} is {got}, expected {want}")]
+    Value {
+        /// Operation.
+        op: &'static str,
+        /// Which.
+        what: &'static str,
+        /// Expected.
+        want: &'static str,
+        /// Found.
+        got: String,
+    },
+    /// The node is not an output of the plan.
+    #[error("node {node} is not kept by the plan; mark it with `Graph::keep`")]
+    NotKept {
+        /// Node.
+        node: u32,
+    },
+    /// From the device.
+    #[error(transparent)]
+    Device(#[from] warpsmith_device::Error),
+    /// A kernel refused its scalars.
+    #[error(transparent)]
+    Launch(#[from] LaunchError),
+}

@@ -1,0 +1,148 @@
+//! Attention and what feeds it: rotation, the cache.
+
+use super::{Lowering, Precision};
+use crate::{
+    error::Error,
+    graph::{Attention, Extent, Node},
+    memory::Place,
+    resource::Cache,
+};
+use std::sync::Arc;
+use warpsmith_kernel::{Half, Kernel};
+use warpsmith_library::{
+    attention::{CacheType, Decode, DecodeArgs, Flash, FlashArgs},
+    kv::{KvScatter, KvScatterArgs, KvScatterF16, KvScatterF16Args},
+};
+
+impl Lowering<'_> {
+    pub(super) fn append(&mut self, k: Node, v: Node, positions: Node, cache: &Arc<Cache>) -> Result<Place, Error> {
+        let tokens = self.graph.entries[k.index as usize].extent.rows;
+        let (kv_heads, head_dim, max_len) = (cache.kv_heads, cache.head_dim, cache.max_len);
+        let len = u64::from(tokens) * u64::from(kv_heads) * u64::from(head_dim);
+        let (k, v, positions) = (self.place(k), self.place(v), self.place(positions));
+        let all = [k.clone(), v.clone(), positions.clone()];
+        let cache = Arc::clone(cache);
+        let used = [&k, &v, &positions];
+        match cache.ty {
+            CacheType::F32 => self.push(&used, KvScatter, move |memory| {
+                let [k, v, positions] = &all;
+                KvScatterArgs {
+                    k: memory.span(k, len),
+                    v: memory.span(v, len),
+                    positions: memory.span(positions, tokens.into()),
+                    k_cache: cache.keys.cast(),
+                    v_cache: cache.values.cast(),
+                    tokens,
+                    kv_heads,
+                    head_dim,
+                    max_len,
+                }
+            }),
+            CacheType::F16 => self.push(&used, KvScatterF16, move |memory| {
+                let [k, v, positions] = &all;
+                KvScatterF16Args {
+                    k: memory.span(k, len),
+                    v: memory.span(v, len),
+                    positions: memory.span(positions, tokens.into()),
+                    k_cache: cache.keys.cast(),
+                    v_cache: cache.values.cast(),
+                    tokens,
+                    kv_heads,
+                    head_dim,
+                    max_len,
+                }
+            }),
+        }
+        Ok(k)
+    }
+
+    pub(super) fn attend(&mut self, at: usize, attention: &Attention) -> Result<Place, Error> {
+        let flash = attention.prefill.and_then(|(start, mask)| {
+            let kernel = Flash { head_dim: attention.cache.head_dim, mask };
+            let fits = self.precision == Precision::Fast
+                && attention.cache.ty == CacheType::F16
+                && kernel.head_dim.is_multiple_of(8)
+                && self.target.sm >= half::f16::FIRST_SM
+                && kernel.supports(self.target).is_ok();
+            fits.then_some((kernel, start))
+        });
+        match flash {
+            Some((kernel, start)) => self.flash(at, attention, kernel, start),
+            None => self.decode(at, attention),
+        }
+    }
+
+    fn flash(&mut self, at: usize, attention: &Attention, kernel: Flash, start: u32) -> Result<Place, Error> {
+        let Extent { rows: tokens, columns } = self.graph.entries[at].extent;
+        let (q, y) = (self.place(attention.q), self.value(at));
+        let (from, to) = (q.clone(), y.clone());
+        let cache = Arc::clone(&attention.cache);
+        let (heads, scale) = (attention.heads, attention.scale);
+        self.push(&[&q, &y], kernel, move |memory| {
+            let len = u64::from(tokens) * u64::from(columns);
+            FlashArgs {
+                q: memory.span(&from, len),
+                k: cache.keys.cast(),
+                v: cache.values.cast(),
+                y: memory.span(&to, len),
+                tokens,
+                heads,
+                kv_heads: cache.kv_heads,
+                head_dim: cache.head_dim,
+                max_len: cache.max_len,
+                start,
+                len: start + tokens,
+                scale,
+            }
+        });
+        Ok(y)
+    }
+
+    /// Splits of the sequence: fixed for a plan, so that replay and eager runs agree.
+    fn splits(&self, pairs: u32, max_len: u32) -> u32 {
+        // Enough CTAs for two on each multiprocessor, but no split below 256 keys.
+        let wanted = (2 * self.sms).div_ceil(pairs.max(1));
+        wanted.clamp(1, max_len.div_ceil(256).clamp(1, 64))
+    }
+
+    fn decode(&mut self, at: usize, attention: &Attention) -> Result<Place, Error> {
+        let Extent { rows, columns } = self.graph.entries[at].extent;
+        let cache = Arc::clone(&attention.cache);
+        let splits = self.splits(rows * cache.kv_heads, cache.max_len);
+        let (q, visible, y) = (self.place(attention.q), self.place(attention.visible), self.value(at));
+        let part = u64::from(splits) * u64::from(cache.head_dim + 2);
+        let partial_len = u64::from(rows) * u64::from(attention.heads) * part;
+        let partial = self.piece::<f32>(partial_len);
+        let counter_len = u64::from(rows) * u64::from(cache.kv_heads);
+        let counters = self.counters(counter_len)?;
+        let kernel = Decode {
+            head_dim: cache.head_dim,
+            group: attention.heads / cache.kv_heads,
+            cache: cache.ty,
+        };
+        let (heads, scale) = (attention.heads, attention.scale);
+        let places = [q.clone(), visible.clone(), partial.clone(), y.clone(), counters];
+        self.push(&[&q, &visible, &partial, &y], kernel, move |memory| {
+            let [q, visible, partial, y, counters] = &places;
+            let len = u64::from(rows) * u64::from(columns);
+            DecodeArgs {
+                q: memory.span(q, len),
+                visible: memory.span(visible, rows.into()),
+                k: cache.keys.clone(),
+                v: cache.values.clone(),
+                partial: memory.span(partial, partial_len),
+                counters: memory.span(counters, counter_len),
+                y: memory.span(y, len),
+                rows,
+                heads,
+                kv_heads: cache.kv_heads,
+                head_dim: cache.head_dim,
+                max_len: cache.max_len,
+                row_bytes: cache.head_dim * cache.ty.bytes(),
+                splits,
+                scale,
+            }
+        });
+        Ok(y)
+    }
+}

@@ -1,0 +1,222 @@
+//! Matrix products: the kernel and the form of the activations by shape, layout, target and precision.
+
+use super::{Form, Lowering, Precision};
+use crate::{
+    error::Error,
+    graph::{Extent, MatMul, Node},
+    memory::Place,
+    resource::Weights,
+};
+use half::f16;
+use std::sync::Arc;
+use warpsmith_kernel::Half;
+use warpsmith_library::{
+    epilogue::{Epilogue, Operand},
+    gemm::{Gemm, GemmArgs, Tiling},
+    gemv::{GemvF32, GemvF32Args, GemvQ8, GemvQ8Args, Spread},
+    quantize::{Columns, QuantizeQ8, QuantizeQ8Args, ToF16, ToF16Args},
+    weights::{Codes, GROUP, PlaneSizes},
+};
+
+/// Rows up to which a product is bound by reading the weights.
+const FEW_ROWS: u32 = 8;
+
+/// Operands that all product kernels share.
+struct Common {
+    weights: Arc<Weights>,
+    bias: Option<crate::span::Span<f32>>,
+    residual: Option<Place>,
+    y: Place,
+    m: u32,
+    epilogue: Epilogue,
+}
+
+impl Lowering<'_> {
+    pub(super) fn product(&mut self, at: usize, product: &MatMul) -> Result<Place, Error> {
+        let present = |is| if is { Operand::Present } else { Operand::Absent };
+        let common = Common {
+            weights: Arc::clone(&product.weights),
+            bias: product.bias.as_ref().map(|bias| crate::span::Span::of(&bias.buffer)),
+            residual: product.residual.map(|residual| self.place(residual)),
+            y: self.value(at),
+            m: self.graph.entries[at].extent.rows,
+            epilogue: Epilogue {
+                bias: present(product.bias.is_some()),
+                activation: product.activation,
+                residual: present(product.residual.is_some()),
+            },
+        };
+        let y = common.y.clone();
+        let float = matches!(common.weights.layout.codes, Codes::Float(_));
+        let few = common.m <= FEW_ROWS;
+        let tensor_cores = self.target.sm >= f16::FIRST_SM;
+        match (self.precision, few, float) {
+            (Precision::Fast, true, false) => self.bytes_product(product.x, common)?,
+            (Precision::Fast, false, _) if tensor_cores => self.half_product(product.x, common)?,
+            (Precision::Fast, _, _) | (Precision::Exact, _, _) if few => self.exact_rows(product.x, common)?,
+            (Precision::Fast, _, _) | (Precision::Exact, _, _) => self.exact_tiles(product.x, common)?,
+        }
+        Ok(y)
+    }
+
+    /// The activations in `form`; made once for all products of the same value.
+    fn prepared(&mut self, x: Node, form: Form) -> [Place; 2] {
+        if let Some(places) = self.prepared.get(&(x, form)) {
+            return places.clone();
+        }
+        let Extent { rows, columns } = self.graph.entries[x.index as usize].extent;
+        let groups = columns.div_ceil(GROUP);
+        let padded = groups * GROUP;
+        let from = self.place(x);
+        let len = u64::from(rows) * u64::from(columns);
+        let name = std::mem::replace(&mut self.name, "prepare");
+        let places = match form {
+            Form::Half => {
+                let halves = u64::from(rows) * u64::from(padded);
+                let (y, scales) = (self.piece::<f16>(halves), self.piece::<f32>(rows.into()));
+                let all = [from.clone(), y.clone(), scales.clone()];
+                self.push(&[&from, &y, &scales], ToF16 { columns: Columns::of(columns) }, move |memory| {
+                    let [x, y, row_scale] = &all;
+                    ToF16Args {
+                        x: memory.span(x, len),
+                        y: memory.span(y, halves),
+                        row_scale: memory.span(row_scale, rows.into()),
+                        rows,
+                        columns,
+                        padded,
+                    }
+                });
+                [y, scales]
+            }
+            Form::Bytes => {
+                let (words, scales) = (u64::from(rows) * u64::from(groups * 8), u64::from(rows) * u64::from(groups * 4));
+                let (y, x_scales) = (self.piece::<u32>(words), self.piece::<f32>(scales));
+                let all = [from.clone(), y.clone(), x_scales.clone()];
+                self.push(&[&from, &y, &x_scales], QuantizeQ8 { columns: Columns::of(columns) }, move |memory| {
+                    let [x, y, x_scales] = &all;
+                    QuantizeQ8Args {
+                        x: memory.span(x, len),
+                        words: memory.span(y, words),
+                        scales: memory.span(x_scales, scales),
+                        rows,
+                        columns,
+                        row_words: groups * 8,
+                        row_scales: groups * 4,
+                    }
+                });
+                [y, x_scales]
+            }
+        };
+        self.name = name;
+        self.prepared.insert((x, form), places.clone());
+        places
+    }
+
+    fn bytes_product(&mut self, x: Node, common: Common) -> Result<(), Error> {
+        let [words, x_scales] = self.prepared(x, Form::Bytes);
+        let Common { weights, bias, residual, y, m, epilogue } = common;
+        let groups = weights.padded / GROUP;
+        let spread = Spread::choose(m, weights.rows, weights.padded, self.sms);
+        let kernel = GemvQ8 { layout: weights.layout, spread, epilogue };
+        let used = [Some(words.clone()), Some(x_scales.clone()), residual.clone(), Some(y.clone())];
+        let used: Vec<&Place> = used.iter().flatten().collect();
+        self.push(&used, kernel, move |memory| {
+            let (sizes, planes) = (PlaneSizes::of(weights.layout, weights.rows, weights.columns), weights.planes());
+            let out = u64::from(m) * u64::from(weights.rows);
+            GemvQ8Args {
+                words: memory.span(&words, u64::from(m) * u64::from(groups * 8)),
+                x_scales: memory.span(&x_scales, u64::from(m) * u64::from(groups * 4)),
+                codes: planes.codes,
+                high: planes.high,
+                sub: planes.sub,
+                scales: planes.scales,
+                bias,
+                residual: residual.map(|residual| memory.span(&residual, out)),
+                y: memory.span(&y, out),
+                m,
+                n: weights.rows,
+                row_words: groups * 8,
+                row_scales: groups * 4,
+                blocks: sizes.blocks,
+                code_block: sizes.code_block,
+                high_block: sizes.high_block,
+                sub_block: sizes.sub_block,
+                scale_block: sizes.scale_block,
+            }
+        });
+        Ok(())
+    }
+
+    fn half_product(&mut self, x: Node, common: Common) -> Result<(), Error> {
+        let [halves, row_scale] = self.prepared(x, Form::Half);
+        let Common { weights, bias, residual, y, m, epilogue } = common;
+        let kernel = Gemm { layout: weights.layout, tiling: Tiling::for_rows(m), epilogue };
+        let used = [Some(halves.clone()), Some(row_scale.clone()), residual.clone(), Some(y.clone())];
+        let used: Vec<&Place> = used.iter().flatten().collect();
+        self.push(&used, kernel, move |memory| {
+            let (sizes, planes) = (PlaneSizes::of(weights.layout, weights.rows, weights.columns), weights.planes());
+            let out = u64::from(m) * u64::from(weights.rows);
+            GemmArgs {
+                x: memory.span(&halves, u64::from(m) * u64::from(weights.padded)),
+                row_scale: memory.span(&row_scale, m.into()),
+                codes: planes.codes,
+                high: planes.high,
+                sub: planes.sub,
+                scales: planes.scales,
+                bias,
+                residual: residual.map(|residual| memory.span(&residual, out)),
+                y: memory.span(&y, out),
+                m,
+                n: weights.rows,
+                padded: weights.padded,
+                blocks: sizes.blocks,
+                code_block: sizes.code_block,
+                high_block: sizes.high_block,
+                sub_block: sizes.sub_block,
+                scale_block: sizes.scale_block,
+            }
+        });
+        Ok(())
+    }
+
+    fn exact_rows(&mut self, x: Node, common: Common) -> Result<(), Error> {
+        let x = self.place(x);
+        let Common { weights, bias, residual, y, m, epilogue } = common;
+        let kernel = GemvF32 {
+            layout: weights.layout,
+            columns: Columns::of(weights.columns),
+            spread: Spread::choose(m, weights.rows, weights.padded, self.sms),
+            epilogue,
+        };
+        let used = [Some(x.clone()), residual.clone(), Some(y.clone())];
+        let used: Vec<&Place> = used.iter().flatten().collect();
+        self.push(&used, kernel, move |memory| {
+            let (sizes, planes) = (PlaneSizes::of(weights.layout, weights.rows, weights.columns), weights.planes());
+            let out = u64::from(m) * u64::from(weights.rows);
+            GemvF32Args {
+                x: memory.span(&x, u64::from(m) * u64::from(weights.columns)),
+                codes: planes.codes,
+                high: planes.high,
+                sub: planes.sub,
+                scales: planes.scales,
+                bias,
+                residual: residual.map(|residual| memory.span(&residual, out)),
+                y: memory.span(&y, out),
+                m,
+                n: weights.rows,
+                columns: weights.columns,
+                blocks: sizes.blocks,
+                code_block: sizes.code_block,
+                high_block: sizes.high_block,
+                sub_block: sizes.sub_block,
+                scale_block: sizes.scale_block,
+            }
+        });
+        Ok(())
+    }
+
+    /// Until a tiled f32 kernel is chosen here, many rows go through the row kernel, eight at a time in one launch.
+    fn exact_tiles(&mut self, x: Node, common: Common) -> Result<(), Error> {
+        self.exact_rows(x, common)
+    }
+}

@@ -1,0 +1,145 @@
+//! Plans: a graph with its kernels, its memory and every launch fixed; run eagerly or replayed.
+
+use crate::{
+    error::Error,
+    graph::{Graph, Node},
+    lower::{self, Precision},
+    memory::{Life, Memory, Place, assign},
+    span::Planned,
+};
+use std::{collections::BTreeMap, sync::Arc};
+use warpsmith_device::{Buffer, Replay, Slice, Stream};
+use warpsmith_kernel::{Kernel, Shapes, args::Signature};
+
+/// One launch of a plan.
+pub(crate) trait Step: Send + Sync {
+    fn enqueue(&self, stream: &Stream) -> Result<(), warpsmith_device::Error>;
+}
+
+/// A kernel with its arguments.
+pub(crate) struct Launch<K: Kernel> {
+    pub(crate) kernel: K,
+    pub(crate) args: <K::Args as Signature>::On<Planned>,
+}
+
+impl<K> Step for Launch<K>
+where
+    K: Kernel,
+    K::Args: Signature<On<Shapes> = K::Args>,
+    <K::Args as Signature>::On<Planned>: Send + Sync,
+{
+    fn enqueue(&self, stream: &Stream) -> Result<(), warpsmith_device::Error> {
+        stream.launch::<K, Planned>(&self.kernel, &self.args)
+    }
+}
+
+/// What a plan does, for people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlanReport {
+    /// Launches of a run.
+    pub launches: usize,
+    /// Bytes of the arena.
+    pub arena: u64,
+    /// Bytes that all values and scratch would take without sharing.
+    pub unshared: u64,
+}
+
+/// A graph that is ready to run on a device.
+pub struct Plan {
+    steps: Vec<Box<dyn Step>>,
+    names: Vec<&'static str>,
+    kept: BTreeMap<u32, (Place, u64)>,
+    arena: Buffer<u8>,
+    offsets: Vec<u64>,
+    report: PlanReport,
+    // Scratch that must be zero before the first run, and keeps its contents between runs.
+    _persistent: Vec<Arc<Buffer<u32>>>,
+}
+
+impl Plan {
+    /// Chooses kernels for the stream's device, assigns memory, and fixes every launch. One allocation; no transfer.
+    ///
+    /// # Errors
+    /// Out of memory, or a kernel that refuses its shapes.
+    pub fn new(stream: &Stream, graph: &Graph, precision: Precision) -> Result<Plan, Error> {
+        let lowered = lower::lower(stream, graph, precision)?;
+        let mut lives: Vec<Life> = lowered.sizes.iter().map(|bytes| Life { bytes: *bytes, first: usize::MAX, last: 0 }).collect();
+        let end = lowered.steps.len();
+        for (at, step) in lowered.steps.iter().enumerate() {
+            for block in &step.uses {
+                let life = &mut lives[block.0 as usize];
+                life.first = life.first.min(at);
+                life.last = life.last.max(at);
+            }
+        }
+        for (place, _) in lowered.kept.values() {
+            if let Place::Planned(block, _) = place {
+                lives[block.0 as usize].last = end;
+            }
+        }
+        for life in &mut lives {
+            life.first = life.first.min(life.last);
+        }
+        let (offsets, total) = assign(&lives);
+        let arena: Buffer<u8> = stream.alloc(total as usize)?;
+        let memory = Memory { address: arena.address(), allocation: Some(Arc::clone(arena.allocation())), offsets };
+        let offsets = memory.offsets.clone();
+        let report = PlanReport {
+            launches: lowered.steps.len(),
+            arena: total,
+            unshared: lives.iter().map(|life| life.bytes).sum(),
+        };
+        let names = lowered.steps.iter().map(|step| step.name).collect();
+        let steps = lowered.steps.into_iter().map(|step| (step.make)(&memory)).collect();
+        Ok(Plan { steps, names, kept: lowered.kept, arena, offsets, report, _persistent: lowered.persistent })
+    }
+
+    /// What it does.
+    pub fn report(&self) -> PlanReport {
+        self.report
+    }
+
+    /// The operation behind each launch, in order.
+    pub fn launches(&self) -> &[&'static str] {
+        &self.names
+    }
+
+    /// Enqueues every launch; never waits, allocates nothing.
+    ///
+    /// # Errors
+    /// Device errors of the launches.
+    pub fn run(&self, stream: &Stream) -> Result<(), Error> {
+        self.steps.iter().try_for_each(|step| step.enqueue(stream)).map_err(Error::from)
+    }
+
+    /// Captures the same launches for replay.
+    ///
+    /// # Errors
+    /// Device errors of the capture.
+    pub fn capture(&self, stream: &Stream) -> Result<Replay, Error> {
+        stream.capture(|stream| self.run(stream))
+    }
+
+    /// The memory of a kept f32 node, in rows.
+    ///
+    /// # Errors
+    /// [`Error::NotKept`].
+    pub fn floats(&self, node: Node) -> Result<Slice<'_, f32>, Error> {
+        Ok(self.bytes(node)?.cast()?)
+    }
+
+    /// The memory of a kept u32 node.
+    ///
+    /// # Errors
+    /// [`Error::NotKept`].
+    pub fn ids(&self, node: Node) -> Result<Slice<'_, u32>, Error> {
+        Ok(self.bytes(node)?.cast()?)
+    }
+
+    fn bytes(&self, node: Node) -> Result<Slice<'_, u8>, Error> {
+        let not_kept = Error::NotKept { node: node.index };
+        let Some((Place::Planned(block, at), len)) = self.kept.get(&node.index) else { return Err(not_kept) };
+        let from = (self.offsets[block.0 as usize] + at) as usize;
+        Ok(self.arena.view().range(from..from + 4 * *len as usize)?)
+    }
+}

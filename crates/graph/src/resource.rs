@@ -1,0 +1,172 @@
+//! Resources: what a graph refers to and does not own: weights, vectors, caches, tables.
+
+use crate::{error::Error, span::Span};
+use warpsmith_device::{Buffer, Stream};
+use warpsmith_library::{
+    attention::CacheType,
+    weights::{Layout, Packed},
+};
+
+/// A weight matrix on the device: `rows` outputs by `columns` inputs.
+#[derive(Debug)]
+pub struct Weights {
+    pub(crate) name: String,
+    pub(crate) layout: Layout,
+    pub(crate) rows: u32,
+    pub(crate) columns: u32,
+    pub(crate) padded: u32,
+    pub(crate) codes: Buffer<u32>,
+    pub(crate) high: Option<Buffer<u32>>,
+    pub(crate) sub: Option<Buffer<u8>>,
+    pub(crate) scales: Option<Buffer<u16>>,
+}
+
+impl Weights {
+    /// Uploads a packed matrix: one transfer for each plane that its layout has.
+    ///
+    /// # Errors
+    /// Out of memory, or another device error.
+    pub fn upload(stream: &Stream, name: impl Into<String>, packed: &Packed) -> Result<Weights, Error> {
+        fn plane<T: warpsmith_kernel::Elem + bytemuck::Pod>(
+            stream: &Stream,
+            data: &[T],
+        ) -> Result<Option<Buffer<T>>, Error> {
+            Ok(if data.is_empty() { None } else { Some(stream.upload_new(data)?) })
+        }
+        Ok(Weights {
+            name: name.into(),
+            layout: Layout::of(packed.ty),
+            rows: packed.rows,
+            columns: packed.columns,
+            padded: packed.padded,
+            codes: stream.upload_new(&packed.codes)?,
+            high: plane(stream, &packed.high)?,
+            sub: plane(stream, &packed.sub)?,
+            scales: plane(stream, &packed.scales)?,
+        })
+    }
+
+    /// The name it was given.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Outputs.
+    pub fn rows(&self) -> u32 {
+        self.rows
+    }
+
+    /// Inputs.
+    pub fn columns(&self) -> u32 {
+        self.columns
+    }
+
+    /// Its planes as arguments of a launch.
+    pub(crate) fn planes(&self) -> Planes {
+        Planes {
+            codes: Span::of(&self.codes),
+            high: self.high.as_ref().map(Span::of),
+            sub: self.sub.as_ref().map(Span::of),
+            scales: self.scales.as_ref().map(Span::of),
+        }
+    }
+
+    /// Bytes on the device.
+    pub fn bytes(&self) -> u64 {
+        self.codes.bytes()
+            + self.high.as_ref().map_or(0, Buffer::bytes)
+            + self.sub.as_ref().map_or(0, Buffer::bytes)
+            + self.scales.as_ref().map_or(0, Buffer::bytes)
+    }
+}
+
+/// The planes of a matrix, as arguments of a launch.
+pub(crate) struct Planes {
+    pub(crate) codes: Span<u32>,
+    pub(crate) high: Option<Span<u32>>,
+    pub(crate) sub: Option<Span<u8>>,
+    pub(crate) scales: Option<Span<u16>>,
+}
+
+/// A vector of f32 on the device: a norm's gain, a bias.
+#[derive(Debug)]
+pub struct Vector {
+    pub(crate) buffer: Buffer<f32>,
+}
+
+impl Vector {
+    /// Uploads it: one transfer.
+    ///
+    /// # Errors
+    /// Out of memory, or another device error.
+    pub fn upload(stream: &Stream, data: &[f32]) -> Result<Vector, Error> {
+        Ok(Vector { buffer: stream.upload_new(data)? })
+    }
+
+    /// Elements.
+    pub fn len(&self) -> u32 {
+        self.buffer.len() as u32
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.buffer.is_empty()
+    }
+}
+
+/// Keys and values of one layer, each `[kv_heads, max_len, head_dim]`.
+#[derive(Debug)]
+pub struct Cache {
+    pub(crate) keys: Span<u8>,
+    pub(crate) values: Span<u8>,
+    pub(crate) kv_heads: u32,
+    pub(crate) head_dim: u32,
+    pub(crate) max_len: u32,
+    pub(crate) ty: CacheType,
+}
+
+impl Cache {
+    /// An empty cache; its contents are undefined until written. No transfer.
+    ///
+    /// # Errors
+    /// Out of memory; [`Error::Value`] where the sizes are zero or the bytes of a head exceed 2^31.
+    pub fn new(stream: &Stream, ty: CacheType, [kv_heads, max_len, head_dim]: [u32; 3]) -> Result<Cache, Error> {
+        let row = u64::from(max_len) * u64::from(head_dim) * u64::from(ty.bytes());
+        if kv_heads == 0 || row == 0 || row >= 1 << 31 {
+            let got = format!("{kv_heads} x {max_len} x {head_dim}");
+            return Err(Error::Value { op: "cache", what: "shape", want: "positive, below 2^31 bytes a head", got });
+        }
+        let bytes = row as usize * kv_heads as usize;
+        let (keys, values) = (stream.alloc::<u8>(bytes)?, stream.alloc::<u8>(bytes)?);
+        Ok(Cache { keys: Span::of(&keys), values: Span::of(&values), kv_heads, head_dim, max_len, ty })
+    }
+
+    /// Positions it holds.
+    pub fn max_len(&self) -> u32 {
+        self.max_len
+    }
+
+    /// Bytes on the device.
+    pub fn bytes(&self) -> u64 {
+        (self.keys.len() + self.values.len()) as u64
+    }
+}
+
+/// Rotary frequencies on the device.
+#[derive(Debug)]
+pub struct Table {
+    /// Radians a position, one for each rotated pair.
+    pub(crate) inverse_frequencies: Buffer<f32>,
+    /// Factor of sine and cosine (1 without YaRN).
+    pub(crate) magnitude: f32,
+}
+
+impl Table {
+    /// Uploads `inverse_frequencies`: one transfer.
+    ///
+    /// # Errors
+    /// Out of memory, or another device error.
+    pub fn upload(stream: &Stream, inverse_frequencies: &[f32], magnitude: f32) -> Result<Table, Error> {
+        Ok(Table { inverse_frequencies: stream.upload_new(inverse_frequencies)?, magnitude })
+    }
+}

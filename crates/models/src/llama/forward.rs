@@ -1,0 +1,79 @@
+//! The forward pass as a graph.
+
+use super::model::{Linear, Model};
+use std::sync::Arc;
+use warpsmith_graph::{Attention, Cache, Error, Graph, MatMul, Node, Rotation};
+use warpsmith_library::{attention::Mask, epilogue::Activation, pointwise::Curve};
+
+/// What a pass reads besides the weights.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Inputs {
+    pub(super) ids: Node,
+    pub(super) positions: Node,
+    /// Keys that each row sees.
+    pub(super) visible: Node,
+    /// The first position, where it is known while planning (prefill).
+    pub(super) start: Option<u32>,
+}
+
+fn linear(graph: &mut Graph, x: Node, layer: &Linear, residual: Option<Node>) -> Result<Node, Error> {
+    graph.matmul(MatMul {
+        x,
+        weights: Arc::clone(&layer.weights),
+        bias: layer.bias.clone(),
+        activation: Activation::None,
+        residual,
+    })
+}
+
+/// The normed hidden states after the last layer, `[rows, width]`; keys and values go to the caches.
+pub(super) fn hidden(graph: &mut Graph, model: &Model, caches: &[Arc<Cache>], inputs: Inputs) -> Result<Node, Error> {
+    let config = model.config();
+    let eps = config.eps;
+    let scale = 1.0 / (config.head_dim as f32).sqrt();
+    let mut x = graph.embed(&model.embedding, inputs.ids)?;
+    for (layer, cache) in model.layers.iter().zip(caches) {
+        let normed = graph.rms_norm(x, &layer.attention_norm, eps, 1)?;
+        let mut q = linear(graph, normed, &layer.query, None)?;
+        let mut k = linear(graph, normed, &layer.key, None)?;
+        let v = linear(graph, normed, &layer.value, None)?;
+        if let Some(gain) = &layer.query_norm {
+            q = graph.rms_norm(q, gain, eps, config.heads)?;
+        }
+        if let Some(gain) = &layer.key_norm {
+            k = graph.rms_norm(k, gain, eps, config.kv_heads)?;
+        }
+        if config.rope_dims > 0 {
+            let table = Arc::clone(&model.rotation);
+            let positions = inputs.positions;
+            (q, k) = graph.rotate(Rotation { q, k, positions, head_dim: config.head_dim, table, pairing: config.pairing })?;
+        }
+        graph.append(k, v, inputs.positions, cache)?;
+        let attended = graph.attend(Attention {
+            q,
+            visible: inputs.visible,
+            cache: Arc::clone(cache),
+            heads: config.heads,
+            scale,
+            prefill: inputs.start.map(|start| (start, Mask::Causal)),
+        })?;
+        x = linear(graph, attended, &layer.output, Some(x))?;
+        let normed = graph.rms_norm(x, &layer.feed_forward_norm, eps, 1)?;
+        let gate = linear(graph, normed, &layer.gate, None)?;
+        let up = linear(graph, normed, &layer.up, None)?;
+        let inner = graph.gated(gate, up, Curve::Silu)?;
+        x = linear(graph, inner, &layer.down, Some(x))?;
+    }
+    graph.rms_norm(x, &model.final_norm, eps, 1)
+}
+
+/// Logits of each row of `hidden`.
+pub(super) fn logits(graph: &mut Graph, model: &Model, hidden: Node) -> Result<Node, Error> {
+    graph.matmul(MatMul {
+        x: hidden,
+        weights: Arc::clone(&model.head),
+        bias: None,
+        activation: Activation::None,
+        residual: None,
+    })
+}

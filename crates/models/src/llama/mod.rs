@@ -1,0 +1,13 @@
+//! Llama-type models (Touvron et al., 2023): Llama, SmolLM2, Qwen2 and Qwen3 are configurations of one.
+
+mod config;
+mod folder;
+mod forward;
+mod model;
+mod session;
+mod source;
+
+pub use config::{Config, RopeScaling};
+pub use model::{Bundle, Model, Progress};
+pub use session::{Run, Session, SessionOptions};
+pub use source::{LayerPart, Part, Source, Tensor};

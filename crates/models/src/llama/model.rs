@@ -1,0 +1,218 @@
+//! The model: configuration and weights on a device, shared by sessions.
+
+use super::{
+    config::{Config, RopeScaling},
+    source::{LayerPart, Part, Source, Tensor},
+};
+use crate::{Error, chat::ChatTemplate, tokenizer::Tokenizer};
+use std::{path::Path, sync::Arc};
+use warpsmith_device::{Device, Stream};
+use warpsmith_graph::{Table, Vector, Weights};
+use warpsmith_library::weights::pack;
+
+/// Weights of a layer.
+#[derive(Debug)]
+pub(crate) struct Layer {
+    pub(crate) attention_norm: Arc<Vector>,
+    pub(crate) query: Linear,
+    pub(crate) key: Linear,
+    pub(crate) value: Linear,
+    pub(crate) output: Linear,
+    pub(crate) query_norm: Option<Arc<Vector>>,
+    pub(crate) key_norm: Option<Arc<Vector>>,
+    pub(crate) feed_forward_norm: Arc<Vector>,
+    pub(crate) gate: Linear,
+    pub(crate) up: Linear,
+    pub(crate) down: Linear,
+}
+
+/// A matrix and its bias.
+#[derive(Clone, Debug)]
+pub(crate) struct Linear {
+    pub(crate) weights: Arc<Weights>,
+    pub(crate) bias: Option<Arc<Vector>>,
+}
+
+/// A Llama-type model on a device. `Send + Sync`: sessions in several threads share it.
+#[derive(Debug)]
+pub struct Model {
+    device: Device,
+    config: Config,
+    pub(crate) embedding: Arc<Weights>,
+    pub(crate) head: Arc<Weights>,
+    pub(crate) final_norm: Arc<Vector>,
+    pub(crate) rotation: Arc<Table>,
+    pub(crate) layers: Vec<Layer>,
+}
+
+/// Is told how much of a model is loaded.
+pub trait Progress {
+    /// `done` of `total` bytes of weights are on the device.
+    fn loaded(&mut self, done: u64, total: u64);
+}
+
+impl<F: FnMut(u64, u64)> Progress for F {
+    fn loaded(&mut self, done: u64, total: u64) {
+        self(done, total);
+    }
+}
+
+struct Loader<'a> {
+    source: &'a Source,
+    stream: &'a Stream,
+    progress: &'a mut dyn Progress,
+    done: u64,
+    total: u64,
+}
+
+impl Loader<'_> {
+    fn required(&self, part: Part) -> Result<Tensor<'_>, Error> {
+        self.source.tensor(part)?.ok_or(Error::MissingTensor { part: format!("{part:?}") })
+    }
+
+    fn shape(tensor: &Tensor<'_>, want: &[u32]) -> Result<(), Error> {
+        if tensor.shape.iter().copied().eq(want.iter().map(|n| u64::from(*n))) {
+            return Ok(());
+        }
+        let want = want.iter().map(|n| u64::from(*n)).collect();
+        Err(Error::TensorShape { name: tensor.name.clone(), want, got: tensor.shape.clone() })
+    }
+
+    fn upload(&mut self, part: Part, rows: u32, columns: u32) -> Result<Arc<Weights>, Error> {
+        let tensor = self.required(part)?;
+        Self::shape(&tensor, &[rows, columns])?;
+        let packed = pack(tensor.ty, tensor.data, rows, columns)?;
+        let weights = Weights::upload(self.stream, &tensor.name, &packed)?;
+        let bytes = tensor.data.len() as u64;
+        self.done += bytes;
+        self.progress.loaded(self.done, self.total);
+        Ok(Arc::new(weights))
+    }
+
+    fn optional_vector(&self, part: Part, len: u32) -> Result<Option<Arc<Vector>>, Error> {
+        let Some(tensor) = self.source.tensor(part)? else { return Ok(None) };
+        Self::shape(&tensor, &[len])?;
+        Ok(Some(Arc::new(Vector::upload(self.stream, &tensor.floats()?)?)))
+    }
+
+    fn vector(&self, part: Part, len: u32) -> Result<Arc<Vector>, Error> {
+        self.optional_vector(part, len)?.ok_or(Error::MissingTensor { part: format!("{part:?}") })
+    }
+
+    fn layer(&mut self, config: &Config, at: u32) -> Result<Layer, Error> {
+        let part = |part| Part::Layer(at, part);
+        let (width, inner) = (config.width, config.feed_forward);
+        let (queries, keys) = (config.heads * config.head_dim, config.kv_heads * config.head_dim);
+        let mut linear = |weights, bias: Option<LayerPart>, rows, columns| {
+            let weights = self.upload(part(weights), rows, columns)?;
+            let bias = bias.map(|bias| self.optional_vector(part(bias), rows)).transpose()?.flatten();
+            Ok::<_, Error>(Linear { weights, bias })
+        };
+        let query = linear(LayerPart::Query, Some(LayerPart::QueryBias), queries, width)?;
+        let key = linear(LayerPart::Key, Some(LayerPart::KeyBias), keys, width)?;
+        let value = linear(LayerPart::Value, Some(LayerPart::ValueBias), keys, width)?;
+        let output = linear(LayerPart::Output, Some(LayerPart::OutputBias), width, queries)?;
+        let gate = linear(LayerPart::Gate, None, inner, width)?;
+        let up = linear(LayerPart::Up, None, inner, width)?;
+        let down = linear(LayerPart::Down, None, width, inner)?;
+        Ok(Layer {
+            attention_norm: self.vector(part(LayerPart::AttentionNorm), width)?,
+            query,
+            key,
+            value,
+            output,
+            query_norm: self.optional_vector(part(LayerPart::QueryNorm), config.head_dim)?,
+            key_norm: self.optional_vector(part(LayerPart::KeyNorm), config.head_dim)?,
+            feed_forward_norm: self.vector(part(LayerPart::FeedForwardNorm), width)?,
+            gate,
+            up,
+            down,
+        })
+    }
+}
+
+impl Model {
+    /// Uploads the weights of `source`.
+    ///
+    /// # Errors
+    /// Missing tensors, wrong shapes, non-finite weights, each by name; device errors.
+    pub fn load(device: &Device, source: &Source, config: Config, progress: &mut dyn Progress) -> Result<Model, Error> {
+        let stream = device.stream()?;
+        let total = source.weight_bytes();
+        let mut loader = Loader { source, stream: &stream, progress, done: 0, total };
+        let factors = match (&config.rope_scaling, source.tensor(Part::RopeFactors)?) {
+            (RopeScaling::Factors, Some(tensor)) => Some(tensor.floats()?),
+            _ => None,
+        };
+        let (frequencies, magnitude) = config.frequencies(factors.as_deref())?;
+        let rotation = Arc::new(Table::upload(&stream, &frequencies, magnitude)?);
+        let embedding = loader.upload(Part::Embedding, config.vocab, config.width)?;
+        let head = match source.tensor(Part::Head)? {
+            Some(_) => loader.upload(Part::Head, config.vocab, config.width)?,
+            None => Arc::clone(&embedding),
+        };
+        let layers = (0..config.layers).map(|at| loader.layer(&config, at)).collect::<Result<_, _>>()?;
+        let final_norm = loader.vector(Part::FinalNorm, config.width)?;
+        stream.synchronize()?;
+        Ok(Model { device: device.clone(), config, embedding, head, final_norm, rotation, layers })
+    }
+
+    /// The device.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// The shape.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Bytes of weights on the device.
+    pub fn bytes(&self) -> u64 {
+        let linear = |linear: &Linear| linear.weights.bytes();
+        let layers: u64 = self
+            .layers
+            .iter()
+            .flat_map(|l| [&l.query, &l.key, &l.value, &l.output, &l.gate, &l.up, &l.down].map(linear))
+            .sum();
+        let tied = Arc::ptr_eq(&self.embedding, &self.head);
+        layers + self.embedding.bytes() + if tied { 0 } else { self.head.bytes() }
+    }
+}
+
+/// A model with what turns text into its tokens and back.
+#[derive(Debug)]
+pub struct Bundle {
+    /// The model.
+    pub model: Arc<Model>,
+    /// Its tokenizer.
+    pub tokenizer: Tokenizer,
+    /// Its chat template.
+    pub template: ChatTemplate,
+}
+
+impl Bundle {
+    /// Loads a GGUF file, or a folder with `config.json`, `tokenizer.json` and safetensors.
+    ///
+    /// # Errors
+    /// What is wrong with the files, by name; device errors.
+    pub fn load(device: &Device, path: &Path, progress: &mut dyn Progress) -> Result<Bundle, Error> {
+        let source = Source::open(path)?;
+        let (config, tokenizer, template) = match &source {
+            Source::Gguf(gguf) => {
+                let metadata = gguf.metadata();
+                let config = Config::from_gguf(metadata, gguf.tensor("rope_freqs.weight").is_some())?;
+                let tokenizer = Tokenizer::from_gguf(metadata)?;
+                let template = ChatTemplate::from_gguf(metadata, &tokenizer)?;
+                (config, tokenizer, template)
+            }
+            Source::Safetensors(_) => super::folder::open(path)?,
+        };
+        if tokenizer.vocab_len() > config.vocab as usize {
+            let what = format!("a tokenizer of {} tokens for a model of {}", tokenizer.vocab_len(), config.vocab);
+            return Err(Error::Unsupported { what });
+        }
+        let model = Arc::new(Model::load(device, &source, config, progress)?);
+        Ok(Bundle { model, tokenizer, template })
+    }
+}

@@ -1,0 +1,180 @@
+//! Sources: where a model's tensors come from, by the part they play.
+
+use crate::Error;
+use std::path::Path;
+use warpsmith_formats::{
+    gguf::Gguf,
+    quant::{WeightType, dequantize},
+    safetensors::Safetensors,
+};
+
+/// A part of a Llama-type model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Token embedding `[vocab, width]`.
+    Embedding,
+    /// Output head `[vocab, width]`; absent where it is the embedding.
+    Head,
+    /// Gain of the last norm.
+    FinalNorm,
+    /// Rotary frequency factors.
+    RopeFactors,
+    /// A part of a layer.
+    Layer(u32, LayerPart),
+}
+
+/// A part of a layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum LayerPart {
+    AttentionNorm,
+    Query,
+    Key,
+    Value,
+    Output,
+    QueryBias,
+    KeyBias,
+    ValueBias,
+    OutputBias,
+    QueryNorm,
+    KeyNorm,
+    FeedForwardNorm,
+    Gate,
+    Up,
+    Down,
+}
+
+/// A tensor's bytes and shape, slowest dimension first.
+#[derive(Clone, Debug)]
+pub struct Tensor<'a> {
+    /// Name in the file.
+    pub name: String,
+    /// Type.
+    pub ty: WeightType,
+    /// Dimensions, slowest first.
+    pub shape: Vec<u64>,
+    /// Bytes.
+    pub data: &'a [u8],
+}
+
+impl Tensor<'_> {
+    /// Its values as f32.
+    ///
+    /// # Errors
+    /// From the format.
+    pub fn floats(&self) -> Result<Vec<f32>, Error> {
+        let len: u64 = self.shape.iter().product();
+        let mut values = vec![0.0; len as usize];
+        dequantize(self.ty, self.data, &mut values)?;
+        Ok(values)
+    }
+}
+
+/// A file or folder with weights.
+pub enum Source {
+    /// GGUF.
+    Gguf(Gguf),
+    /// Safetensors with a `config.json`.
+    Safetensors(Safetensors),
+}
+
+impl Source {
+    /// Opens a GGUF file, a safetensors file, or a folder with `config.json` and safetensors.
+    ///
+    /// # Errors
+    /// What the format says of it.
+    pub fn open(path: &Path) -> Result<Source, Error> {
+        let is_safetensors = path.is_dir() || path.extension().is_some_and(|e| e == "safetensors" || e == "json");
+        Ok(if is_safetensors { Source::Safetensors(Safetensors::open(path)?) } else { Source::Gguf(Gguf::open(path)?) })
+    }
+
+    /// The tensor of a part, if the file has it. Its numbers are checked to be finite.
+    ///
+    /// # Errors
+    /// Non-finite weights, by tensor and index.
+    pub fn tensor(&self, part: Part) -> Result<Option<Tensor<'_>>, Error> {
+        match self {
+            Source::Gguf(gguf) => {
+                let name = gguf_name(part);
+                let Some(info) = gguf.tensor(&name) else { return Ok(None) };
+                gguf.check_finite(info)?;
+                let shape = info.dims.iter().rev().copied().collect();
+                Ok(Some(Tensor { name, ty: info.dtype, shape, data: gguf.data(info) }))
+            }
+            Source::Safetensors(file) => {
+                let Some(name) = hf_name(part) else { return Ok(None) };
+                let Some(info) = file.tensor(&name) else { return Ok(None) };
+                file.check_finite(info)?;
+                let shape = info.shape.iter().map(|n| *n as u64).collect();
+                Ok(Some(Tensor { name, ty: info.dtype, shape, data: file.data(info) }))
+            }
+        }
+    }
+}
+
+fn gguf_name(part: Part) -> String {
+    let (layer, part) = match part {
+        Part::Embedding => return "token_embd.weight".into(),
+        Part::Head => return "output.weight".into(),
+        Part::FinalNorm => return "output_norm.weight".into(),
+        Part::RopeFactors => return "rope_freqs.weight".into(),
+        Part::Layer(layer, part) => (layer, part),
+    };
+    let name = match part {
+        LayerPart::AttentionNorm => "attn_norm.weight",
+        LayerPart::Query => "attn_q.weight",
+        LayerPart::Key => "attn_k.weight",
+        LayerPart::Value => "attn_v.weight",
+        LayerPart::Output => "attn_output.weight",
+        LayerPart::QueryBias => "attn_q.bias",
+        LayerPart::KeyBias => "attn_k.bias",
+        LayerPart::ValueBias => "attn_v.bias",
+        LayerPart::OutputBias => "attn_output.bias",
+        LayerPart::QueryNorm => "attn_q_norm.weight",
+        LayerPart::KeyNorm => "attn_k_norm.weight",
+        LayerPart::FeedForwardNorm => "ffn_norm.weight",
+        LayerPart::Gate => "ffn_gate.weight",
+        LayerPart::Up => "ffn_up.weight",
+        LayerPart::Down => "ffn_down.weight",
+    };
+    format!("blk.{layer}.{name}")
+}
+
+fn hf_name(part: Part) -> Option<String> {
+    let (layer, part) = match part {
+        Part::Embedding => return Some("model.embed_tokens.weight".into()),
+        Part::Head => return Some("lm_head.weight".into()),
+        Part::FinalNorm => return Some("model.norm.weight".into()),
+        Part::RopeFactors => return None,
+        Part::Layer(layer, part) => (layer, part),
+    };
+    let name = match part {
+        LayerPart::AttentionNorm => "input_layernorm.weight",
+        LayerPart::Query => "self_attn.q_proj.weight",
+        LayerPart::Key => "self_attn.k_proj.weight",
+        LayerPart::Value => "self_attn.v_proj.weight",
+        LayerPart::Output => "self_attn.o_proj.weight",
+        LayerPart::QueryBias => "self_attn.q_proj.bias",
+        LayerPart::KeyBias => "self_attn.k_proj.bias",
+        LayerPart::ValueBias => "self_attn.v_proj.bias",
+        LayerPart::OutputBias => "self_attn.o_proj.bias",
+        LayerPart::QueryNorm => "self_attn.q_norm.weight",
+        LayerPart::KeyNorm => "self_attn.k_norm.weight",
+        LayerPart::FeedForwardNorm => "post_attention_layernorm.weight",
+        LayerPart::Gate => "mlp.gate_proj.weight",
+        LayerPart::Up => "mlp.up_proj.weight",
+        LayerPart::Down => "mlp.down_proj.weight",
+    };
+    Some(format!("model.layers.{layer}.{name}"))
+}
+
+
+impl Source {
+    /// Bytes of all tensors.
+    pub fn weight_bytes(&self) -> u64 {
+        match self {
+            Source::Gguf(gguf) => gguf.tensors().iter().map(|info| info.bytes).sum(),
+            Source::Safetensors(file) => file.tensors().iter().map(|info| file.data(info).len() as u64).sum(),
+        }
+    }
+}
