@@ -1,1 +1,29 @@
 //! A virtual GPU: runs PTX on the CPU.
+//!
+//! The laws of this room:
+//! - only verified modules are loaded, and an instruction that is not known here is an
+//!   [`Error::Unsupported`] when its kernel is lowered, never a wrong answer;
+//! - guest memory is touched in `memory/raw.rs` only, always checked against a window;
+//! - every [`Tier`] gives the same bits;
+//! - a fault of the guest is a [`Fault`] value that names kernel, place, CTA and thread, and the machine
+//!   stays usable after it.
+
+mod config;
+mod error;
+mod exec;
+mod job;
+mod lower;
+mod machine;
+mod memory;
+mod module;
+mod pool;
+mod sched;
+mod stream;
+mod tier;
+
+pub use config::Config;
+pub use error::{Error, Fault, FaultKind};
+pub use machine::Machine;
+pub use module::{Kernel, Module, Param};
+pub use stream::{Bytes, Completion, Event, Launch, Prepared, Stream};
+pub use tier::Tier;

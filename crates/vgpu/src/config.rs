@@ -1,0 +1,43 @@
+//! What a virtual GPU looks like from outside.
+
+use crate::tier::Tier;
+use warpsmith_ptx::target::{PtxVersion, Target};
+
+/// What a virtual GPU reports and how it runs.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The device's name.
+    pub name: String,
+    /// The target it reports.
+    pub target: Target,
+    /// Multiprocessors it reports; also the modulus of `%smid`.
+    pub sms: u32,
+    /// Device memory in bytes; address space only until it is touched.
+    pub memory: u64,
+    /// Threads that run CTAs; 0 takes one for each core.
+    pub workers: usize,
+    /// The code path to run; `None` takes the best of this CPU.
+    pub tier: Option<Tier>,
+    /// Bytes of shared memory a CTA may use.
+    pub shared_per_block: u32,
+    /// The newest PTX version it takes.
+    pub max_ptx: PtxVersion,
+    /// Whether a fresh allocation is filled with `0xFF` (NaN in every float type).
+    pub poison: bool,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            name: "virtual GPU".to_owned(),
+            target: Target::sm(90),
+            sms: 16,
+            memory: 8 << 30,
+            workers: 0,
+            tier: None,
+            shared_per_block: 227 << 10,
+            max_ptx: PtxVersion::new(8, 8),
+            poison: false,
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! What can go wrong: errors of the caller, and faults of the guest.
+
+use std::fmt;
+use warpsmith_ptx::{
+    ir::{Name, Span},
+    target::PtxVersion,
+};
+
+/// An error of this crate.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum Error {
+    /// No free range is large enough.
+    #[error("out of device memory: {needed} bytes needed, {free} free")]
+    OutOfMemory {
+        /// Bytes asked for.
+        needed: u64,
+        /// Bytes free in all.
+        free: u64,
+    },
+    /// The system gave no address space for the arena.
+    #[error("cannot reserve {bytes} bytes of device memory: {reason}")]
+    Reserve {
+        /// Bytes asked for.
+        bytes: u64,
+        /// What the system said.
+        reason: String,
+    },
+    /// The system gave no thread.
+    #[error("cannot start a thread: {reason}")]
+    Thread {
+        /// What the system said.
+        reason: String,
+    },
+    /// The tier is not available on this CPU.
+    #[error("this CPU has no {tier:?}")]
+    Tier {
+        /// The tier asked for.
+        tier: crate::Tier,
+    },
+    /// An address that is not the start of an allocation.
+    #[error("0x{address:x} is not the start of an allocation")]
+    NotAllocated {
+        /// The address.
+        address: u64,
+    },
+    /// A range outside of device memory.
+    #[error("{len} bytes at 0x{address:x} are not in device memory")]
+    Range {
+        /// First byte.
+        address: u64,
+        /// Length.
+        len: u64,
+    },
+    /// The module asks for more than the device reports.
+    #[error("PTX {found} is newer than {newest}, the newest this device takes")]
+    PtxVersion {
+        /// The module's version.
+        found: PtxVersion,
+        /// The device's.
+        newest: PtxVersion,
+    },
+    /// The module is for another address size.
+    #[error("address size {found}, expected 64")]
+    AddressSize {
+        /// The module's.
+        found: u8,
+    },
+    /// Something PTX has and this device does not do.
+    #[error("{kernel}, {span}: {what} is not supported by the virtual GPU")]
+    Unsupported {
+        /// The kernel, or the module variable.
+        kernel: Name,
+        /// Where.
+        span: Span,
+        /// What.
+        what: String,
+    },
+    /// A launch argument out of range.
+    #[error("launch of {kernel}: {what} is {found}, expected {expected}")]
+    Launch {
+        /// The kernel.
+        kernel: Name,
+        /// Which argument.
+        what: &'static str,
+        /// Its value.
+        found: u64,
+        /// The limit or the exact value.
+        expected: u64,
+    },
+    /// A kernel of another machine.
+    #[error("{kernel} was loaded on another machine")]
+    OtherMachine {
+        /// The kernel.
+        kernel: Name,
+    },
+    /// A fault of a kernel that ran.
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+/// What a faulting thread did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FaultKind {
+    /// An address outside its memory.
+    OutOfBounds {
+        /// Bytes of the access.
+        bytes: u32,
+    },
+    /// An address that is not a multiple of the access size.
+    Misaligned {
+        /// Bytes of the access.
+        bytes: u32,
+    },
+    /// `trap`.
+    Trap,
+    /// Every thread of the CTA waits.
+    Deadlock {
+        /// Warps, how many of their lanes wait, and where.
+        waiting: Vec<(u32, u32, Span)>,
+    },
+    /// Any other misuse, by name.
+    Misuse {
+        /// What was done.
+        what: &'static str,
+    },
+}
+
+/// A fault of a running kernel. The first one of a launch is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// What happened.
+    pub kind: FaultKind,
+    /// The kernel.
+    pub kernel: Name,
+    /// The instruction.
+    pub span: Span,
+    /// The CTA.
+    pub cta: [u32; 3],
+    /// The thread in its CTA.
+    pub thread: [u32; 3],
+    /// The address, where there is one.
+    pub address: Option<u64>,
+}
+
+impl std::error::Error for Fault {}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Fault {
+            kind,
+            kernel,
+            span,
+            cta,
+            thread,
+            address,
+        } = self;
+        match kind {
+            FaultKind::OutOfBounds { bytes } => write!(f, "access of {bytes} bytes out of bounds")?,
+            FaultKind::Misaligned { bytes } => write!(f, "misaligned access of {bytes} bytes")?,
+            FaultKind::Trap => f.write_str("trap")?,
+            FaultKind::Deadlock { waiting } => {
+                f.write_str("deadlock:")?;
+                for (warp, lanes, at) in waiting {
+                    write!(f, " warp {warp} waits with {lanes} lanes at {at};")?;
+                }
+            }
+            FaultKind::Misuse { what } => f.write_str(what)?,
+        }
+        if let Some(address) = address {
+            write!(f, " at 0x{address:x}")?;
+        }
+        let [cx, cy, cz] = cta;
+        let [tx, ty, tz] = thread;
+        write!(
+            f,
+            " in {kernel}, {span}, cta ({cx}, {cy}, {cz}), thread ({tx}, {ty}, {tz})"
+        )
+    }
+}

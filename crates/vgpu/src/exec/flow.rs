@@ -1,0 +1,554 @@
+//! Control flow of a warp: lanes pending per block, the lowest runnable block goes on.
+//!
+//! - Lanes that part wait in `wait[block]`; the lowest pending block runs, and lanes that come to it join.
+//! - A block that the analysis calls convergent runs only with all live lanes: uniform registers rest on it.
+//! - A gate holds lanes of a `.sync` op until its members are there (or nobody else can come).
+//! - A barrier parks lanes; `sched.rs` releases them.
+//! - Jumps burn fuel; an empty tank ends the turn, and the next turn prefers another block.
+
+use super::{Ctx, Flow, Handler, MicroOp};
+use crate::{
+    error::{Error, FaultKind},
+    lower::{BarrierTerm, Lowerer, Term},
+};
+use warpsmith_ptx::{ir::Inst, op::Op};
+
+/// Jumps a warp may take in one turn.
+pub(crate) const FUEL: i32 = 1024;
+/// What an access that may be part of a spin costs.
+pub(crate) const SPIN_COST: i32 = 32;
+
+/// Why a warp's turn ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// All lanes have exited.
+    Done,
+    /// It could go on.
+    Fuel,
+    /// All its lanes are parked, or wait for parked ones.
+    Blocked,
+}
+
+/// Lanes at a barrier.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Parked {
+    pub(crate) barrier: u32,
+    pub(crate) lanes: u32,
+    /// The block after the barrier.
+    pub(crate) resume: u32,
+    /// Where `bar.red` puts its result, how, and whether the barrier has counted it.
+    pub(crate) reduce: Reduce,
+    /// Threads it expects; `None` is the whole CTA.
+    pub(crate) count: Option<u32>,
+    /// Lanes whose predicate was true.
+    pub(crate) votes: u32,
+    /// `bar.arrive`: counted, never waits.
+    pub(crate) arrive_only: bool,
+    pub(crate) span: u32,
+}
+
+/// What `bar.red` computes, and the slot of its result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reduce {
+    None,
+    Popc(u32),
+    And(u32),
+    Or(u32),
+}
+
+/// A warp between its turns.
+#[derive(Debug, Default)]
+pub(crate) struct Warp {
+    pub(crate) index: u32,
+    /// Lanes that exist and have not exited.
+    pub(crate) live: u32,
+    /// Lanes of the running block.
+    pub(crate) active: u32,
+    pending: Vec<u64>,
+    held: Vec<u64>,
+    gated: Vec<u64>,
+    wait: Vec<u32>,
+    gate: Vec<u32>,
+    cursor: u32,
+    rotate: bool,
+    /// Lanes at barriers.
+    pub(crate) parked: Vec<Parked>,
+    /// Entries of `parked` and arrivals that the barriers have not counted.
+    pub(crate) arrivals: Vec<Parked>,
+}
+
+impl Warp {
+    /// Puts `live` lanes at the first block.
+    pub(crate) fn start(&mut self, index: u32, live: u32, blocks: usize) {
+        self.index = index;
+        self.live = live;
+        self.active = 0;
+        for bits in [&mut self.pending, &mut self.held, &mut self.gated] {
+            bits.clear();
+            bits.resize(blocks.div_ceil(64), 0);
+        }
+        for lanes in [&mut self.wait, &mut self.gate] {
+            lanes.clear();
+            lanes.resize(blocks, 0);
+        }
+        self.cursor = 0;
+        self.rotate = false;
+        self.parked.clear();
+        self.arrivals.clear();
+        self.held[0] = 1;
+        self.wait[0] = live;
+    }
+
+    /// Makes lanes wait for their turn at `block`.
+    pub(crate) fn hold(&mut self, block: u32, lanes: u32, convergent: bool) {
+        let set = if convergent { &mut self.held } else { &mut self.pending };
+        set[block as usize / 64] |= 1 << (block % 64);
+        self.wait[block as usize] |= lanes;
+    }
+
+    fn take(&mut self, block: u32) -> u32 {
+        self.pending[block as usize / 64] &= !(1 << (block % 64));
+        self.held[block as usize / 64] &= !(1 << (block % 64));
+        std::mem::take(&mut self.wait[block as usize])
+    }
+}
+
+fn first(bits: &[u64], from: u32) -> Option<u32> {
+    let mut word = from as usize / 64;
+    let mut now = bits.get(word)? & (!0 << (from % 64));
+    loop {
+        if now != 0 {
+            return Some(word as u32 * 64 + now.trailing_zeros());
+        }
+        word += 1;
+        now = *bits.get(word)?;
+    }
+}
+
+impl Ctx {
+    /// Makes `lanes` the running ones.
+    #[inline(always)]
+    fn activate(&mut self, lanes: u32) {
+        self.warp.active = lanes;
+        self.mask = lanes;
+        self.full = lanes == self.warp.live;
+    }
+
+    /// The active lanes go to `block`.
+    #[inline(always)]
+    pub(crate) fn goto(&mut self, block: u32) -> *const MicroOp {
+        self.fuel -= 1;
+        if self.fuel >= 0 && self.warp.active == self.warp.live {
+            return self.block(block);
+        }
+        self.goto_slow(block)
+    }
+
+    #[inline(never)]
+    fn goto_slow(&mut self, block: u32) -> *const MicroOp {
+        let convergent = self.program.blocks[block as usize].convergent;
+        let lanes = self.warp.active;
+        if self.fuel < 0 {
+            self.warp.hold(block, lanes, convergent);
+            self.warp.rotate = true;
+            self.stop = Stop::Fuel;
+            return std::ptr::null();
+        }
+        if !convergent
+            && self.warp.wait[block as usize] == 0
+            && first(&self.warp.pending, 0).is_none_or(|low| low > block)
+        {
+            self.warp.cursor = block;
+            return self.block(block);
+        }
+        self.warp.hold(block, lanes, convergent);
+        self.pick()
+    }
+
+    /// The next block of the warp that can run, with its lanes active; null if there is none.
+    pub(crate) fn pick(&mut self) -> *const MicroOp {
+        let warp = &mut self.warp;
+        let start = if std::mem::take(&mut warp.rotate) { warp.cursor + 1 } else { 0 };
+        let next = first(&warp.pending, start).or_else(|| first(&warp.pending, 0));
+        if let Some(block) = next {
+            let lanes = warp.take(block);
+            warp.cursor = block;
+            self.activate(lanes);
+            return self.block(block);
+        }
+        if let Some(block) = first(&warp.held, 0)
+            && warp.wait[block as usize] == warp.live
+        {
+            let lanes = warp.take(block);
+            self.activate(lanes);
+            return self.block(block);
+        }
+        if let Some(block) = first(&warp.gated, 0) {
+            warp.gated[block as usize / 64] &= !(1 << (block % 64));
+            let lanes = std::mem::take(&mut warp.gate[block as usize]);
+            self.activate(lanes);
+            return self.block(block);
+        }
+        warp.active = 0;
+        self.stop = if warp.live == 0 { Stop::Done } else { Stop::Blocked };
+        std::ptr::null()
+    }
+
+    /// Starts or goes on with the warp until its turn ends.
+    pub(crate) fn run_turn(&mut self) {
+        self.fuel = FUEL;
+        let op = self.pick();
+        self.run_from(op);
+    }
+
+    fn exit(&mut self, lanes: u32) {
+        let warp = &mut self.warp;
+        warp.live &= !lanes;
+        let rest = warp.active & !lanes;
+        self.activate(rest);
+    }
+}
+
+/// To block `aux`.
+struct Jump;
+impl Flow for Jump {
+    fn run(ctx: &mut Ctx, op: &MicroOp) -> *const MicroOp {
+        ctx.goto(op.aux)
+    }
+}
+
+/// On predicate `a` to block `aux`, else to block `b`; `imm` is xored to the predicate.
+struct Branch;
+impl Flow for Branch {
+    fn run(ctx: &mut Ctx, op: &MicroOp) -> *const MicroOp {
+        let active = ctx.warp.active;
+        let taken = (ctx.pred(op.a) ^ op.imm as u32) & active;
+        if taken == active {
+            ctx.goto(op.aux)
+        } else if taken == 0 {
+            ctx.goto(op.b)
+        } else {
+            split(ctx, op, taken)
+        }
+    }
+}
+
+#[inline(never)]
+fn split(ctx: &mut Ctx, op: &MicroOp, taken: u32) -> *const MicroOp {
+    let rest = ctx.warp.active & !taken;
+    for (block, lanes) in [(op.aux, taken), (op.b, rest)] {
+        let convergent = ctx.program.blocks[block as usize].convergent;
+        ctx.warp.hold(block, lanes, convergent);
+    }
+    ctx.fuel -= 1;
+    if ctx.fuel < 0 {
+        ctx.warp.rotate = true;
+        ctx.stop = Stop::Fuel;
+        return std::ptr::null();
+    }
+    ctx.pick()
+}
+
+/// By the index in register `a` (lanes if `b` is 0) to one of `imm` blocks listed at `aux`.
+struct Switch;
+impl Flow for Switch {
+    fn run(ctx: &mut Ctx, op: &MicroOp) -> *const MicroOp {
+        let targets = ctx.extra(op.aux, op.imm as usize).to_vec();
+        let index = *ctx.cells::<u32>(op.a);
+        let mut active = ctx.warp.active;
+        while active != 0 {
+            let lane = active.trailing_zeros();
+            let value = if op.b == 0 { index[lane as usize] } else { ctx.scalar(op.a) as u32 };
+            let Some(&block) = targets.get(value as usize) else {
+                let what = "branch index outside of its targets";
+                ctx.fault(op, FaultKind::Misuse { what }, lane, None);
+                ctx.stop = Stop::Fuel;
+                return std::ptr::null();
+            };
+            let lanes = super::lane::mask_of(|i| {
+                active >> i & 1 != 0 && (op.b != 0 || index[i] == value)
+            });
+            let convergent = ctx.program.blocks[block as usize].convergent;
+            ctx.warp.hold(block, lanes, convergent);
+            active &= !lanes;
+        }
+        ctx.fuel -= 1;
+        if ctx.fuel < 0 {
+            ctx.warp.rotate = true;
+            ctx.stop = Stop::Fuel;
+            return std::ptr::null();
+        }
+        ctx.pick()
+    }
+}
+
+/// All active lanes exit.
+struct Exit;
+impl Flow for Exit {
+    fn run(ctx: &mut Ctx, _: &MicroOp) -> *const MicroOp {
+        let lanes = ctx.warp.active;
+        ctx.exit(lanes);
+        ctx.pick()
+    }
+}
+
+/// Lanes with predicate `a` exit, the others go to block `aux`.
+struct ExitIf;
+impl Flow for ExitIf {
+    fn run(ctx: &mut Ctx, op: &MicroOp) -> *const MicroOp {
+        let lanes = (ctx.pred(op.a) ^ op.imm as u32) & ctx.warp.active;
+        if lanes != 0 {
+            ctx.exit(lanes);
+            if ctx.warp.active == 0 {
+                return ctx.pick();
+            }
+        }
+        ctx.goto(op.aux)
+    }
+}
+
+/// `trap` for the lanes with predicate `a` if `b` is 1, for all otherwise.
+struct Trap;
+impl Flow for Trap {
+    fn run(ctx: &mut Ctx, op: &MicroOp) -> *const MicroOp {
+        let wanted = if op.b == 1 { ctx.pred(op.a) ^ op.imm as u32 } else { !0 };
+        let lanes = wanted & ctx.warp.active;
+        if lanes != 0 {
+            ctx.fault(op, FaultKind::Trap, lanes.trailing_zeros(), None);
+        }
+        ctx.goto(op.aux)
+    }
+}
+
+/// Waits for the member lanes in scalar `a`, then goes on with block `aux`.
+struct Gate;
+impl Flow for Gate {
+    fn run(ctx: &mut Ctx, op: &MicroOp) -> *const MicroOp {
+        let block = op.aux as usize;
+        let members = ctx.scalar(op.a) as u32 & ctx.warp.live;
+        let here = ctx.warp.active | ctx.warp.gate[block];
+        if members & !here == 0 {
+            if here != ctx.warp.active {
+                ctx.warp.gate[block] = 0;
+                ctx.warp.gated[block / 64] &= !(1 << (block % 64));
+                ctx.activate(here);
+            }
+            return ctx.block(op.aux);
+        }
+        ctx.warp.gate[block] = here;
+        ctx.warp.gated[block / 64] |= 1 << (block % 64);
+        ctx.pick()
+    }
+}
+
+/// A barrier: `a` its number, `b` the thread count (scalar slots), `c` the predicate of `bar.red`, `dst`
+/// its result; `more[0]` the kind, `more[1]` guard slot + 1, `more[2]` the predicate's and `more[3]` the
+/// guard's negation; `imm` 1 where a count is given.
+struct Barrier;
+impl Flow for Barrier {
+    fn run(ctx: &mut Ctx, op: &MicroOp) -> *const MicroOp {
+        let mut lanes = ctx.warp.active;
+        if op.more[1] != 0 {
+            lanes &= ctx.pred(op.more[1] - 1) ^ op.more[3];
+        }
+        if lanes == 0 {
+            return ctx.goto(op.aux);
+        }
+        let barrier = ctx.scalar(op.a) as u32;
+        let count = (op.imm == 1).then(|| ctx.scalar(op.b) as u32);
+        if barrier >= 16 {
+            let what = "barrier number above 15";
+            ctx.fault(op, FaultKind::Misuse { what }, lanes.trailing_zeros(), None);
+            return ctx.goto(op.aux);
+        }
+        let reduce = match op.more[0] {
+            kind::POPC => Reduce::Popc(op.dst),
+            kind::AND => Reduce::And(op.dst),
+            kind::OR => Reduce::Or(op.dst),
+            kind::ARRIVE | kind::SYNC | 5.. => Reduce::None,
+        };
+        let votes = match reduce {
+            Reduce::None => 0,
+            Reduce::Popc(_) | Reduce::And(_) | Reduce::Or(_) => {
+                (ctx.pred(op.c) ^ op.more[2]) & lanes
+            }
+        };
+        let parked = Parked {
+            barrier,
+            lanes,
+            resume: op.aux,
+            reduce,
+            count,
+            votes,
+            arrive_only: op.more[0] == kind::ARRIVE,
+            span: op.span,
+        };
+        ctx.warp.arrivals.push(parked);
+        if parked.arrive_only {
+            return ctx.goto(op.aux);
+        }
+        ctx.warp.parked.push(parked);
+        let rest = ctx.warp.active & !lanes;
+        if rest != 0 {
+            ctx.activate(rest);
+            return ctx.goto(op.aux);
+        }
+        ctx.pick()
+    }
+}
+
+mod kind {
+    pub(super) const SYNC: u32 = 0;
+    pub(super) const ARRIVE: u32 = 1;
+    pub(super) const POPC: u32 = 2;
+    pub(super) const AND: u32 = 3;
+    pub(super) const OR: u32 = 4;
+}
+
+/// Narrows the mask to predicate `a`; skips `aux` ops if no lane is left.
+struct GuardOn;
+impl Flow for GuardOn {
+    #[inline(always)]
+    fn run(ctx: &mut Ctx, op: &MicroOp) -> *const MicroOp {
+        let mask = (ctx.pred(op.a) ^ op.imm as u32) & ctx.warp.active;
+        if mask == 0 {
+            return std::ptr::from_ref(op).wrapping_add(1 + op.aux as usize);
+        }
+        ctx.mask = mask;
+        ctx.full = mask == ctx.warp.live;
+        std::ptr::from_ref(op).wrapping_add(1)
+    }
+}
+
+/// All active lanes again.
+struct GuardOff;
+impl Flow for GuardOff {
+    #[inline(always)]
+    fn run(ctx: &mut Ctx, op: &MicroOp) -> *const MicroOp {
+        ctx.mask = ctx.warp.active;
+        ctx.full = ctx.mask == ctx.warp.live;
+        std::ptr::from_ref(op).wrapping_add(1)
+    }
+}
+
+/// A fence between the memory accesses of host threads.
+struct Fence;
+impl Handler for Fence {
+    #[inline(always)]
+    fn run(_: &mut Ctx, _: &MicroOp) {
+        std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
+    }
+}
+
+/// Gives way at the next jump.
+struct Sleep;
+impl Handler for Sleep {
+    #[inline(always)]
+    fn run(ctx: &mut Ctx, _: &MicroOp) {
+        ctx.fuel = ctx.fuel.min(0);
+    }
+}
+
+/// Lowers fences, and hints that do nothing here.
+pub(super) fn lower_hint(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
+    if matches!(inst.op, Op::Membar | Op::Fence) {
+        let op = l.op::<Fence>();
+        l.emit(op);
+    } else if inst.op == Op::Nanosleep {
+        let op = l.op::<Sleep>();
+        l.emit(op);
+    }
+    Ok(())
+}
+
+/// Begins the ops under a guard; returns where, for [`end_guard`].
+pub(crate) fn begin_guard(l: &mut Lowerer, slot: u32, negated: u32) -> usize {
+    l.emit(MicroOp { a: slot, imm: u64::from(negated), ..l.flow::<GuardOn>() })
+}
+
+/// Ends the ops under the guard that began at `at`.
+pub(crate) fn end_guard(l: &mut Lowerer, at: usize) {
+    let op = l.flow::<GuardOff>();
+    let end = l.emit(op);
+    l.ops[at].aux = (end - at) as u32;
+}
+
+/// Emits the end of a block.
+pub(crate) fn emit_flow(l: &mut Lowerer, term: &Term) -> Result<(), Error> {
+    let op = match term {
+        Term::Jump(block) => MicroOp { aux: *block, ..l.flow::<Jump>() },
+        Term::Branch { pred, negated, then, other } => MicroOp {
+            a: l.slot_of(*pred),
+            imm: u64::from(*negated),
+            aux: *then,
+            b: *other,
+            ..l.flow::<Branch>()
+        },
+        Term::Switch { index, targets } => {
+            let src = l.src(index, 32)?;
+            MicroOp {
+                a: src.slot,
+                b: u32::from(src.uniform),
+                imm: targets.len() as u64,
+                aux: l.extra(targets),
+                ..l.flow::<Switch>()
+            }
+        }
+        Term::Exit => l.flow::<Exit>(),
+        Term::ExitIf { pred, negated, next } => MicroOp {
+            a: l.slot_of(*pred),
+            imm: u64::from(*negated),
+            aux: *next,
+            ..l.flow::<ExitIf>()
+        },
+        Term::Trap { guard, next } => MicroOp {
+            a: guard.map_or(0, |(pred, _)| l.slot_of(pred)),
+            b: u32::from(guard.is_some()),
+            imm: guard.map_or(0, |(_, negated)| u64::from(negated)),
+            aux: *next,
+            ..l.flow::<Trap>()
+        },
+        Term::Gate { members, next } => MicroOp {
+            a: l.gate_members(members.as_ref())?,
+            aux: *next,
+            ..l.flow::<Gate>()
+        },
+        Term::Barrier(barrier) => emit_barrier(l, barrier)?,
+    };
+    l.emit(op);
+    Ok(())
+}
+
+fn emit_barrier(l: &mut Lowerer, term: &BarrierTerm) -> Result<MicroOp, Error> {
+    let BarrierTerm { id, count, reduce, arrive, guard, next } = term;
+    let a = l.scalar_src(id)?;
+    let b = match count {
+        Some(count) => l.scalar_src(count)?,
+        None => 0,
+    };
+    let mut op = MicroOp {
+        a,
+        b,
+        imm: u64::from(count.is_some()),
+        aux: *next,
+        ..l.flow::<Barrier>()
+    };
+    op.more[0] = if *arrive { kind::ARRIVE } else { kind::SYNC };
+    if let Some((what, dst, pred)) = reduce {
+        let (slot, negated) = l.pred(pred)?;
+        let dst = l.dst(dst)?;
+        op.c = slot;
+        op.more[2] = negated;
+        op.dst = dst.slot;
+        op.more[0] = match what {
+            crate::lower::BarRed::Popc => kind::POPC,
+            crate::lower::BarRed::And => kind::AND,
+            crate::lower::BarRed::Or => kind::OR,
+        };
+    }
+    if let Some((pred, negated)) = guard {
+        op.more[1] = l.slot_of(*pred) + 1;
+        op.more[3] = *negated;
+    }
+    Ok(op)
+}

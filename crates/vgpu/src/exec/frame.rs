@@ -1,0 +1,260 @@
+//! The context of a running warp: its frame, masks, memory windows and launch.
+//!
+//! Slots come from the lowerer, which lays out the frame it also sizes: that is why the accessors here are
+//! safe to call inside of this crate. Debug builds check each one.
+#![allow(unsafe_code)]
+
+use super::{
+    MicroOp,
+    flow::{Stop, Warp},
+    lane::{Cell, Lane},
+};
+use crate::{
+    error::{Fault, FaultKind},
+    lower::{Program, SCRATCH},
+    memory::{Bad, LOCAL_BASE, SHARED_BASE, WINDOW, Window},
+};
+use std::sync::Arc;
+
+/// What handlers may ask about the launch.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LaunchView {
+    pub(crate) grid: [u32; 3],
+    pub(crate) block: [u32; 3],
+    pub(crate) cta: [u32; 3],
+    pub(crate) grid_id: u64,
+    pub(crate) dynamic_shared: u32,
+    pub(crate) shared: u32,
+    pub(crate) sms: u32,
+    pub(crate) params: Vec<u8>,
+}
+
+/// The state handlers work on: one for each worker, switched between warps.
+pub(crate) struct Ctx {
+    /// Lanes that take part in the current op.
+    pub(crate) mask: u32,
+    /// Whether no live lane is outside of `mask`, so that whole slots may be written.
+    pub(crate) full: bool,
+    frame: *mut u8,
+    frame_len: u32,
+    /// Jumps left in this turn.
+    pub(crate) fuel: i32,
+    /// Why the turn ended.
+    pub(crate) stop: Stop,
+    /// The running warp.
+    pub(crate) warp: Warp,
+    /// The running program.
+    pub(crate) program: Arc<Program>,
+    /// Device memory.
+    pub(crate) global: Window,
+    /// The CTA's shared memory at address 0.
+    pub(crate) shared: Window,
+    /// Local memory of the whole CTA at address 0: thread after thread.
+    pub(crate) local: Window,
+    /// The launch and the CTA.
+    pub(crate) view: LaunchView,
+    /// The first fault.
+    pub(crate) fault: Option<Box<Fault>>,
+}
+
+// SAFETY: the frame pointer points into a buffer of the CTA that the same worker owns and moves along.
+unsafe impl Send for Ctx {}
+
+impl Ctx {
+    pub(crate) fn new(program: Arc<Program>, global: Window) -> Ctx {
+        Ctx {
+            mask: 0,
+            full: false,
+            frame: std::ptr::null_mut(),
+            frame_len: 0,
+            fuel: 0,
+            stop: Stop::Done,
+            warp: Warp::default(),
+            program,
+            global,
+            shared: Window::EMPTY,
+            local: Window::EMPTY,
+            view: LaunchView::default(),
+            fault: None,
+        }
+    }
+
+    /// Switches to another frame.
+    ///
+    /// # Safety
+    /// `frame` is 64-byte aligned and valid for `len` bytes until the next switch, and `len` is the frame
+    /// size of `self.program`.
+    pub(crate) unsafe fn set_frame(&mut self, frame: *mut u8, len: u32) {
+        self.frame = frame;
+        self.frame_len = len;
+    }
+
+    #[inline(always)]
+    fn slot<T>(&self, slot: u32) -> *mut T {
+        debug_assert!(
+            slot as usize + size_of::<T>() <= self.frame_len as usize,
+            "slot {slot} of {} bytes is outside of the frame of {}",
+            size_of::<T>(),
+            self.frame_len
+        );
+        self.frame.wrapping_add(slot as usize).cast()
+    }
+
+    /// 32 cells.
+    #[inline(always)]
+    pub(crate) fn cells<C: Cell>(&self, slot: u32) -> &[C; 32] {
+        // SAFETY: the lowerer's slots are inside of the frame and 64-byte aligned; writers take `&mut self`.
+        unsafe { &*self.slot::<[C; 32]>(slot) }
+    }
+
+    /// 32 values.
+    #[inline(always)]
+    pub(crate) fn get<T: Lane>(&self, slot: u32) -> [T; 32]
+    where
+        T: Default,
+    {
+        let cells = self.cells::<T::Cell>(slot);
+        super::lane::lanes(|i| T::from_cell(cells[i]))
+    }
+
+    /// The scalar of a slot.
+    #[inline(always)]
+    pub(crate) fn scalar(&self, slot: u32) -> u64 {
+        // SAFETY: as in `cells`; scalars are 8-byte aligned.
+        unsafe { *self.slot::<u64>(slot) }
+    }
+
+    /// Sets the scalar of a slot.
+    #[inline(always)]
+    pub(crate) fn set_scalar(&mut self, slot: u32, value: u64) {
+        // SAFETY: as in `scalar`.
+        unsafe { *self.slot::<u64>(slot) = value }
+    }
+
+    /// The lane mask of a predicate.
+    #[inline(always)]
+    pub(crate) fn pred(&self, slot: u32) -> u32 {
+        self.scalar(slot) as u32
+    }
+
+    /// Writes the lanes of `self.mask` to a predicate.
+    #[inline(always)]
+    pub(crate) fn put_mask(&mut self, slot: u32, bits: u32) {
+        let old = self.scalar(slot) as u32;
+        let keep = if self.full { 0 } else { !self.mask };
+        self.set_scalar(slot, u64::from((old & keep) | (bits & !keep)));
+    }
+
+    /// Writes the lanes of `self.mask`.
+    #[inline(always)]
+    pub(crate) fn put_cells<C: Cell>(&mut self, slot: u32, values: [C; 32]) {
+        let full = self.full;
+        let target = if full { slot } else { SCRATCH };
+        // SAFETY: as in `cells`; `&mut self` holds off readers.
+        unsafe { *self.slot::<[C; 32]>(target) = values };
+        if !full {
+            self.blend::<C>(slot);
+        }
+    }
+
+    /// Writes the lanes of `self.mask`.
+    #[inline(always)]
+    pub(crate) fn put<T: Lane>(&mut self, slot: u32, values: [T; 32]) {
+        self.put_cells(slot, super::lane::lanes(|i| values[i].to_cell()));
+    }
+
+    #[inline(never)]
+    fn blend<C: Cell>(&mut self, slot: u32) {
+        let mask = self.mask;
+        let new = *self.cells::<C>(SCRATCH);
+        // SAFETY: as in `cells`.
+        let old = unsafe { &mut *self.slot::<[C; 32]>(slot) };
+        for i in 0..32 {
+            old[i] = if mask >> i & 1 != 0 { new[i] } else { old[i] };
+        }
+    }
+
+    /// Entries of the program's extra table.
+    #[inline(always)]
+    pub(crate) fn extra(&self, at: u32, len: usize) -> &[u32] {
+        &self.program.extra[at as usize..][..len]
+    }
+
+    /// The first op of a block.
+    #[inline(always)]
+    pub(crate) fn block(&self, block: u32) -> *const MicroOp {
+        debug_assert!((block as usize) < self.program.blocks.len());
+        // SAFETY: flow ops hold block numbers of their own program, whose blocks start inside of its ops.
+        unsafe {
+            let first = self.program.blocks.get_unchecked(block as usize).first;
+            self.program.ops.as_ptr().add(first as usize)
+        }
+    }
+
+    /// Runs from `op` until a flow op ends the turn.
+    pub(crate) fn run_from(&mut self, mut op: *const MicroOp) {
+        while !op.is_null() {
+            // SAFETY: `op` comes from `block` or from an op of the program; the lowerer ends each block with
+            // a flow op; the machine checked the tier its handlers were picked for.
+            op = unsafe { ((*op).run)(self, op) };
+        }
+    }
+
+    /// Notes a fault of `lane`; the first one stays. The warp stops at its next jump.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn fault(&mut self, op: &MicroOp, kind: FaultKind, lane: u32, address: Option<u64>) {
+        self.fuel = 0;
+        if self.fault.is_some() {
+            return;
+        }
+        self.fault = Some(Box::new(Fault {
+            kind,
+            kernel: self.program.name.clone(),
+            span: self.program.span(op.span),
+            cta: self.view.cta,
+            thread: self.thread(self.warp.index * 32 + lane),
+            address,
+        }));
+    }
+
+    /// Notes a refused access.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn refuse(&mut self, op: &MicroOp, bad: Bad, lane: u32, address: u64, bytes: u32) {
+        let kind = match bad {
+            Bad::Bounds => FaultKind::OutOfBounds { bytes },
+            Bad::Align => FaultKind::Misaligned { bytes },
+        };
+        self.fault(op, kind, lane, Some(address));
+    }
+
+    /// A thread's place in its CTA.
+    pub(crate) fn thread(&self, index: u32) -> [u32; 3] {
+        let [x, y, _] = self.view.block;
+        let (x, y) = (x.max(1), y.max(1));
+        [index % x, index / x % y, index / x / y]
+    }
+
+    /// The window of a generic address as seen by `lane`, and the address in it.
+    #[inline(always)]
+    pub(crate) fn generic(&self, address: u64, lane: u32) -> (&Window, u64) {
+        if address.wrapping_sub(SHARED_BASE) < WINDOW {
+            (&self.shared, address - SHARED_BASE)
+        } else if address.wrapping_sub(LOCAL_BASE) < WINDOW {
+            (&self.local, self.local_address(address - LOCAL_BASE, lane))
+        } else {
+            (&self.global, address)
+        }
+    }
+
+    /// Where byte `address` of `lane`'s local memory is in the CTA's; out of range stays out of range.
+    #[inline(always)]
+    pub(crate) fn local_address(&self, address: u64, lane: u32) -> u64 {
+        let bytes = u64::from(self.program.local_bytes);
+        if address >= bytes {
+            return u64::MAX;
+        }
+        u64::from(self.warp.index * 32 + lane) * bytes + address
+    }
+}

@@ -1,0 +1,206 @@
+//! `mma.sync`: the product of two matrices held by a warp, added to a third (PTX ISA 9.7.14.5).
+//!
+//! # Fragments as memory
+//! The 32 cells of a register of A are 8 rows of 16 bytes: lane `4 * row + t` holds the 4 bytes from `4 * t`
+//! on. With two halves of rows (m16), register `2 * j + h` is block `j` of k in rows `8 * h` to `8 * h + 7`;
+//! with one (m8), register `j` is block `j`. B is the same with columns for rows: register `j` is block `j` of
+//! k. Of C and D, register `2 * h` holds the even columns and `2 * h + 1` the odd ones of half `h`, as 8 rows
+//! of 4. f64 has the same layout with cells of 8 bytes.
+//!
+//! # Numbers
+//! - f16, bf16, tf32: each element is a chain of fused multiply-adds in f32 that starts with C and takes k in
+//!   ascending order, subnormals kept. Every tier gives these bits. f16 accumulators are widened, and the
+//!   result is rounded once to nearest even. A NaN result is `0x7FFFFFFF`, or `0x7FFF` as f16.
+//! - tf32 operands are cut to 19 bits, as a tensor core reads them.
+//! - f64: fused multiply-adds in ascending k from C.
+//! - 8-bit integers: exact; the sum with C wraps, or is clamped once with `.satfinite`.
+//!
+//! # Runs
+//! Consecutive float products become one op that widens each fragment once: a warp tile of 4 x 4 products
+//! has 4 fragments of A and 4 of B.
+
+mod double;
+mod float;
+mod int;
+#[cfg_attr(target_arch = "x86_64", path = "mma/native_x86.rs")]
+#[cfg_attr(not(target_arch = "x86_64"), path = "mma/native_other.rs")]
+mod native;
+mod tile;
+
+pub(crate) use float::Tiles;
+
+use super::{Ctx, ldst::items, operand};
+use crate::{Tier, error::Error, lower::Lowerer};
+use float::{Full, Half, Sum};
+use tile::{Apart, Double, Element, Fused, Portable};
+use warpsmith_ptx::{
+    ir::{Inst, Operand},
+    qual::Qual,
+    types::Type,
+};
+
+/// The slots of a product's registers. Of operands with fewer registers the last is repeated.
+struct Frags {
+    a: [u32; 4],
+    b: [u32; 2],
+    c: [u32; 4],
+    d: [u32; 4],
+}
+
+impl Frags {
+    fn words(&self) -> [u32; 14] {
+        let mut words = [0; 14];
+        words[..4].copy_from_slice(&self.a);
+        words[4..6].copy_from_slice(&self.b);
+        words[6..10].copy_from_slice(&self.c);
+        words[10..].copy_from_slice(&self.d);
+        words
+    }
+
+    #[inline(always)]
+    fn read(ctx: &Ctx, at: u32) -> Frags {
+        let words = ctx.extra(at, 14);
+        Frags {
+            a: [words[0], words[1], words[2], words[3]],
+            b: [words[4], words[5]],
+            c: [words[6], words[7], words[8], words[9]],
+            d: [words[10], words[11], words[12], words[13]],
+        }
+    }
+
+    fn new(l: &mut Lowerer, inst: &Inst) -> Result<Frags, Error> {
+        Ok(Frags {
+            a: sources(l, inst, 1)?,
+            b: sources(l, inst, 2)?,
+            c: sources(l, inst, 3)?,
+            d: fill(&slots(l, inst, 0)?).ok_or_else(|| l.unsupported(inst))?,
+        })
+    }
+}
+
+/// The registers of an operand, the last repeated.
+fn sources<const N: usize>(l: &mut Lowerer, inst: &Inst, index: usize) -> Result<[u32; N], Error> {
+    fill(&slots(l, inst, index)?).ok_or_else(|| l.unsupported(inst))
+}
+
+fn fill<const N: usize>(slots: &[u32]) -> Option<[u32; N]> {
+    let last = *slots.last()?;
+    (slots.len() <= N).then(|| std::array::from_fn(|i| slots.get(i).copied().unwrap_or(last)))
+}
+
+/// The slots of operand `index`: destinations for 0.
+fn slots(l: &mut Lowerer, inst: &Inst, index: usize) -> Result<Vec<u32>, Error> {
+    items(operand(l, inst, index)?)
+        .iter()
+        .map(|item| match (index, wide(inst)) {
+            (0, _) => lanes_of(l, item),
+            (_, false) => l.src32(item),
+            (_, true) => l.src64(item),
+        })
+        .collect()
+}
+
+/// The slot of a destination, which is never a scalar: `roles::outcome` says that lanes differ.
+fn lanes_of(l: &mut Lowerer, item: &Operand) -> Result<u32, Error> {
+    let dst = l.dst(item)?;
+    if dst.uniform {
+        return Err(l.refuse("a uniform fragment".to_owned()));
+    }
+    Ok(dst.slot)
+}
+
+fn wide(inst: &Inst) -> bool {
+    inst.quals.has(Qual::T(Type::F64))
+}
+
+/// Lowers `mma.sync`.
+pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
+    let types: Vec<Type> = inst.quals.types().collect();
+    let &[d, a, b, c] = types.as_slice() else {
+        return Err(l.unsupported(inst));
+    };
+    let has = |qual| inst.quals.has(qual);
+    // Rows in eights, and k.
+    let (halves, depth) = if has(Qual::M16n8k4) {
+        (2, 4)
+    } else if has(Qual::M16n8k8) {
+        (2, 8)
+    } else if has(Qual::M16n8k16) {
+        (2, 16)
+    } else if has(Qual::M16n8k32) {
+        (2, 32)
+    } else if has(Qual::M8n8k4) {
+        (1, 4)
+    } else if has(Qual::M8n8k16) {
+        (1, 16)
+    } else {
+        return Err(l.unsupported(inst));
+    };
+    let done = match (d, a, b, c) {
+        (Type::F32, Type::F16, Type::F16, Type::F32) => half::<tile::F16, native::F16, Apart, Full>(l, inst, halves, depth)?,
+        (Type::F16, Type::F16, Type::F16, Type::F16) => half::<tile::F16, native::F16, Apart, Half>(l, inst, halves, depth)?,
+        (Type::F32, Type::BF16, Type::BF16, Type::F32) => half::<tile::Bf16, native::Bf16, Double, Full>(l, inst, halves, depth)?,
+        (Type::F32, Type::TF32, Type::TF32, Type::F32) => tf32(l, inst, halves, depth)?,
+        (Type::F64, Type::F64, Type::F64, Type::F64) => {
+            let mut all = slots(l, inst, 1)?;
+            all.extend(slots(l, inst, 2)?);
+            all.extend(slots(l, inst, 3)?);
+            all.extend(slots(l, inst, 0)?);
+            all.len() == halves * depth / 4 + depth / 4 + 4 * halves
+                && double::emit(l, halves, depth / 4, &all)
+        }
+        (Type::S32, Type::S8 | Type::U8, Type::S8 | Type::U8, Type::S32) => {
+            let mut flags = 0;
+            for (set, flag) in [
+                (a == Type::S8, int::flags::SIGNED_A),
+                (b == Type::S8, int::flags::SIGNED_B),
+                (has(Qual::Satfinite), int::flags::SATURATE),
+            ] {
+                flags |= if set { flag } else { 0 };
+            }
+            let known = matches!((halves, depth), (1, 16) | (2, 16) | (2, 32));
+            if known {
+                let frags = Frags::new(l, inst)?;
+                int::emit(l, halves, depth / 16, flags, &frags);
+            }
+            known
+        }
+        _ => false,
+    };
+    if done { Ok(()) } else { Err(l.unsupported(inst)) }
+}
+
+/// 16-bit floats; `false` for shapes that are not here.
+fn half<E, N, S, C>(l: &mut Lowerer, inst: &Inst, halves: usize, depth: usize) -> Result<bool, Error>
+where
+    E: Element,
+    N: tile::Engine,
+    S: tile::Step,
+    C: Sum,
+{
+    if halves != 2 || !matches!(depth, 8 | 16) {
+        return Ok(false);
+    }
+    let frags = Frags::new(l, inst)?;
+    match (l.tier(), depth) {
+        (Tier::Baseline, 8) => float::emit::<Portable<E, S>, C, 1>(l, &frags),
+        (Tier::Baseline, _) => float::emit::<Portable<E, S>, C, 2>(l, &frags),
+        (Tier::Avx2 | Tier::Avx512, 8) => float::emit::<N, C, 1>(l, &frags),
+        (Tier::Avx2 | Tier::Avx512, _) => float::emit::<N, C, 2>(l, &frags),
+    }
+    Ok(true)
+}
+
+fn tf32(l: &mut Lowerer, inst: &Inst, halves: usize, depth: usize) -> Result<bool, Error> {
+    if halves != 2 || !matches!(depth, 4 | 8) {
+        return Ok(false);
+    }
+    let frags = Frags::new(l, inst)?;
+    match (l.tier(), depth) {
+        (Tier::Baseline, 4) => float::emit::<Portable<tile::Tf32, Double>, Full, 1>(l, &frags),
+        (Tier::Baseline, _) => float::emit::<Portable<tile::Tf32, Double>, Full, 2>(l, &frags),
+        (Tier::Avx2 | Tier::Avx512, 4) => float::emit::<Portable<tile::Tf32, Fused>, Full, 1>(l, &frags),
+        (Tier::Avx2 | Tier::Avx512, _) => float::emit::<Portable<tile::Tf32, Fused>, Full, 2>(l, &frags),
+    }
+    Ok(true)
+}

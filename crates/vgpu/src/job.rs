@@ -1,0 +1,113 @@
+//! One launch as workers see it: what to run and how far it is.
+
+use crate::{
+    error::Fault,
+    exec::LaunchView,
+    lower::Program,
+    memory::Window,
+    sched::Cta,
+};
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
+    },
+};
+
+/// A launch. Reset before each run; run by one engine and any number of helpers.
+pub(crate) struct Job {
+    pub(crate) program: Arc<Program>,
+    pub(crate) view: LaunchView,
+    /// Static and dynamic shared memory of a CTA in bytes.
+    pub(crate) shared_bytes: u32,
+    pub(crate) global: Window,
+    pub(crate) total: u64,
+    pub(crate) cooperative: bool,
+    /// The next CTA that nobody has taken.
+    next: AtomicU64,
+    /// CTAs that have not ended.
+    left: AtomicU64,
+    /// The number of this run, by which a CTA's frames know what they were set up for.
+    pub(crate) serial: AtomicU64,
+    abort: AtomicBool,
+    fault: Mutex<Option<Fault>>,
+    /// CTAs of a cooperative launch between their turns.
+    pub(crate) queue: Mutex<VecDeque<Box<Cta>>>,
+    /// Helpers at work.
+    pub(crate) running: AtomicU32,
+}
+
+impl Job {
+    pub(crate) fn new(
+        program: Arc<Program>,
+        view: LaunchView,
+        shared_bytes: u32,
+        global: Window,
+        cooperative: bool,
+    ) -> Job {
+        let total = view.grid.iter().map(|n| u64::from(*n)).product();
+        Job {
+            program,
+            view,
+            shared_bytes,
+            global,
+            total,
+            cooperative,
+            next: AtomicU64::new(0),
+            left: AtomicU64::new(0),
+            serial: AtomicU64::new(0),
+            abort: AtomicBool::new(false),
+            fault: Mutex::new(None),
+            queue: Mutex::new(VecDeque::new()),
+            running: AtomicU32::new(0),
+        }
+    }
+
+    /// Makes it ready to run, as run number `serial`.
+    pub(crate) fn reset(&self, serial: u64) {
+        self.next.store(0, Ordering::Relaxed);
+        self.left.store(self.total, Ordering::Relaxed);
+        self.serial.store(serial, Ordering::Relaxed);
+        self.abort.store(false, Ordering::Relaxed);
+    }
+
+    /// Takes the next CTA.
+    pub(crate) fn take(&self) -> Option<u64> {
+        if self.aborted() {
+            return None;
+        }
+        let index = self.next.fetch_add(1, Ordering::Relaxed);
+        (index < self.total).then_some(index)
+    }
+
+    /// A CTA has ended.
+    pub(crate) fn end(&self) {
+        self.left.fetch_sub(1, Ordering::Release);
+    }
+
+    /// Whether every CTA has ended.
+    pub(crate) fn is_done(&self) -> bool {
+        self.left.load(Ordering::Acquire) == 0
+    }
+
+    /// Whether a fault stops the launch.
+    pub(crate) fn aborted(&self) -> bool {
+        self.abort.load(Ordering::Relaxed)
+    }
+
+    /// Keeps the first fault and stops the launch.
+    pub(crate) fn fail(&self, fault: Fault) {
+        let mut first = self.fault.lock().unwrap_or_else(PoisonError::into_inner);
+        first.get_or_insert(fault);
+        self.abort.store(true, Ordering::Relaxed);
+    }
+
+    /// Takes the fault of the run.
+    pub(crate) fn take_fault(&self) -> Option<Fault> {
+        if !self.aborted() {
+            return None;
+        }
+        self.fault.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}

@@ -1,0 +1,361 @@
+//! Basic blocks of a kernel as the executor needs them: also cut at barriers and before `.sync` ops.
+
+use super::roles::{self, Members};
+use crate::error::Error;
+use std::ops::Range;
+use warpsmith_ptx::{
+    ir::{Function, Inst, Operand, RegId, Span, Stmt, StmtKind},
+    op::Op,
+    qual::Qual,
+};
+
+/// A straight run of statements and its end.
+#[derive(Debug)]
+pub(crate) struct Block {
+    /// Statements; labels and directives among them are skipped.
+    pub(crate) stmts: Range<usize>,
+    /// Where it goes.
+    pub(crate) term: Term,
+    /// Where the terminator stands.
+    pub(crate) span: Span,
+}
+
+/// The end of a block. Targets are indices into the blocks.
+#[derive(Clone, Debug)]
+pub(crate) enum Term {
+    Jump(u32),
+    /// To `then` where `pred ^ negated`.
+    Branch { pred: RegId, negated: u32, then: u32, other: u32 },
+    /// `brx.idx`.
+    Switch { index: Operand, targets: Vec<u32> },
+    Exit,
+    ExitIf { pred: RegId, negated: u32, next: u32 },
+    Trap { guard: Option<(RegId, u32)>, next: u32 },
+    /// The next block runs once its members are together.
+    Gate { members: Option<Operand>, next: u32 },
+    Barrier(Box<BarrierTerm>),
+}
+
+/// `bar.sync`, `bar.arrive` and `bar.red`.
+#[derive(Clone, Debug)]
+pub(crate) struct BarrierTerm {
+    pub(crate) id: Operand,
+    pub(crate) count: Option<Operand>,
+    /// Kind, destination and predicate.
+    pub(crate) reduce: Option<(BarRed, Operand, Operand)>,
+    pub(crate) arrive: bool,
+    pub(crate) guard: Option<(RegId, u32)>,
+    pub(crate) next: u32,
+}
+
+/// The operation of `bar.red`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum BarRed {
+    Popc,
+    And,
+    Or,
+}
+
+impl Term {
+    /// Calls `f` with each target.
+    pub(crate) fn each_target(&mut self, f: &mut impl FnMut(&mut u32)) {
+        match self {
+            Term::Jump(next)
+            | Term::ExitIf { next, .. }
+            | Term::Trap { next, .. }
+            | Term::Gate { next, .. } => f(next),
+            Term::Branch { then, other, .. } => {
+                f(then);
+                f(other);
+            }
+            Term::Switch { targets, .. } => targets.iter_mut().for_each(f),
+            Term::Barrier(barrier) => f(&mut barrier.next),
+            Term::Exit => {}
+        }
+    }
+
+    /// Its targets.
+    pub(crate) fn targets(&self) -> Vec<u32> {
+        let mut all = Vec::new();
+        self.clone().each_target(&mut |target| all.push(*target));
+        all
+    }
+
+    /// Calls `f` with each register it reads.
+    pub(crate) fn each_use(&self, f: &mut impl FnMut(RegId)) {
+        match self {
+            Term::Jump(_) | Term::Exit => {}
+            Term::Branch { pred, .. } | Term::ExitIf { pred, .. } => f(*pred),
+            Term::Switch { index, .. } => roles::each_reg(index, f),
+            Term::Trap { guard, .. } => {
+                if let Some((pred, _)) = guard {
+                    f(*pred);
+                }
+            }
+            Term::Gate { members, .. } => {
+                if let Some(members) = members {
+                    roles::each_reg(members, f);
+                }
+            }
+            Term::Barrier(barrier) => {
+                roles::each_reg(&barrier.id, f);
+                if let Some(count) = &barrier.count {
+                    roles::each_reg(count, f);
+                }
+                if let Some((_, _, pred)) = &barrier.reduce {
+                    roles::each_reg(pred, f);
+                }
+                if let Some((pred, _)) = barrier.guard {
+                    f(pred);
+                }
+            }
+        }
+    }
+
+    /// Calls `f` with each register it defines.
+    pub(crate) fn each_def(&self, f: &mut impl FnMut(RegId)) {
+        if let Term::Barrier(barrier) = self
+            && let Some((_, dst, _)) = &barrier.reduce
+        {
+            roles::each_reg(dst, f);
+        }
+    }
+}
+
+/// The blocks of a kernel in reverse postorder, of two successors the one earlier in the text first.
+pub(crate) fn blocks(function: &Function, body: &[Stmt]) -> Result<Vec<Block>, Error> {
+    let mut starts = vec![false; body.len() + 1];
+    starts[0] = true;
+    let mut labels = vec![None; function.labels.len()];
+    for (i, stmt) in body.iter().enumerate() {
+        match &stmt.kind {
+            StmtKind::Label(label) => {
+                starts[i] = true;
+                if let Some(slot) = labels.get_mut(label.index()) {
+                    *slot = Some(i);
+                }
+            }
+            StmtKind::Inst(inst) => {
+                if ends_block(inst) {
+                    starts[i + 1] = true;
+                } else if roles::is_sync(inst).is_some() {
+                    starts[i] = true;
+                }
+            }
+            StmtKind::Loc { .. }
+            | StmtKind::BranchTargets { .. }
+            | StmtKind::CallPrototype { .. }
+            | StmtKind::CallTargets { .. }
+            | StmtKind::Pragma(_) => {}
+        }
+    }
+    let mut block_of = vec![0u32; body.len() + 1];
+    let mut ranges: Vec<Range<usize>> = Vec::new();
+    for i in 0..body.len() {
+        if starts[i] {
+            ranges.push(i..i);
+        }
+        block_of[i] = ranges.len() as u32 - 1;
+        if let Some(last) = ranges.last_mut() {
+            last.end = i + 1;
+        }
+    }
+    let end = ranges.len() as u32;
+    block_of[body.len()] = end;
+    ranges.push(body.len()..body.len());
+
+    let find = Labels { function, body, at: &labels, block_of: &block_of };
+    let mut all = Vec::with_capacity(ranges.len());
+    for (i, range) in ranges.into_iter().enumerate() {
+        let next = (i as u32 + 1).min(end);
+        all.push(find.block(range, next, i as u32 == end)?);
+    }
+    fold_exits(&mut all, body);
+    Ok(reorder(all))
+}
+
+fn ends_block(inst: &Inst) -> bool {
+    matches!(
+        inst.op,
+        Op::Bra | Op::Brx | Op::Exit | Op::Ret | Op::Trap | Op::Bar | Op::Barrier
+    )
+}
+
+struct Labels<'a> {
+    function: &'a Function,
+    body: &'a [Stmt],
+    at: &'a [Option<usize>],
+    block_of: &'a [u32],
+}
+
+impl Labels<'_> {
+    fn target(&self, operand: Option<&Operand>) -> Option<u32> {
+        match operand {
+            Some(Operand::Label(label)) => {
+                let at = (*self.at.get(label.index())?)?;
+                Some(self.block_of[at])
+            }
+            _ => None,
+        }
+    }
+
+    fn block(&self, mut stmts: Range<usize>, next: u32, is_end: bool) -> Result<Block, Error> {
+        if is_end {
+            return Ok(Block { stmts, term: Term::Exit, span: self.function.span });
+        }
+        let last = &self.body[stmts.end - 1];
+        let span = last.span;
+        if let StmtKind::Inst(inst) = &last.kind
+            && ends_block(inst)
+        {
+            stmts.end -= 1;
+            let term = self.term(inst, next).ok_or_else(|| Error::Unsupported {
+                kernel: self.function.name.clone(),
+                span,
+                what: format!("{}{}", inst.op.name(), inst.quals),
+            })?;
+            return Ok(Block { stmts, term, span });
+        }
+        let follows = self.body.get(stmts.end).map(|stmt| &stmt.kind);
+        let term = match follows {
+            Some(StmtKind::Inst(inst)) => match roles::is_sync(inst) {
+                Some(Members::Mask(mask)) => Term::Gate { members: Some(mask), next },
+                Some(Members::All) => Term::Gate { members: None, next },
+                None => Term::Jump(next),
+            },
+            _ => Term::Jump(next),
+        };
+        Ok(Block { stmts, term, span })
+    }
+
+    fn term(&self, inst: &Inst, next: u32) -> Option<Term> {
+        let guard = inst.guard.map(|g| (g.reg, if g.negated { !0 } else { 0 }));
+        Some(match inst.op {
+            Op::Bra => {
+                let then = self.target(inst.operands.first())?;
+                match guard {
+                    Some((pred, negated)) => Term::Branch { pred, negated, then, other: next },
+                    None => Term::Jump(then),
+                }
+            }
+            Op::Brx if guard.is_none() => {
+                let Some(Operand::Label(list)) = inst.operands.get(1) else { return None };
+                let targets = self.body.iter().find_map(|stmt| match &stmt.kind {
+                    StmtKind::BranchTargets { name, targets } if name == list => Some(targets),
+                    _ => None,
+                })?;
+                let targets = targets
+                    .iter()
+                    .map(|label| self.target(Some(&Operand::Label(*label))))
+                    .collect::<Option<Vec<u32>>>()?;
+                Term::Switch { index: inst.operands.first()?.clone(), targets }
+            }
+            Op::Exit | Op::Ret => match guard {
+                Some((pred, negated)) => Term::ExitIf { pred, negated, next },
+                None => Term::Exit,
+            },
+            Op::Trap => Term::Trap { guard, next },
+            Op::Bar if inst.quals.has(Qual::Warp) => {
+                Term::Gate { members: inst.operands.first().cloned(), next }
+            }
+            Op::Bar | Op::Barrier => self.barrier(inst, guard, next)?,
+            _ => return None,
+        })
+    }
+
+    fn barrier(&self, inst: &Inst, guard: Option<(RegId, u32)>, next: u32) -> Option<Term> {
+        let has = |word| inst.quals.has(word);
+        if has(Qual::Cluster) {
+            return None;
+        }
+        let mut operands = inst.operands.iter().cloned();
+        let reduce = if has(Qual::Red) {
+            let what = if has(Qual::Popc) {
+                BarRed::Popc
+            } else if has(Qual::And) {
+                BarRed::And
+            } else {
+                BarRed::Or
+            };
+            let dst = operands.next()?;
+            let pred = operands.next_back()?;
+            Some((what, dst, pred))
+        } else {
+            None
+        };
+        Some(Term::Barrier(Box::new(BarrierTerm {
+            id: operands.next()?,
+            count: operands.next(),
+            reduce,
+            arrive: has(Qual::Arrive),
+            guard,
+            next,
+        })))
+    }
+}
+
+/// Turns branches to a block that only exits into conditional exits.
+fn fold_exits(all: &mut [Block], body: &[Stmt]) {
+    let exits: Vec<bool> = all
+        .iter()
+        .map(|block| {
+            let mut stmts = body[block.stmts.clone()].iter();
+            matches!(block.term, Term::Exit)
+                && !stmts.any(|stmt| matches!(stmt.kind, StmtKind::Inst(_)))
+        })
+        .collect();
+    for block in all.iter_mut() {
+        match block.term {
+            Term::Jump(to) if exits[to as usize] => block.term = Term::Exit,
+            Term::Branch { pred, negated, then, other } if exits[then as usize] => {
+                block.term = Term::ExitIf { pred, negated, next: other };
+            }
+            Term::Branch { pred, negated, then, other } if exits[other as usize] => {
+                block.term = Term::ExitIf { pred, negated: !negated, next: then };
+            }
+            _ => {}
+        }
+    }
+}
+
+fn reorder(all: Vec<Block>) -> Vec<Block> {
+    let mut order = Vec::with_capacity(all.len());
+    let mut seen = vec![false; all.len()];
+    let mut stack = vec![(0u32, successors(&all[0]))];
+    seen[0] = true;
+    while let Some((block, rest)) = stack.last_mut() {
+        match rest.pop() {
+            Some(next) => {
+                if !std::mem::replace(&mut seen[next as usize], true) {
+                    stack.push((next, successors(&all[next as usize])));
+                }
+            }
+            None => {
+                order.push(*block);
+                stack.pop();
+            }
+        }
+    }
+    order.reverse();
+    let mut place = vec![0u32; all.len()];
+    for (new, old) in order.iter().enumerate() {
+        place[*old as usize] = new as u32;
+    }
+    let mut all: Vec<Option<Block>> = all.into_iter().map(Some).collect();
+    order
+        .iter()
+        .filter_map(|old| all[*old as usize].take())
+        .map(|mut block| {
+            block.term.each_target(&mut |to| *to = place[*to as usize]);
+            block
+        })
+        .collect()
+}
+
+/// Ascending in the text: the walk pops the latest first, which puts it last.
+fn successors(block: &Block) -> Vec<u32> {
+    let mut targets = block.term.targets();
+    targets.sort_unstable();
+    targets.dedup();
+    targets
+}

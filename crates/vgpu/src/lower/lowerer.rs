@@ -1,0 +1,485 @@
+//! The builder that instruction families use: operands to slots, ops to the program.
+
+use super::{
+    BlockInfo, Input, Layout, Preset, Program, Value,
+    cfg::Block,
+    presets::{is_clock, is_per_cta},
+    roles,
+    slots::Need,
+    uniform::{Uniformity, insts},
+};
+use crate::{
+    error::Error,
+    exec::{Flow, Handler, MicroOp, mov},
+    tier,
+};
+use rustc_hash::FxHashMap;
+use warpsmith_ptx::{
+    ir::{Imm, Inst, Module, Operand, RegId, Span, Stmt, VarId},
+    op::Op,
+    qual::Qual,
+    types::{Space, Type},
+};
+
+/// A source operand: a slot with one scalar or 32 lanes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Src {
+    pub(crate) slot: u32,
+    pub(crate) uniform: bool,
+}
+
+/// A destination: a slot with one scalar or 32 lanes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Dst {
+    pub(crate) slot: u32,
+    pub(crate) uniform: bool,
+}
+
+/// Lowers one kernel.
+pub(crate) struct Lowerer<'a> {
+    input: &'a Input<'a>,
+    /// The program so far.
+    pub(crate) ops: Vec<MicroOp>,
+    regs: Vec<Dst>,
+    aliases: Vec<Option<Dst>>,
+    consts: FxHashMap<u64, u32>,
+    const_list: Vec<(u32, u64)>,
+    presets: FxHashMap<Value, u32>,
+    per_launch: Vec<Preset>,
+    per_cta: Vec<Preset>,
+    extra: Vec<u32>,
+    spans: Vec<Span>,
+    /// The end of the frame so far.
+    pub(super) next: u32,
+    temps: Vec<u32>,
+    temps_used: usize,
+}
+
+impl<'a> Lowerer<'a> {
+    pub(super) fn new(input: &'a Input<'a>, start: u32) -> Lowerer<'a> {
+        let count = input.function.regs.len();
+        Lowerer {
+            input,
+            ops: Vec::new(),
+            regs: vec![Dst { slot: 0, uniform: false }; count],
+            aliases: vec![None; count],
+            consts: FxHashMap::default(),
+            const_list: Vec::new(),
+            presets: FxHashMap::default(),
+            per_launch: Vec::new(),
+            per_cta: Vec::new(),
+            extra: Vec::new(),
+            spans: vec![Span::None],
+            next: start,
+            temps: Vec::new(),
+            temps_used: 0,
+        }
+    }
+
+    /// The module of the kernel.
+    pub(crate) fn module(&self) -> &'a Module {
+        self.input.module
+    }
+
+    /// Where variables are.
+    pub(crate) fn layout(&self) -> &'a Layout {
+        self.input.layout
+    }
+
+    /// The block shape this is lowered for.
+    pub(crate) fn block(&self) -> [u32; 3] {
+        self.input.block
+    }
+
+    /// The declared type of a register.
+    pub(crate) fn type_of(&self, reg: RegId) -> Type {
+        self.input.function.regs[reg.index()].ty
+    }
+
+    /// The width in bits of a register operand; `None` for others.
+    pub(crate) fn reg_bits(&self, operand: &Operand) -> Option<u32> {
+        match operand {
+            Operand::Reg(reg) | Operand::NotReg(reg) => Some(self.type_of(*reg).bits()),
+            _ => None,
+        }
+    }
+
+    /// The state space of a variable.
+    pub(crate) fn space_of(&self, var: VarId) -> Option<Space> {
+        let (module, function) = (self.input.module, self.input.function);
+        match var {
+            VarId::Module(i) => module.vars.get(i as usize).map(|v| v.space),
+            VarId::Function(i) => function.vars.get(i as usize).map(|v| v.space),
+            VarId::Param(_) => Some(Space::Param),
+            VarId::Return(_) => None,
+        }
+    }
+
+    /// The error of an instruction that is not known here.
+    pub(crate) fn unsupported(&self, inst: &Inst) -> Error {
+        self.refuse(format!("{}{}", inst.op.name(), inst.quals))
+    }
+
+    /// The error of something not known here, at the current place.
+    pub(crate) fn refuse(&self, what: String) -> Error {
+        Error::Unsupported {
+            kernel: self.input.function.name.clone(),
+            span: self.spans.last().copied().unwrap_or_default(),
+            what,
+        }
+    }
+
+    /// A new instruction begins: its place, and its temporaries are free again.
+    pub(super) fn at(&mut self, span: Span) {
+        self.spans.push(span);
+        self.temps_used = 0;
+    }
+
+    /// Handler `H` for the tier, without operands.
+    pub(crate) fn op<H: Handler>(&self) -> MicroOp {
+        self.blank(tier::pick::<H>(self.input.tier))
+    }
+
+    /// Handler `H` compiled once, for what is seldom run or has no vectors.
+    pub(crate) fn cold<H: Handler>(&self) -> MicroOp {
+        self.blank(tier::pick_cold::<H>())
+    }
+
+    /// Flow handler `F`, without operands.
+    pub(crate) fn flow<F: Flow>(&self) -> MicroOp {
+        self.blank(tier::pick_flow::<F>(self.input.tier))
+    }
+
+    fn blank(&self, run: crate::exec::Run) -> MicroOp {
+        MicroOp {
+            run,
+            dst: 0,
+            a: 0,
+            b: 0,
+            c: 0,
+            more: [0; 4],
+            imm: 0,
+            aux: 0,
+            span: self.spans.len() as u32 - 1,
+        }
+    }
+
+    /// Appends an op; returns its index.
+    pub(crate) fn emit(&mut self, op: MicroOp) -> usize {
+        self.ops.push(op);
+        self.ops.len() - 1
+    }
+
+    /// Appends further operands; returns where.
+    pub(crate) fn extra(&mut self, values: &[u32]) -> u32 {
+        let at = self.extra.len() as u32;
+        self.extra.extend_from_slice(values);
+        at
+    }
+
+    fn scalar_slot(&mut self) -> u32 {
+        let slot = self.next;
+        self.next += 8;
+        slot
+    }
+
+    /// A slot of 256 bytes that is free after this instruction.
+    pub(crate) fn temp(&mut self) -> u32 {
+        if self.temps_used == self.temps.len() {
+            let slot = self.next.next_multiple_of(64);
+            self.next = slot + 256;
+            self.temps.push(slot);
+        }
+        self.temps_used += 1;
+        self.temps[self.temps_used - 1]
+    }
+
+    /// The slot of a constant.
+    pub(crate) fn constant(&mut self, value: u64) -> Src {
+        let slot = match self.consts.get(&value) {
+            Some(slot) => *slot,
+            None => {
+                let slot = self.scalar_slot();
+                self.consts.insert(value, slot);
+                self.const_list.push((slot, value));
+                slot
+            }
+        };
+        Src { slot, uniform: true }
+    }
+
+    /// The slot of a value from outside.
+    pub(crate) fn preset(&mut self, value: Value) -> Src {
+        let uniform = !matches!(value, Value::Lanes(_));
+        if let Some(slot) = self.presets.get(&value) {
+            return Src { slot: *slot, uniform };
+        }
+        let slot = if uniform {
+            self.scalar_slot()
+        } else {
+            let slot = self.next.next_multiple_of(64);
+            self.next = slot + 128;
+            slot
+        };
+        self.presets.insert(value, slot);
+        let preset = Preset { slot, value };
+        match value {
+            Value::Scalar(special) if is_per_cta(special) => self.per_cta.push(preset),
+            Value::Scalar(_) | Value::Lanes(_) | Value::Param { .. } => self.per_launch.push(preset),
+        }
+        Src { slot, uniform }
+    }
+
+    fn special(&mut self, special: warpsmith_ptx::special::Special) -> Src {
+        if is_clock(special) {
+            let slot = self.temp();
+            mov::emit_clock(self, special, slot);
+            return Src { slot, uniform: true };
+        }
+        self.preset(if roles::is_uniform_special(special, self.input.block) {
+            Value::Scalar(special)
+        } else {
+            Value::Lanes(special)
+        })
+    }
+
+    /// A source operand read as `bits` wide.
+    pub(crate) fn src(&mut self, operand: &Operand, bits: u32) -> Result<Src, Error> {
+        match operand {
+            Operand::Reg(reg) => {
+                let Dst { slot, uniform } = self.regs[reg.index()];
+                let ty = self.type_of(*reg);
+                if ty.bits() > 64 {
+                    return Err(self.refuse(format!("a register of {} bits", ty.bits())));
+                }
+                // The cell of the operation decides the stride.
+                if !uniform && ty != Type::Pred && (ty.bits() > 32) != (bits > 32) {
+                    return Ok(self.resize(slot, ty, bits));
+                }
+                Ok(Src { slot, uniform })
+            }
+            Operand::Imm(imm) => Ok(self.constant(immediate(*imm, bits))),
+            Operand::Special(special) => {
+                let src = self.special(*special);
+                if !src.uniform && bits > 32 {
+                    return Ok(self.resize(src.slot, Type::U32, bits));
+                }
+                Ok(src)
+            }
+            Operand::Var(var, offset) => match self.input.layout.address(*var) {
+                Some(address) => Ok(self.constant(address.wrapping_add(*offset as u64))),
+                None => Err(self.refuse("the address of a return parameter".to_owned())),
+            },
+            Operand::NotReg(_)
+            | Operand::Addr(_)
+            | Operand::Vec(_)
+            | Operand::Pair(_)
+            | Operand::List(_)
+            | Operand::Label(_)
+            | Operand::Func(_)
+            | Operand::Sink => Err(self.refuse("this operand".to_owned())),
+        }
+    }
+
+    fn resize(&mut self, slot: u32, ty: Type, bits: u32) -> Src {
+        let to = self.temp();
+        mov::emit_resize(self, to, slot, ty, bits);
+        Src { slot: to, uniform: false }
+    }
+
+    /// 32 lanes of up to 32 bits.
+    pub(crate) fn src32(&mut self, operand: &Operand) -> Result<u32, Error> {
+        let src = self.src(operand, 32)?;
+        Ok(self.splat::<u32>(src).slot)
+    }
+
+    /// 32 lanes of 64 bits.
+    pub(crate) fn src64(&mut self, operand: &Operand) -> Result<u32, Error> {
+        let src = self.src(operand, 64)?;
+        Ok(self.splat::<u64>(src).slot)
+    }
+
+    /// A scalar: of a varying register the first active lane.
+    pub(crate) fn scalar_src(&mut self, operand: &Operand) -> Result<u32, Error> {
+        let src = self.src(operand, 32)?;
+        if src.uniform {
+            return Ok(src.slot);
+        }
+        let to = self.temp();
+        mov::emit_first_lane(self, to, src.slot);
+        Ok(to)
+    }
+
+    /// Slot of a scalar with the member lanes of a gate.
+    pub(crate) fn gate_members(&mut self, members: Option<&Operand>) -> Result<u32, Error> {
+        match members {
+            Some(operand) => self.scalar_src(operand),
+            None => Ok(self.constant(0xFFFF_FFFF).slot),
+        }
+    }
+
+    /// Lanes of a source that may be a scalar.
+    pub(crate) fn splat<C: crate::exec::Cell>(&mut self, src: Src) -> Src {
+        if !src.uniform {
+            return src;
+        }
+        let slot = self.temp();
+        mov::emit_splat::<C>(self, slot, src.slot);
+        Src { slot, uniform: false }
+    }
+
+    /// The slot and the negation (all ones or zero) of a predicate source.
+    pub(crate) fn pred(&mut self, operand: &Operand) -> Result<(u32, u32), Error> {
+        match operand {
+            Operand::Reg(reg) if self.type_of(*reg) == Type::Pred => Ok((self.slot_of(*reg), 0)),
+            Operand::NotReg(reg) if self.type_of(*reg) == Type::Pred => Ok((self.slot_of(*reg), !0)),
+            Operand::Imm(imm) => {
+                let value = if immediate(*imm, 32) & 1 != 0 { 0xFFFF_FFFF } else { 0 };
+                Ok((self.constant(value).slot, 0))
+            }
+            _ => Err(self.refuse("this predicate operand".to_owned())),
+        }
+    }
+
+    /// A destination operand. A sink is a slot nobody reads.
+    pub(crate) fn dst(&mut self, operand: &Operand) -> Result<Dst, Error> {
+        match operand {
+            Operand::Reg(reg) => {
+                let bits = self.type_of(*reg).bits();
+                if bits > 64 {
+                    return Err(self.refuse(format!("a register of {bits} bits")));
+                }
+                Ok(self.regs[reg.index()])
+            }
+            Operand::Sink => Ok(Dst { slot: self.temp(), uniform: false }),
+            _ => Err(self.refuse("this destination".to_owned())),
+        }
+    }
+
+    /// The scalar slot to compute into for a destination of either kind.
+    pub(crate) fn scalar_for(&mut self, dst: Dst) -> u32 {
+        if dst.uniform { dst.slot } else { self.temp() }
+    }
+
+    /// Copies a scalar that [`Lowerer::scalar_for`] gave to all lanes of a varying destination.
+    pub(crate) fn spread<C: crate::exec::Cell>(&mut self, dst: Dst, from: u32) {
+        if !dst.uniform {
+            mov::emit_splat::<C>(self, dst.slot, from);
+        }
+    }
+
+    /// The slot of a register.
+    pub(crate) fn slot_of(&self, reg: RegId) -> u32 {
+        self.regs[reg.index()].slot
+    }
+
+    /// Finds registers that only rename a preset.
+    pub(super) fn find_aliases(&mut self, body: &[Stmt], blocks: &[Block], uniform: &Uniformity) {
+        let mut defs = vec![0u32; self.regs.len()];
+        for block in blocks {
+            for (_, inst) in insts(block, body) {
+                roles::each_def(inst, &mut |reg| defs[reg.index()] += 1);
+            }
+            block.term.each_def(&mut |reg| defs[reg.index()] += 1);
+        }
+        for block in blocks {
+            for (_, inst) in insts(block, body) {
+                if let Some((reg, value)) = self.preset_move(inst)
+                    && defs[reg.index()] == 1
+                    && uniform.regs[reg.index()] == !matches!(value, Value::Lanes(_))
+                {
+                    let src = self.preset(value);
+                    let alias = Dst { slot: src.slot, uniform: src.uniform };
+                    self.aliases[reg.index()] = Some(alias);
+                }
+            }
+        }
+    }
+
+    fn preset_move(&self, inst: &Inst) -> Option<(RegId, Value)> {
+        let [Operand::Reg(reg), from] = &inst.operands[..] else { return None };
+        if inst.guard.is_some() {
+            return None;
+        }
+        let ty = inst.quals.types().next()?;
+        match (inst.op, from) {
+            (Op::Mov, Operand::Special(special)) => {
+                let fits = self.type_of(*reg).bits() == special.ty().bits();
+                let uniform = roles::is_uniform_special(*special, self.input.block);
+                let value = if uniform { Value::Scalar(*special) } else { Value::Lanes(*special) };
+                (fits && !is_clock(*special)).then_some((*reg, value))
+            }
+            (Op::Ld, Operand::Addr(address)) if inst.quals.has(Qual::Param) => {
+                let warpsmith_ptx::ir::Base::Var(var @ VarId::Param(_)) = address.base else {
+                    return None;
+                };
+                let at = self.input.layout.address(var)?.checked_add_signed(address.offset)?;
+                let end = at.checked_add(u64::from(ty.bytes()))?;
+                let inside = end <= u64::from(self.input.layout.param_bytes);
+                let aligned = at.is_multiple_of(u64::from(ty.bytes()));
+                let fits = self.type_of(*reg).bits() <= 64 && ty.bytes() <= 8;
+                let value = Value::Param {
+                    offset: at as u32,
+                    bytes: ty.bytes() as u8,
+                    signed: ty.is_signed(),
+                };
+                (inside && aligned && fits).then_some((*reg, value))
+            }
+            _ => None,
+        }
+    }
+
+    pub(super) fn is_alias(&self, reg: usize) -> bool {
+        self.aliases[reg].is_some()
+    }
+
+    /// Whether the instruction's only effect is an alias.
+    pub(super) fn is_aliased(&self, inst: &Inst) -> bool {
+        matches!(inst.op, Op::Mov | Op::Ld)
+            && matches!(inst.operands.first(), Some(Operand::Reg(reg)) if self.is_alias(reg.index()))
+    }
+
+    /// Gives each register its slot.
+    pub(super) fn place(&mut self, needs: &[Need], slots: &[u32]) {
+        for reg in 0..self.regs.len() {
+            self.regs[reg] = if let Some(alias) = self.aliases[reg] {
+                alias
+            } else {
+                match needs[reg] {
+                    // Predicates, uniform registers, and wide ones that no instruction takes.
+                    Need::Nothing => Dst { slot: self.scalar_slot(), uniform: true },
+                    Need::Narrow | Need::Wide => Dst { slot: slots[reg], uniform: false },
+                }
+            };
+        }
+    }
+
+    /// The finished program.
+    pub(super) fn finish(self, blocks: Vec<BlockInfo>) -> Program {
+        Program {
+            name: self.input.function.name.clone(),
+            ops: self.ops,
+            blocks,
+            extra: self.extra,
+            spans: self.spans,
+            frame_bytes: self.next.next_multiple_of(64),
+            local_bytes: self.input.layout.local_bytes,
+            consts: self.const_list,
+            per_launch: self.per_launch,
+            per_cta: self.per_cta,
+        }
+    }
+}
+
+/// The bits of an immediate where an operand of `bits` is wanted.
+pub(crate) fn immediate(imm: Imm, bits: u32) -> u64 {
+    let value = match imm {
+        Imm::Int(value) => value as u64,
+        Imm::Uint(value) => value,
+        Imm::F32(value) if bits > 32 => f64::from(f32::from_bits(value)).to_bits(),
+        Imm::F32(value) => u64::from(value),
+        Imm::F64(value) if bits <= 32 => u64::from((f64::from_bits(value) as f32).to_bits()),
+        Imm::F64(value) => value,
+    };
+    if bits >= 64 { value } else { value & ((1 << bits) - 1) }
+}

@@ -1,0 +1,244 @@
+//! Lowering: from a kernel of a verified module to micro-ops for one block shape.
+
+mod cfg;
+mod lowerer;
+mod presets;
+pub(crate) mod roles;
+mod slots;
+mod uniform;
+
+pub(crate) use cfg::{BarRed, BarrierTerm, Term};
+pub(crate) use lowerer::{Dst, Lowerer, Src};
+pub(crate) use presets::{Preset, Value};
+
+use crate::{Tier, error::Error, exec::{self, MicroOp}};
+use slots::Need;
+use warpsmith_ptx::{
+    ir::{Function, Module, Name, Span, VarId},
+    types::{Space, Type},
+};
+
+/// The slot where masked writes are staged: the start of each frame.
+pub(crate) const SCRATCH: u32 = 0;
+const SCRATCH_BYTES: u32 = 256;
+
+/// A kernel lowered for one block shape.
+pub(crate) struct Program {
+    pub(crate) name: Name,
+    pub(crate) ops: Vec<MicroOp>,
+    pub(crate) blocks: Vec<BlockInfo>,
+    /// Further operands of ops.
+    pub(crate) extra: Vec<u32>,
+    spans: Vec<Span>,
+    pub(crate) frame_bytes: u32,
+    pub(crate) local_bytes: u32,
+    /// Scalars that never change.
+    pub(crate) consts: Vec<(u32, u64)>,
+    /// Slots set for each launch.
+    pub(crate) per_launch: Vec<Preset>,
+    /// Slots set for each CTA.
+    pub(crate) per_cta: Vec<Preset>,
+}
+
+/// Where a block starts, and whether it runs with all live lanes only.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BlockInfo {
+    pub(crate) first: u32,
+    pub(crate) convergent: bool,
+}
+
+impl Program {
+    /// A program of nothing, for a context that has not run.
+    pub(crate) fn empty() -> Program {
+        Program {
+            name: Name::Borrowed(""),
+            ops: Vec::new(),
+            blocks: Vec::new(),
+            extra: Vec::new(),
+            spans: Vec::new(),
+            frame_bytes: 0,
+            local_bytes: 0,
+            consts: Vec::new(),
+            per_launch: Vec::new(),
+            per_cta: Vec::new(),
+        }
+    }
+
+    /// The place of an op.
+    pub(crate) fn span(&self, index: u32) -> Span {
+        self.spans.get(index as usize).copied().unwrap_or_default()
+    }
+}
+
+/// Where a kernel's variables are.
+#[derive(Clone, Debug)]
+pub(crate) struct Layout {
+    /// Address of each module variable in its space.
+    pub(crate) module: Vec<u64>,
+    /// Address of each function variable in its space.
+    pub(crate) function: Vec<u64>,
+    /// Offset of each parameter.
+    pub(crate) params: Vec<u64>,
+    /// Bytes of all parameters.
+    pub(crate) param_bytes: u32,
+    /// Bytes of static shared memory.
+    pub(crate) shared_bytes: u32,
+    /// Bytes of local memory per thread.
+    pub(crate) local_bytes: u32,
+}
+
+impl Layout {
+    /// Lays out a kernel, given the arena addresses of module variables (0 for shared ones).
+    pub(crate) fn new(module: &Module, function: &Function, arena: &[u64]) -> Result<Layout, Error> {
+        let fail = |name: &Name| Error::Unsupported {
+            kernel: function.name.clone(),
+            span: function.span,
+            what: format!("the size of variable {name}"),
+        };
+        let mut layout = Layout {
+            module: arena.to_vec(),
+            function: vec![0; function.vars.len()],
+            params: Vec::with_capacity(function.params.len()),
+            param_bytes: 0,
+            shared_bytes: 0,
+            local_bytes: 0,
+        };
+        let place = |end: &mut u32, var: &warpsmith_ptx::ir::Var| -> Option<u64> {
+            let at = end.checked_next_multiple_of(var.alignment())?;
+            *end = at.checked_add(u32::try_from(var.bytes()?).ok()?)?;
+            (*end <= 1 << 28).then_some(u64::from(at))
+        };
+        for param in &function.params {
+            let at = place(&mut layout.param_bytes, param).ok_or_else(|| fail(&param.name))?;
+            layout.params.push(at);
+        }
+        let mut open = Vec::new();
+        let vars = module.vars.iter().enumerate().map(|(i, var)| (VarId::Module(i as u32), var));
+        let own = function.vars.iter().enumerate().map(|(i, var)| (VarId::Function(i as u32), var));
+        for (id, var) in vars.chain(own) {
+            let end = match var.space {
+                Space::Shared => &mut layout.shared_bytes,
+                Space::Local => &mut layout.local_bytes,
+                Space::Generic | Space::Global | Space::Const | Space::Param => continue,
+            };
+            if var.space == Space::Shared && var.bytes() == Some(0) {
+                open.push((id, var));
+                continue;
+            }
+            let at = place(end, var).ok_or_else(|| fail(&var.name))?;
+            layout.set(id, at);
+        }
+        // Dynamic shared memory: every open array starts at the end of the static part.
+        let align = open.iter().map(|(_, var)| var.alignment()).max().unwrap_or(1);
+        if !open.is_empty() {
+            let start = layout.shared_bytes.next_multiple_of(align.max(16));
+            layout.shared_bytes = start;
+            for (id, _) in open {
+                layout.set(id, u64::from(start));
+            }
+        }
+        layout.local_bytes = layout.local_bytes.next_multiple_of(16);
+        Ok(layout)
+    }
+
+    fn set(&mut self, id: VarId, at: u64) {
+        match id {
+            VarId::Module(i) => self.module[i as usize] = at,
+            VarId::Function(i) => self.function[i as usize] = at,
+            VarId::Param(_) | VarId::Return(_) => {}
+        }
+    }
+
+    /// The address of a variable in its space.
+    pub(crate) fn address(&self, id: VarId) -> Option<u64> {
+        match id {
+            VarId::Module(i) => self.module.get(i as usize).copied(),
+            VarId::Function(i) => self.function.get(i as usize).copied(),
+            VarId::Param(i) => self.params.get(i as usize).copied(),
+            VarId::Return(_) => None,
+        }
+    }
+}
+
+/// What lowering needs to know.
+pub(crate) struct Input<'a> {
+    pub(crate) module: &'a Module,
+    pub(crate) function: &'a Function,
+    pub(crate) layout: &'a Layout,
+    pub(crate) tier: Tier,
+    pub(crate) block: [u32; 3],
+}
+
+/// Lowers a kernel.
+pub(crate) fn lower(input: &Input<'_>) -> Result<Program, Error> {
+    let function = input.function;
+    let body = function.body.as_deref().unwrap_or(&[]);
+    let blocks = cfg::blocks(function, body)?;
+    let has_local = input.layout.local_bytes != 0;
+    let uniformity = uniform::analyze(function, body, &blocks, input.block, has_local);
+    let mut l = Lowerer::new(input, SCRATCH + SCRATCH_BYTES);
+    l.find_aliases(body, &blocks, &uniformity);
+    let needs: Vec<Need> = function
+        .regs
+        .iter()
+        .enumerate()
+        .map(|(i, reg)| match reg.ty {
+            Type::Pred => Need::Nothing,
+            _ if uniformity.regs[i] || l.is_alias(i) => Need::Nothing,
+            ty if ty.bits() <= 32 => Need::Narrow,
+            ty if ty.bits() == 64 => Need::Wide,
+            _ => Need::Nothing,
+        })
+        .collect();
+    let (slots, end) = slots::allocate(&needs, body, &blocks, l.next);
+    l.next = end;
+    l.place(&needs, &slots);
+    let mut infos = Vec::with_capacity(blocks.len());
+    for (at, block) in blocks.iter().enumerate() {
+        infos.push(BlockInfo {
+            first: l.ops.len() as u32,
+            convergent: uniformity.convergent[at],
+        });
+        lower_block(&mut l, body, block)?;
+    }
+    Ok(l.finish(infos))
+}
+
+fn lower_block(
+    l: &mut Lowerer<'_>,
+    body: &[warpsmith_ptx::ir::Stmt],
+    block: &cfg::Block,
+) -> Result<(), Error> {
+    let mut guard = None;
+    for (i, inst) in uniform::insts(block, body) {
+        l.at(body[block.stmts.start + i].span);
+        if l.is_aliased(inst) {
+            continue;
+        }
+        let wanted = inst.guard;
+        if guard.map(|(g, _)| g) != wanted
+            && let Some((_, start)) = guard.take()
+        {
+            exec::end_guard(l, start);
+        }
+        if let Some(g) = wanted
+            && guard.is_none()
+        {
+            let negated = if g.negated { !0 } else { 0 };
+            let slot = l.slot_of(g.reg);
+            guard = Some((g, exec::begin_guard(l, slot, negated)));
+        }
+        exec::lower(l, inst)?;
+        // A guard that its own instruction changed no longer covers the next one.
+        let mut changed = false;
+        roles::each_def(inst, &mut |reg| changed |= wanted.is_some_and(|g| g.reg == reg));
+        if changed && let Some((_, start)) = guard.take() {
+            exec::end_guard(l, start);
+        }
+    }
+    if let Some((_, start)) = guard {
+        exec::end_guard(l, start);
+    }
+    l.at(block.span);
+    exec::emit_flow(l, &block.term)
+}

@@ -1,0 +1,200 @@
+//! What each operand of an instruction does: destination or source, and what its result is like.
+
+use warpsmith_ptx::{
+    ir::{Base, Inst, Operand, RegId},
+    op::Op,
+    qual::Qual,
+    special::Special,
+    types::Space,
+};
+
+/// How lanes' results relate.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// The same for all lanes if all sources are.
+    Sources,
+    /// Different for each lane.
+    Varying,
+    /// The same for all lanes that run it together.
+    Together,
+}
+
+/// Whether operand 0 is a destination.
+pub(crate) fn has_destination(inst: &Inst) -> bool {
+    match inst.op {
+        Op::St
+        | Op::Red
+        | Op::Cp
+        | Op::Prefetch
+        | Op::Prefetchu
+        | Op::Membar
+        | Op::Fence
+        | Op::Stmatrix
+        | Op::Bra
+        | Op::Brx
+        | Op::Exit
+        | Op::Ret
+        | Op::Trap
+        | Op::Brkpt
+        | Op::Nanosleep
+        | Op::Griddepcontrol
+        | Op::Setmaxnreg
+        | Op::Discard
+        | Op::Applypriority
+        | Op::Sust
+        | Op::Sured
+        | Op::Call
+        | Op::Pmevent
+        | Op::Stackrestore
+        | Op::Tensormap => false,
+        Op::Bar | Op::Barrier => inst.quals.has(Qual::Red),
+        Op::Mbarrier => !(inst.quals.has(Qual::Init)
+            || inst.quals.has(Qual::Inval)
+            || (inst.quals.has(Qual::ExpectTx) && !inst.quals.has(Qual::Arrive))
+            || inst.quals.has(Qual::CompleteTx)),
+        Op::Wgmma => inst.quals.has(Qual::MmaAsync),
+        _ => true,
+    }
+}
+
+/// Whether the destination is also read.
+pub(crate) fn reads_destination(inst: &Inst) -> bool {
+    inst.guard.is_some() || inst.op == Op::Wgmma
+}
+
+/// How the results of lanes relate, given whether the kernel has local memory.
+pub(crate) fn outcome(inst: &Inst, has_local: bool) -> Outcome {
+    match inst.op {
+        Op::Ld | Op::Ldu => {
+            let q = &inst.quals;
+            let ordered = [Qual::Volatile, Qual::Relaxed, Qual::Acquire, Qual::Mmio]
+                .iter()
+                .any(|word| q.has(*word));
+            let local = q.has(Qual::Local) || (has_local && space(inst) == Space::Generic);
+            if ordered || local { Outcome::Varying } else { Outcome::Sources }
+        }
+        Op::Shfl | Op::Atom | Op::Match | Op::Elect | Op::Mma | Op::Wmma | Op::Ldmatrix
+        | Op::Movmatrix | Op::Wgmma | Op::Bar | Op::Barrier | Op::Mbarrier | Op::Call => {
+            Outcome::Varying
+        }
+        Op::Vote | Op::Redux | Op::Activemask => Outcome::Together,
+        _ => Outcome::Sources,
+    }
+}
+
+/// The state space an instruction names; generic if none.
+pub(crate) fn space(inst: &Inst) -> Space {
+    for qual in inst.quals.as_slice() {
+        match qual {
+            Qual::Global => return Space::Global,
+            Qual::Shared | Qual::SharedCta | Qual::SharedCluster => return Space::Shared,
+            Qual::Local => return Space::Local,
+            Qual::Const => return Space::Const,
+            Qual::Param => return Space::Param,
+            _ => {}
+        }
+    }
+    Space::Generic
+}
+
+/// The lanes that must come together before a `.sync` op: its mask operand, or all.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Members {
+    /// As this operand says.
+    Mask(Operand),
+    /// All live lanes.
+    All,
+}
+
+/// Whether lanes must come together before the instruction, and which.
+pub(crate) fn is_sync(inst: &Inst) -> Option<Members> {
+    let last = || inst.operands.last().cloned();
+    match inst.op {
+        Op::Shfl | Op::Vote | Op::Match | Op::Redux | Op::Elect if inst.quals.has(Qual::Sync) => {
+            last().map(Members::Mask)
+        }
+        Op::Bar if inst.quals.has(Qual::Warp) => last().map(Members::Mask),
+        Op::Mma | Op::Wmma | Op::Ldmatrix | Op::Stmatrix | Op::Movmatrix | Op::Wgmma => {
+            Some(Members::All)
+        }
+        _ => None,
+    }
+}
+
+/// Whether lanes of one warp may wait for each other with it.
+pub(crate) fn may_lock(inst: &Inst) -> bool {
+    let has = |word| inst.quals.has(word);
+    match inst.op {
+        Op::Atom => has(Qual::Cas) || has(Qual::Exch),
+        Op::Ld => has(Qual::Volatile) || has(Qual::Acquire) || has(Qual::Relaxed),
+        _ => false,
+    }
+}
+
+/// Whether a special register is the same for the whole warp, given the block's shape.
+pub(crate) fn is_uniform_special(special: Special, block: [u32; 3]) -> bool {
+    match special {
+        Special::TidX => block[0] == 1,
+        Special::TidY => block[1] == 1 || block[0].is_multiple_of(32),
+        Special::TidZ => block[2] == 1 || block[0].wrapping_mul(block[1]).is_multiple_of(32),
+        Special::Laneid
+        | Special::LanemaskEq
+        | Special::LanemaskLe
+        | Special::LanemaskLt
+        | Special::LanemaskGe
+        | Special::LanemaskGt => false,
+        Special::Clock
+        | Special::ClockHi
+        | Special::Clock64
+        | Special::Globaltimer
+        | Special::GlobaltimerLo
+        | Special::GlobaltimerHi => false,
+        _ => true,
+    }
+}
+
+/// Calls `f` with each register that the operand names.
+pub(crate) fn each_reg(operand: &Operand, f: &mut impl FnMut(RegId)) {
+    match operand {
+        Operand::Reg(reg) | Operand::NotReg(reg) => f(*reg),
+        Operand::Addr(address) => match address.base {
+            Base::Reg(reg) => f(reg),
+            Base::Var(_) | Base::Absolute => {}
+        },
+        Operand::Vec(items) | Operand::List(items) => {
+            for item in items {
+                each_reg(item, f);
+            }
+        }
+        Operand::Pair(pair) => {
+            each_reg(&pair.0, f);
+            each_reg(&pair.1, f);
+        }
+        Operand::Imm(_)
+        | Operand::Special(_)
+        | Operand::Var(..)
+        | Operand::Label(_)
+        | Operand::Func(_)
+        | Operand::Sink => {}
+    }
+}
+
+/// Calls `f` with each register the instruction defines.
+pub(crate) fn each_def(inst: &Inst, f: &mut impl FnMut(RegId)) {
+    if has_destination(inst)
+        && let Some(first) = inst.operands.first()
+    {
+        each_reg(first, f);
+    }
+}
+
+/// Calls `f` with each register the instruction reads.
+pub(crate) fn each_use(inst: &Inst, f: &mut impl FnMut(RegId)) {
+    let skip = usize::from(has_destination(inst) && !reads_destination(inst));
+    for operand in inst.operands.iter().skip(skip) {
+        each_reg(operand, f);
+    }
+    if let Some(guard) = inst.guard {
+        f(guard.reg);
+    }
+}

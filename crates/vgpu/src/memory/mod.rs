@@ -1,0 +1,17 @@
+//! Device memory: the arena, its allocator and guest accesses.
+
+mod arena;
+mod copy;
+mod raw;
+
+pub(crate) use arena::Arena;
+pub(crate) use raw::{Bad, Buffer, Window, Word};
+
+/// The first guest address of device memory.
+pub(crate) const GLOBAL_BASE: u64 = 0x10_0000_0000;
+/// Where generic addresses of shared memory start.
+pub(crate) const SHARED_BASE: u64 = 0x1_0000_0000;
+/// Where generic addresses of local memory start.
+pub(crate) const LOCAL_BASE: u64 = 0x2_0000_0000;
+/// Size of the generic windows of shared and local memory.
+pub(crate) const WINDOW: u64 = 0x1000_0000;

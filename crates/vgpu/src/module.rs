@@ -1,0 +1,270 @@
+//! Loaded modules and their kernels.
+
+use crate::{
+    error::Error,
+    lower::{self, Input, Layout, Program},
+    machine::{Inner, Machine},
+};
+use rustc_hash::FxHashMap;
+use std::{
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+};
+use warpsmith_ptx::{
+    ir::{Function, FunctionKind, Imm, Init, InitSymbol, Linkage, Name, Span, Var},
+    types::{Space, Type},
+    verify::Verified,
+};
+
+/// A module on a machine. Clones share it; its variables live until the last clone or kernel is gone.
+#[derive(Clone)]
+pub struct Module(Arc<Loaded>);
+
+struct Loaded {
+    machine: Arc<Inner>,
+    module: Verified,
+    /// Addresses of module variables; 0 for those of other spaces.
+    vars: Vec<u64>,
+    programs: Mutex<FxHashMap<(usize, [u32; 3]), Arc<Program>>>,
+}
+
+/// A kernel of a loaded module.
+#[derive(Clone)]
+pub struct Kernel {
+    loaded: Arc<Loaded>,
+    index: usize,
+    layout: Arc<Layout>,
+}
+
+/// Where a kernel parameter is in the launch's bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Param {
+    /// First byte.
+    pub offset: u32,
+    /// Bytes.
+    pub size: u32,
+    /// Alignment in bytes.
+    pub align: u32,
+}
+
+impl Module {
+    pub(crate) fn new(machine: &Machine, module: &Verified) -> Result<Module, Error> {
+        let newest = machine.0.config.max_ptx;
+        if module.version > newest {
+            return Err(Error::PtxVersion { found: module.version, newest });
+        }
+        if module.address_size != 64 {
+            return Err(Error::AddressSize { found: module.address_size });
+        }
+        let mut loaded = Loaded {
+            machine: Arc::clone(&machine.0),
+            module: module.clone(),
+            vars: Vec::with_capacity(module.vars.len()),
+            programs: Mutex::default(),
+        };
+        for var in &module.vars {
+            let address = match var.space {
+                Space::Global | Space::Const | Space::Generic if var.linkage != Linkage::Extern => {
+                    let bytes = var.bytes().ok_or_else(|| unsupported(var, "its size"))?;
+                    machine.alloc(bytes)?
+                }
+                Space::Global | Space::Const | Space::Generic => {
+                    return Err(unsupported(var, "an external variable"));
+                }
+                Space::Shared | Space::Local | Space::Param => 0,
+            };
+            loaded.vars.push(address);
+        }
+        for (var, &address) in module.vars.iter().zip(&loaded.vars) {
+            if address == 0 {
+                continue;
+            }
+            let bytes = var.bytes().unwrap_or(0) as usize;
+            let mut data = vec![0; bytes];
+            if let Some(init) = &var.init {
+                fill(&mut data, var, init, &loaded.vars, module)?;
+            }
+            machine.write(address, &data)?;
+        }
+        Ok(Module(Arc::new(loaded)))
+    }
+
+    /// The kernel of this name.
+    pub fn kernel(&self, name: &str) -> Option<Kernel> {
+        let index = self.0.module.functions.iter().position(|function| {
+            function.name == name && function.kind == FunctionKind::Entry && function.body.is_some()
+        })?;
+        let function = &self.0.module.functions[index];
+        let layout = Layout::new(&self.0.module, function, &self.0.vars).ok()?;
+        Some(Kernel { loaded: Arc::clone(&self.0), index, layout: Arc::new(layout) })
+    }
+
+    /// The names of its kernels.
+    pub fn kernels(&self) -> impl Iterator<Item = &str> {
+        self.0
+            .module
+            .functions
+            .iter()
+            .filter(|function| function.kind == FunctionKind::Entry && function.body.is_some())
+            .map(|function| function.name.as_ref())
+    }
+
+    /// Address and size of a module variable in device memory.
+    pub fn global(&self, name: &str) -> Option<(u64, u64)> {
+        let vars = self.0.module.vars.iter().zip(&self.0.vars);
+        vars.filter(|(_, address)| **address != 0)
+            .find(|(var, _)| var.name == name)
+            .map(|(var, address)| (*address, var.bytes().unwrap_or(0)))
+    }
+}
+
+impl Drop for Loaded {
+    fn drop(&mut self) {
+        for address in self.vars.iter().filter(|address| **address != 0) {
+            // They are ours and allocated until here.
+            drop(self.machine.arena.free(*address));
+        }
+    }
+}
+
+impl fmt::Debug for Module {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.kernels()).finish()
+    }
+}
+
+impl fmt::Debug for Kernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Kernel").field(self.name()).finish()
+    }
+}
+
+impl Kernel {
+    pub(crate) fn function(&self) -> &Function {
+        &self.loaded.module.functions[self.index]
+    }
+
+    pub(crate) fn machine(&self) -> &Arc<Inner> {
+        &self.loaded.machine
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &Name {
+        &self.function().name
+    }
+
+    /// Where each parameter is.
+    pub fn params(&self) -> Vec<Param> {
+        let vars = self.function().params.iter().zip(&self.layout.params);
+        vars.map(|(var, offset)| Param {
+            offset: *offset as u32,
+            size: var.bytes().unwrap_or(0) as u32,
+            align: var.alignment(),
+        })
+        .collect()
+    }
+
+    /// Bytes of all parameters.
+    pub fn param_bytes(&self) -> u32 {
+        self.layout.param_bytes
+    }
+
+    /// Bytes of static shared memory.
+    pub fn static_shared(&self) -> u32 {
+        self.layout.shared_bytes
+    }
+
+    /// Bytes of local memory per thread.
+    pub fn local_bytes(&self) -> u32 {
+        self.layout.local_bytes
+    }
+
+    /// Declared registers in units of 32 bits.
+    pub fn regs(&self) -> u32 {
+        self.function().regs.iter().map(|reg| reg.ty.bits().div_ceil(32)).sum()
+    }
+
+    /// The program for a block shape; lowers it the first time.
+    pub(crate) fn program(&self, block: [u32; 3]) -> Result<Arc<Program>, Error> {
+        let key = (self.index, block);
+        let programs = || self.loaded.programs.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(program) = programs().get(&key) {
+            return Ok(Arc::clone(program));
+        }
+        let program = Arc::new(lower::lower(&Input {
+            module: &self.loaded.module,
+            function: self.function(),
+            layout: &self.layout,
+            tier: self.loaded.machine.tier,
+            block,
+        })?);
+        Ok(Arc::clone(programs().entry(key).or_insert(program)))
+    }
+}
+
+fn unsupported(var: &Var, what: &str) -> Error {
+    Error::Unsupported { kernel: var.name.clone(), span: Span::None, what: what.to_owned() }
+}
+
+/// Encodes an initialiser; list items fill elements in order.
+fn fill(
+    data: &mut [u8],
+    var: &Var,
+    init: &Init,
+    vars: &[u64],
+    module: &Verified,
+) -> Result<(), Error> {
+    let size = var.ty.bytes().max(1) as usize;
+    match init {
+        Init::List(items) => {
+            let each = match items.first() {
+                Some(Init::List(_)) => data.len() / outer(var, data.len(), size, items.len()),
+                _ => size,
+            };
+            for (part, item) in data.chunks_mut(each.max(1)).zip(items) {
+                fill(part, var, item, vars, module)?;
+            }
+            Ok(())
+        }
+        Init::Imm(imm) => {
+            let bits = match (imm, var.ty) {
+                (Imm::F64(x), Type::F32) => u64::from((f64::from_bits(*x) as f32).to_bits()),
+                (Imm::F32(x), Type::F64) => f64::from(f32::from_bits(*x)).to_bits(),
+                (Imm::F32(x), _) => u64::from(*x),
+                (Imm::F64(x) | Imm::Uint(x), _) => *x,
+                (Imm::Int(x), _) => *x as u64,
+            };
+            put(data, bits, size);
+            Ok(())
+        }
+        Init::Address { symbol: InitSymbol::Var(i), offset, .. } => {
+            let base = vars.get(*i as usize).copied().unwrap_or(0);
+            if base == 0 {
+                return Err(unsupported(var, "the address of a variable of another space"));
+            }
+            put(data, base.wrapping_add_signed(*offset), size);
+            Ok(())
+        }
+        Init::Address { symbol: InitSymbol::Func(_), .. } => {
+            Err(unsupported(var, "the address of a function"))
+        }
+    }
+}
+
+fn put(data: &mut [u8], bits: u64, size: usize) {
+    let len = size.min(8).min(data.len());
+    data[..len].copy_from_slice(&bits.to_le_bytes()[..len]);
+}
+
+/// How many rows of nested lists the part of a variable has: the dimension that divides it so.
+fn outer(var: &Var, bytes: usize, size: usize, at_least: usize) -> usize {
+    let mut rest = bytes / (size * usize::from(var.vector)).max(1);
+    let dims: Vec<usize> = var.dims.iter().map(|d| d.unwrap_or(1) as usize).collect();
+    for at in 0..dims.len() {
+        if dims[at..].iter().product::<usize>() == rest {
+            return dims[at].max(1);
+        }
+    }
+    rest = rest.max(1);
+    at_least.clamp(1, rest)
+}

@@ -1,0 +1,400 @@
+//! Runs the warps of a CTA in turns, with its barriers, and the CTAs of a launch on a worker.
+#![allow(unsafe_code)]
+
+use crate::{
+    error::{Fault, FaultKind},
+    exec::{Ctx, Parked, Reduce, Stop, Warp},
+    job::Job,
+    lower::{Preset, Program, Value},
+    memory::{Buffer, Window},
+};
+use std::sync::{Arc, PoisonError, atomic::Ordering};
+use warpsmith_ptx::special::Special;
+
+/// A CTA: frames, memory, warps, barriers. Kept and used again for other CTAs.
+pub(crate) struct Cta {
+    frames: Buffer,
+    shared: Buffer,
+    local: Buffer,
+    warps: Vec<Warp>,
+    blocked: Vec<bool>,
+    barriers: [Barrier; 16],
+    cta: [u32; 3],
+    /// The run its frames are set up for.
+    serial: u64,
+    /// Threads that have not exited.
+    live: u32,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Barrier {
+    lanes: u32,
+    /// Arrivals in the granularity of whole warps.
+    slots: u32,
+    count: Option<u32>,
+    votes: u32,
+    missing: u32,
+    used: bool,
+}
+
+/// What a round of turns came to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Round {
+    Done,
+    Progress,
+    Stuck,
+}
+
+/// A worker: its context and the CTA it reuses.
+pub(crate) struct Worker {
+    ctx: Ctx,
+    cta: Box<Cta>,
+    spare: Vec<Box<Cta>>,
+}
+
+impl Worker {
+    pub(crate) fn new() -> Worker {
+        Worker {
+            ctx: Ctx::new(Arc::new(Program::empty()), Window::EMPTY),
+            cta: Box::new(Cta::new()),
+            spare: Vec::new(),
+        }
+    }
+
+    /// Works on a launch until no CTA is left to take.
+    pub(crate) fn work(&mut self, job: &Job) {
+        self.enter(job);
+        if job.cooperative {
+            self.share(job);
+        } else {
+            while let Some(index) = job.take() {
+                self.cta.start(&mut self.ctx, job, index);
+                loop {
+                    if self.cta.round(&mut self.ctx, job) == Round::Done || job.aborted() {
+                        break;
+                    }
+                }
+                job.end();
+            }
+        }
+    }
+
+    fn enter(&mut self, job: &Job) {
+        let ctx = &mut self.ctx;
+        ctx.program = Arc::clone(&job.program);
+        ctx.global = job.global;
+        ctx.fault = None;
+        let view = &mut ctx.view;
+        view.params.clear();
+        view.params.extend_from_slice(&job.view.params);
+        view.grid = job.view.grid;
+        view.block = job.view.block;
+        view.grid_id = job.serial.load(Ordering::Relaxed);
+        view.dynamic_shared = job.view.dynamic_shared;
+        view.shared = job.shared_bytes;
+        view.sms = job.view.sms;
+    }
+
+    /// Cooperative launches: all CTAs exist, and each worker runs whichever waits longest for a turn.
+    fn share(&mut self, job: &Job) {
+        while let Some(index) = job.take() {
+            let mut cta = self.spare.pop().unwrap_or_else(|| Box::new(Cta::new()));
+            cta.start(&mut self.ctx, job, index);
+            queue(job).push_back(cta);
+        }
+        while !job.is_done() && !job.aborted() {
+            let next = queue(job).pop_front();
+            let Some(mut cta) = next else {
+                std::thread::yield_now();
+                continue;
+            };
+            cta.resume(&mut self.ctx, job);
+            match cta.round(&mut self.ctx, job) {
+                Round::Done => {
+                    self.spare.push(cta);
+                    job.end();
+                }
+                Round::Progress | Round::Stuck => queue(job).push_back(cta),
+            }
+        }
+        if job.aborted() {
+            self.spare.extend(queue(job).drain(..));
+        }
+    }
+}
+
+fn queue(job: &Job) -> std::sync::MutexGuard<'_, std::collections::VecDeque<Box<Cta>>> {
+    job.queue.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Cta {
+    fn new() -> Cta {
+        Cta {
+            frames: Buffer::new(),
+            shared: Buffer::new(),
+            local: Buffer::new(),
+            warps: Vec::new(),
+            blocked: Vec::new(),
+            barriers: [Barrier::default(); 16],
+            cta: [0; 3],
+            serial: 0,
+            live: 0,
+        }
+    }
+
+    /// Sets everything up for CTA `index` of the launch.
+    fn start(&mut self, ctx: &mut Ctx, job: &Job, index: u64) {
+        let program = &job.program;
+        let [x, y, _] = job.view.grid.map(u64::from);
+        self.cta = [(index % x) as u32, (index / x % y) as u32, (index / x / y) as u32];
+        let threads: u32 = job.view.block.iter().product();
+        let warps = threads.div_ceil(32);
+        self.frames.reserve(program.frame_bytes as usize * warps as usize);
+        self.shared.reserve(job.shared_bytes as usize);
+        self.local.reserve(program.local_bytes as usize * warps as usize * 32);
+        let serial = job.serial.load(Ordering::Relaxed);
+        let fresh = std::mem::replace(&mut self.serial, serial) != serial;
+        self.warps.resize_with(warps as usize, Warp::default);
+        self.blocked.clear();
+        self.blocked.resize(warps as usize, false);
+        self.barriers = [Barrier::default(); 16];
+        self.live = threads;
+        self.resume(ctx, job);
+        for (i, warp) in self.warps.iter_mut().enumerate() {
+            let first = i as u32 * 32;
+            let count = (threads - first).min(32);
+            warp.start(first / 32, (!0u32) >> (32 - count), program.blocks.len());
+            frame(ctx, &self.frames, program, i);
+            if fresh {
+                for (slot, value) in &program.consts {
+                    ctx.set_scalar(*slot, *value);
+                }
+                for preset in &program.per_launch {
+                    set(ctx, preset, first);
+                }
+            }
+            for preset in &program.per_cta {
+                set(ctx, preset, first);
+            }
+        }
+    }
+
+    /// Points the context at this CTA.
+    fn resume(&mut self, ctx: &mut Ctx, job: &Job) {
+        ctx.view.cta = self.cta;
+        ctx.shared = self.shared.window(0, u64::from(job.shared_bytes));
+        let local = u64::from(job.program.local_bytes) * 32 * self.warps.len() as u64;
+        ctx.local = self.local.window(0, local);
+    }
+
+    /// Gives each warp that can go on one turn.
+    fn round(&mut self, ctx: &mut Ctx, job: &Job) -> Round {
+        let mut ran = false;
+        for i in 0..self.warps.len() {
+            if self.blocked[i] || self.warps[i].live == 0 {
+                continue;
+            }
+            ran = true;
+            frame(ctx, &self.frames, &job.program, i);
+            std::mem::swap(&mut ctx.warp, &mut self.warps[i]);
+            let before = ctx.warp.live.count_ones();
+            ctx.run_turn();
+            let exited = before - ctx.warp.live.count_ones();
+            std::mem::swap(&mut ctx.warp, &mut self.warps[i]);
+            self.live -= exited;
+            if let Some(fault) = ctx.fault.take() {
+                job.fail(*fault);
+                return Round::Done;
+            }
+            self.blocked[i] = ctx.stop == Stop::Blocked;
+            if !self.warps[i].arrivals.is_empty() {
+                self.arrive(ctx, &job.program, i);
+            }
+            if exited != 0 {
+                for id in 0..16 {
+                    self.complete(ctx, &job.program, id);
+                }
+            }
+        }
+        if self.live == 0 {
+            Round::Done
+        } else if ran {
+            Round::Progress
+        } else {
+            job.fail(self.deadlock(ctx, &job.program));
+            Round::Stuck
+        }
+    }
+
+    /// Counts what warp `i` brought to barriers.
+    fn arrive(&mut self, ctx: &mut Ctx, program: &Program, i: usize) {
+        let mut arrivals = std::mem::take(&mut self.warps[i].arrivals);
+        for parked in &arrivals {
+            let barrier = &mut self.barriers[parked.barrier as usize];
+            let lanes = parked.lanes.count_ones();
+            barrier.used = true;
+            barrier.lanes += lanes;
+            barrier.slots += if parked.lanes == self.warps[i].live { 32 } else { lanes };
+            barrier.count = parked.count;
+            barrier.votes += parked.votes.count_ones();
+            barrier.missing += lanes - parked.votes.count_ones();
+            self.complete(ctx, program, parked.barrier as usize);
+        }
+        arrivals.clear();
+        self.warps[i].arrivals = arrivals;
+    }
+
+    /// Releases a barrier if all it waits for are there.
+    fn complete(&mut self, ctx: &mut Ctx, program: &Program, id: usize) {
+        let barrier = self.barriers[id];
+        let done = match barrier.count {
+            Some(count) => barrier.slots >= count,
+            None => barrier.lanes >= self.live,
+        };
+        if !barrier.used || !done {
+            return;
+        }
+        self.barriers[id] = Barrier::default();
+        for i in 0..self.warps.len() {
+            let mut at = 0;
+            while at < self.warps[i].parked.len() {
+                if self.warps[i].parked[at].barrier as usize != id {
+                    at += 1;
+                    continue;
+                }
+                let parked = self.warps[i].parked.remove(at);
+                self.blocked[i] = false;
+                let convergent = program.blocks[parked.resume as usize].convergent;
+                self.warps[i].hold(parked.resume, parked.lanes, convergent);
+                if parked.reduce != Reduce::None {
+                    frame(ctx, &self.frames, program, i);
+                    deposit(ctx, &parked, &barrier);
+                }
+            }
+        }
+    }
+
+    fn deadlock(&self, ctx: &Ctx, program: &Program) -> Fault {
+        let waiting = self
+            .warps
+            .iter()
+            .flat_map(|warp| {
+                warp.parked.iter().map(|parked| {
+                    (warp.index, parked.lanes.count_ones(), program.span(parked.span))
+                })
+            })
+            .collect();
+        let first = self.warps.iter().find(|warp| warp.live != 0);
+        let place = first.and_then(|warp| warp.parked.first());
+        let index = first.map_or(0, |warp| warp.index * 32 + warp.live.trailing_zeros());
+        Fault {
+            kind: FaultKind::Deadlock { waiting },
+            kernel: program.name.clone(),
+            span: place.map(|parked| program.span(parked.span)).unwrap_or_default(),
+            cta: self.cta,
+            thread: ctx.thread(index),
+            address: None,
+        }
+    }
+}
+
+fn frame(ctx: &mut Ctx, frames: &Buffer, program: &Program, warp: usize) {
+    let at = frames.as_ptr().wrapping_add(warp * program.frame_bytes as usize);
+    // SAFETY: `start` reserved one frame for each warp; frame sizes are multiples of 64, as is the buffer's
+    // alignment; the CTA keeps the buffer while it runs, and the context runs only this program's ops.
+    unsafe { ctx.set_frame(at, program.frame_bytes) };
+}
+
+fn deposit(ctx: &mut Ctx, parked: &Parked, barrier: &Barrier) {
+    ctx.mask = parked.lanes;
+    ctx.full = false;
+    match parked.reduce {
+        Reduce::None => {}
+        Reduce::Popc(slot) => ctx.put_cells(slot, [barrier.votes; 32]),
+        Reduce::And(slot) => ctx.put_mask(slot, if barrier.missing == 0 { !0 } else { 0 }),
+        Reduce::Or(slot) => ctx.put_mask(slot, if barrier.votes != 0 { !0 } else { 0 }),
+    }
+}
+
+fn set(ctx: &mut Ctx, preset: &Preset, first: u32) {
+    match preset.value {
+        Value::Scalar(special) => {
+            let value = special_of(ctx, special, first);
+            ctx.set_scalar(preset.slot, value);
+        }
+        Value::Lanes(special) => {
+            let mut lanes = [0u32; 32];
+            for (lane, value) in lanes.iter_mut().enumerate() {
+                *value = special_of(ctx, special, first + lane as u32) as u32;
+            }
+            ctx.mask = !0;
+            ctx.full = true;
+            ctx.put_cells(preset.slot, lanes);
+        }
+        Value::Param { offset, bytes, signed } => {
+            let mut raw = [0u8; 8];
+            let (at, len) = (offset as usize, usize::from(bytes));
+            if let Some(from) = ctx.view.params.get(at..at + len) {
+                raw[..len].copy_from_slice(from);
+            }
+            let bits = if signed { 8 * u32::from(bytes) } else { 0 };
+            ctx.set_scalar(preset.slot, crate::exec::extend(u64::from_le_bytes(raw), bits));
+        }
+    }
+}
+
+/// A special register of thread `thread` of the CTA.
+fn special_of(ctx: &Ctx, special: Special, thread: u32) -> u64 {
+    let view = &ctx.view;
+    let [tx, ty, tz] = ctx.thread(thread);
+    let lane = thread % 32;
+    let threads: u32 = view.block.iter().product();
+    let linear = view.cta[0] + view.grid[0] * (view.cta[1] + view.grid[1] * view.cta[2]);
+    u64::from(match special {
+        Special::TidX => tx,
+        Special::TidY => ty,
+        Special::TidZ => tz,
+        Special::NtidX => view.block[0],
+        Special::NtidY => view.block[1],
+        Special::NtidZ => view.block[2],
+        Special::CtaidX | Special::ClusteridX => view.cta[0],
+        Special::CtaidY | Special::ClusteridY => view.cta[1],
+        Special::CtaidZ | Special::ClusteridZ => view.cta[2],
+        Special::NctaidX | Special::NclusteridX => view.grid[0],
+        Special::NctaidY | Special::NclusteridY => view.grid[1],
+        Special::NctaidZ | Special::NclusteridZ => view.grid[2],
+        Special::ClusterCtaidX
+        | Special::ClusterCtaidY
+        | Special::ClusterCtaidZ
+        | Special::ClusterCtarank
+        | Special::IsExplicitCluster
+        | Special::ReservedSmemOffsetBegin
+        | Special::ReservedSmemOffsetEnd
+        | Special::ReservedSmemOffsetCap => 0,
+        Special::ClusterNctaidX
+        | Special::ClusterNctaidY
+        | Special::ClusterNctaidZ
+        | Special::ClusterNctarank => 1,
+        Special::Laneid => lane,
+        Special::Warpid => thread / 32,
+        Special::Nwarpid => threads.div_ceil(32),
+        Special::Smid => linear % view.sms.max(1),
+        Special::Nsmid => view.sms,
+        Special::Gridid => return view.grid_id,
+        Special::LanemaskEq => 1 << lane,
+        Special::LanemaskLe => (2u32 << lane).wrapping_sub(1),
+        Special::LanemaskLt => (1 << lane) - 1,
+        Special::LanemaskGe => !0 << lane,
+        Special::LanemaskGt => (!0u32 << lane) & !(1 << lane),
+        Special::DynamicSmemSize => view.dynamic_shared,
+        Special::TotalSmemSize | Special::AggrSmemSize => view.shared,
+        Special::WarpSz => 32,
+        Special::Clock
+        | Special::ClockHi
+        | Special::Clock64
+        | Special::Globaltimer
+        | Special::GlobaltimerLo
+        | Special::GlobaltimerHi
+        | Special::CurrentGraphExec => 0,
+    })
+}

@@ -1,0 +1,506 @@
+//! Streams: commands in order, done by an engine thread.
+
+use crate::{
+    error::Error,
+    exec::LaunchView,
+    job::Job,
+    machine::{Inner, Machine, check},
+    module::Kernel,
+    pool::SPINS,
+    sched::Worker,
+};
+use std::{
+    collections::VecDeque,
+    fmt,
+    sync::{
+        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    thread::JoinHandle,
+    time::Instant,
+};
+use warpsmith_ptx::ir::Directive;
+
+/// A kernel with everything it is launched with.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    /// What runs.
+    pub kernel: Kernel,
+    /// CTAs.
+    pub grid: [u32; 3],
+    /// Threads of a CTA.
+    pub block: [u32; 3],
+    /// Bytes of dynamic shared memory.
+    pub dynamic_shared: u32,
+    /// The parameters, laid out as [`Kernel::params`] says.
+    pub params: Vec<u8>,
+    /// Whether all CTAs exist at once.
+    pub cooperative: bool,
+}
+
+/// Launches that were checked once and are enqueued together.
+#[derive(Clone)]
+pub struct Prepared(Arc<[Arc<Job>]>);
+
+impl fmt::Debug for Prepared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = self.0.iter().map(|job| &job.program.name);
+        f.debug_list().entries(names).finish()
+    }
+}
+
+/// The bytes of a read, once it is done.
+#[derive(Clone, Debug)]
+pub struct Completion(Arc<Signal<Result<Vec<u8>, Error>>>);
+
+/// A point in a stream.
+#[derive(Clone, Debug)]
+pub struct Event(Arc<Signal<Instant>>);
+
+#[derive(Debug)]
+struct Signal<T> {
+    value: Mutex<Option<T>>,
+    changed: Condvar,
+}
+
+impl<T> Signal<T> {
+    fn new() -> Arc<Signal<T>> {
+        Arc::new(Signal { value: Mutex::new(None), changed: Condvar::new() })
+    }
+
+    fn set(&self, value: T) {
+        *lock(&self.value) = Some(value);
+        self.changed.notify_all();
+    }
+
+    fn wait(&self) -> MutexGuard<'_, Option<T>> {
+        let mut value = lock(&self.value);
+        while value.is_none() {
+            value = self.changed.wait(value).unwrap_or_else(PoisonError::into_inner);
+        }
+        value
+    }
+}
+
+impl Completion {
+    /// Waits and takes the bytes; empty if they were taken before.
+    ///
+    /// # Errors
+    /// Those of the read, or of the stream before it.
+    pub fn wait(&self) -> Result<Vec<u8>, Error> {
+        let mut value = self.0.wait();
+        value.replace(Ok(Vec::new())).unwrap_or_else(|| Ok(Vec::new()))
+    }
+
+    /// Whether [`Completion::wait`] would not wait.
+    pub fn is_done(&self) -> bool {
+        lock(&self.0.value).is_some()
+    }
+}
+
+impl Event {
+    /// Waits for the stream to come to it.
+    pub fn wait(&self) {
+        drop(self.0.wait());
+    }
+
+    /// When the stream came to it.
+    pub fn done_at(&self) -> Option<Instant> {
+        *lock(&self.0.value)
+    }
+}
+
+/// Work that is done in order. Enqueueing never waits for it; dropping does.
+pub struct Stream {
+    machine: Machine,
+    shared: Arc<Shared>,
+    engine: Option<JoinHandle<()>>,
+}
+
+enum Command {
+    Launch(Arc<Job>),
+    Replay(Prepared),
+    Write(u64, Bytes),
+    Read(u64, u64, Completion),
+    Copy { to: u64, from: u64, len: u64 },
+    Fill { address: u64, byte: u8, len: u64 },
+    Free(u64),
+    Record(Event),
+    Wait(Event),
+    Stop,
+}
+
+/// Bytes to be written: owned, or shared with the caller.
+#[derive(Clone, Debug)]
+pub enum Bytes {
+    /// Owned.
+    Owned(Vec<u8>),
+    /// Shared.
+    Shared(Arc<[u8]>),
+}
+
+impl From<Vec<u8>> for Bytes {
+    fn from(bytes: Vec<u8>) -> Bytes {
+        Bytes::Owned(bytes)
+    }
+}
+
+impl From<Arc<[u8]>> for Bytes {
+    fn from(bytes: Arc<[u8]>) -> Bytes {
+        Bytes::Shared(bytes)
+    }
+}
+
+impl AsRef<[u8]> for Bytes {
+    fn as_ref(&self) -> &[u8] {
+        match self {
+            Bytes::Owned(bytes) => bytes,
+            Bytes::Shared(bytes) => bytes,
+        }
+    }
+}
+
+struct Shared {
+    queue: Mutex<VecDeque<Command>>,
+    pushed: Condvar,
+    sent: AtomicU64,
+    done: AtomicU64,
+    waiters: Mutex<()>,
+    advanced: Condvar,
+    error: Mutex<Option<Error>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Stream {
+    pub(crate) fn new(machine: Machine) -> Result<Stream, Error> {
+        let shared = Arc::new(Shared {
+            queue: Mutex::default(),
+            pushed: Condvar::new(),
+            sent: AtomicU64::new(0),
+            done: AtomicU64::new(0),
+            waiters: Mutex::new(()),
+            advanced: Condvar::new(),
+            error: Mutex::new(None),
+        });
+        let engine = Engine { machine: Arc::clone(&machine.0), shared: Arc::clone(&shared) };
+        let handle = std::thread::Builder::new()
+            .name("vgpu engine".to_owned())
+            .spawn(move || engine.run())
+            .map_err(|e| Error::Thread { reason: e.to_string() })?;
+        Ok(Stream { machine, shared, engine: Some(handle) })
+    }
+
+    fn push(&self, command: Command) {
+        let mut queue = lock(&self.shared.queue);
+        queue.push_back(command);
+        self.shared.sent.fetch_add(1, Ordering::Release);
+        drop(queue);
+        self.shared.pushed.notify_one();
+    }
+
+    fn in_range(&self, address: u64, len: u64) -> Result<(), Error> {
+        check(self.machine.0.arena.window().holds(address, len), address, len)
+    }
+
+    /// Enqueues a launch; checks it and lowers its kernel now.
+    ///
+    /// # Errors
+    /// [`Error::Launch`], [`Error::Unsupported`], [`Error::OtherMachine`].
+    pub fn launch(&self, launch: Launch) -> Result<(), Error> {
+        let job = self.job(launch)?;
+        self.push(Command::Launch(Arc::new(job)));
+        Ok(())
+    }
+
+    /// Checks launches for [`Stream::replay`].
+    ///
+    /// # Errors
+    /// As [`Stream::launch`].
+    pub fn prepare(&self, launches: Vec<Launch>) -> Result<Prepared, Error> {
+        let jobs = launches.into_iter().map(|launch| self.job(launch).map(Arc::new));
+        Ok(Prepared(jobs.collect::<Result<_, _>>()?))
+    }
+
+    /// Enqueues prepared launches, without an allocation.
+    ///
+    /// # Errors
+    /// None yet; a prepared list is of the machine that prepared it.
+    pub fn replay(&self, prepared: &Prepared) -> Result<(), Error> {
+        self.push(Command::Replay(prepared.clone()));
+        Ok(())
+    }
+
+    fn job(&self, launch: Launch) -> Result<Job, Error> {
+        let Launch { kernel, grid, block, dynamic_shared, params, cooperative } = launch;
+        let name = kernel.name().clone();
+        if !Arc::ptr_eq(kernel.machine(), &self.machine.0) {
+            return Err(Error::OtherMachine { kernel: name });
+        }
+        let refuse = |what, found, expected| Error::Launch { kernel: name.clone(), what, found, expected };
+        let threads: u64 = block.iter().map(|n| u64::from(*n)).product();
+        if !(1..=1024).contains(&threads) || block[2] > 64 {
+            return Err(refuse("threads of a block", threads, 1024));
+        }
+        if grid.contains(&0) {
+            return Err(refuse("an extent of the grid", 0, 1));
+        }
+        for (n, limit) in grid.iter().zip([0x7FFF_FFFF, 0xFFFF, 0xFFFF]) {
+            if *n > limit {
+                return Err(refuse("an extent of the grid", u64::from(*n), u64::from(limit)));
+            }
+        }
+        for directive in &kernel.function().directives {
+            match directive {
+                Directive::ReqNtid(wanted) if *wanted != block => {
+                    let all: u64 = wanted.iter().map(|n| u64::from(*n)).product();
+                    return Err(refuse("block shape against .reqntid", threads, all));
+                }
+                Directive::MaxNtid(most) => {
+                    let all = most.iter().map(|n| u64::from((*n).max(1))).product();
+                    if threads > all {
+                        return Err(refuse("threads of a block against .maxntid", threads, all));
+                    }
+                }
+                Directive::ReqNtid(_)
+                | Directive::MinNctaPerSm(_)
+                | Directive::MaxNreg(_)
+                | Directive::NoReturn
+                | Directive::Pragma(_)
+                | Directive::Other(..) => {}
+            }
+        }
+        if params.len() as u64 != u64::from(kernel.param_bytes()) {
+            return Err(refuse("bytes of parameters", params.len() as u64, u64::from(kernel.param_bytes())));
+        }
+        let config = &self.machine.0.config;
+        let shared = u64::from(kernel.static_shared()) + u64::from(dynamic_shared);
+        if shared > u64::from(config.shared_per_block) {
+            return Err(refuse("bytes of shared memory", shared, u64::from(config.shared_per_block)));
+        }
+        let total: u64 = grid.iter().map(|n| u64::from(*n)).product();
+        if cooperative && total > 1 << 14 {
+            return Err(refuse("blocks of a cooperative launch", total, 1 << 14));
+        }
+        let program = kernel.program(block)?;
+        let view = LaunchView {
+            grid,
+            block,
+            cta: [0; 3],
+            grid_id: 0,
+            dynamic_shared,
+            shared: shared as u32,
+            sms: config.sms,
+            params,
+        };
+        let global = self.machine.0.arena.window();
+        Ok(Job::new(program, view, shared as u32, global, cooperative))
+    }
+
+    /// Enqueues a write of device memory.
+    ///
+    /// # Errors
+    /// [`Error::Range`].
+    pub fn write(&self, address: u64, bytes: impl Into<Bytes>) -> Result<(), Error> {
+        let bytes = bytes.into();
+        self.in_range(address, bytes.as_ref().len() as u64)?;
+        self.push(Command::Write(address, bytes));
+        Ok(())
+    }
+
+    /// Enqueues a read of device memory.
+    ///
+    /// # Errors
+    /// [`Error::Range`].
+    pub fn read(&self, address: u64, len: u64) -> Result<Completion, Error> {
+        self.in_range(address, len)?;
+        let completion = Completion(Signal::new());
+        self.push(Command::Read(address, len, completion.clone()));
+        Ok(completion)
+    }
+
+    /// Enqueues a copy inside of device memory; the ranges may overlap.
+    ///
+    /// # Errors
+    /// [`Error::Range`].
+    pub fn copy(&self, to: u64, from: u64, len: u64) -> Result<(), Error> {
+        self.in_range(to, len)?;
+        self.in_range(from, len)?;
+        self.push(Command::Copy { to, from, len });
+        Ok(())
+    }
+
+    /// Enqueues a fill.
+    ///
+    /// # Errors
+    /// [`Error::Range`].
+    pub fn fill(&self, address: u64, byte: u8, len: u64) -> Result<(), Error> {
+        self.in_range(address, len)?;
+        self.push(Command::Fill { address, byte, len });
+        Ok(())
+    }
+
+    /// Gives a block of memory back when the stream comes to it.
+    ///
+    /// # Errors
+    /// None now; an address that is not allocated then is an error of the stream.
+    pub fn free(&self, address: u64) -> Result<(), Error> {
+        self.push(Command::Free(address));
+        Ok(())
+    }
+
+    /// Marks this point of the stream.
+    pub fn record(&self) -> Event {
+        let event = Event(Signal::new());
+        self.push(Command::Record(event.clone()));
+        event
+    }
+
+    /// Makes the stream wait for an event of another.
+    pub fn wait(&self, event: &Event) {
+        self.push(Command::Wait(event.clone()));
+    }
+
+    /// Waits until everything enqueued so far is done.
+    ///
+    /// # Errors
+    /// The first error since the last call. What was enqueued after it was skipped.
+    pub fn synchronize(&self) -> Result<(), Error> {
+        let goal = self.shared.sent.load(Ordering::Acquire);
+        let done = || self.shared.done.load(Ordering::Acquire) >= goal;
+        let mut spins = 0;
+        while !done() && spins < SPINS {
+            spins += 1;
+            std::hint::spin_loop();
+        }
+        if !done() {
+            let mut waiting = lock(&self.shared.waiters);
+            while !done() {
+                waiting = self.shared.advanced.wait(waiting).unwrap_or_else(PoisonError::into_inner);
+            }
+        }
+        match lock(&self.shared.error).take() {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.push(Command::Stop);
+        if let Some(engine) = self.engine.take() {
+            // An engine that panicked has nothing left to do.
+            drop(engine.join());
+        }
+    }
+}
+
+impl fmt::Debug for Stream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let done = self.shared.done.load(Ordering::Relaxed);
+        let sent = self.shared.sent.load(Ordering::Relaxed);
+        f.debug_struct("Stream").field("sent", &sent).field("done", &done).finish()
+    }
+}
+
+struct Engine {
+    machine: Arc<Inner>,
+    shared: Arc<Shared>,
+}
+
+impl Engine {
+    fn run(self) {
+        let mut worker = Worker::new();
+        loop {
+            let command = self.next();
+            if matches!(command, Command::Stop) {
+                return;
+            }
+            let failed = lock(&self.shared.error).is_some();
+            if let Err(error) = self.step(command, &mut worker, failed) {
+                lock(&self.shared.error).get_or_insert(error);
+            }
+            self.shared.done.fetch_add(1, Ordering::Release);
+            // Taken after the count has changed, so that no waiter misses it.
+            drop(lock(&self.shared.waiters));
+            self.shared.advanced.notify_all();
+        }
+    }
+
+    fn next(&self) -> Command {
+        let shared = &self.shared;
+        let has_more = || {
+            shared.sent.load(Ordering::Acquire) != shared.done.load(Ordering::Relaxed)
+        };
+        let mut spins = 0;
+        while !has_more() && spins < SPINS {
+            spins += 1;
+            std::hint::spin_loop();
+        }
+        let mut queue = lock(&shared.queue);
+        loop {
+            if let Some(command) = queue.pop_front() {
+                return command;
+            }
+            queue = shared.pushed.wait(queue).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Does a command; after an error only what others wait for.
+    fn step(&self, command: Command, worker: &mut Worker, failed: bool) -> Result<(), Error> {
+        let window = self.machine.arena.window();
+        match command {
+            Command::Free(address) => self.machine.arena.free(address),
+            Command::Record(event) => {
+                event.0.set(Instant::now());
+                Ok(())
+            }
+            Command::Wait(event) => {
+                event.wait();
+                Ok(())
+            }
+            Command::Read(address, len, completion) => {
+                let mut bytes = vec![0; len as usize];
+                let result = match lock(&self.shared.error).clone() {
+                    Some(error) => Err(error),
+                    None => check(window.read(address, &mut bytes), address, len).map(|()| bytes),
+                };
+                completion.0.set(result);
+                Ok(())
+            }
+            Command::Stop => Ok(()),
+            Command::Launch(_)
+            | Command::Replay(_)
+            | Command::Write(..)
+            | Command::Copy { .. }
+            | Command::Fill { .. }
+                if failed =>
+            {
+                Ok(())
+            }
+            Command::Launch(job) => self.launch(&job, worker),
+            Command::Replay(prepared) => {
+                prepared.0.iter().try_for_each(|job| self.launch(job, worker))
+            }
+            Command::Write(address, bytes) => {
+                let bytes = bytes.as_ref();
+                check(window.write(address, bytes), address, bytes.len() as u64)
+            }
+            Command::Copy { to, from, len } => check(window.copy(to, from, len), from, len),
+            Command::Fill { address, byte, len } => {
+                check(window.fill(address, byte, len), address, len)
+            }
+        }
+    }
+
+    fn launch(&self, job: &Arc<Job>, worker: &mut Worker) -> Result<(), Error> {
+        self.machine.pool.run(job, worker);
+        match job.take_fault() {
+            Some(fault) => Err(fault.into()),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! The three tiers of x86-64.
+#![allow(unsafe_code)]
+
+use super::Tier;
+use crate::exec::{Ctx, Flow, Handler, MicroOp, Run};
+
+pub(super) fn has(tier: Tier) -> bool {
+    match tier {
+        Tier::Baseline => true,
+        Tier::Avx2 => {
+            is_x86_feature_detected!("avx2")
+                && is_x86_feature_detected!("fma")
+                && is_x86_feature_detected!("f16c")
+                && is_x86_feature_detected!("bmi1")
+                && is_x86_feature_detected!("bmi2")
+                && is_x86_feature_detected!("lzcnt")
+                && is_x86_feature_detected!("popcnt")
+        }
+        Tier::Avx512 => {
+            has(Tier::Avx2)
+                && is_x86_feature_detected!("avx512f")
+                && is_x86_feature_detected!("avx512bw")
+                && is_x86_feature_detected!("avx512vl")
+                && is_x86_feature_detected!("avx512dq")
+        }
+    }
+}
+
+/// The handler compiled for a tier. A caller runs it only where [`has`] said so.
+pub(crate) fn pick<H: Handler>(tier: Tier) -> Run {
+    match tier {
+        Tier::Baseline => baseline::<H>,
+        Tier::Avx2 => avx2::<H>,
+        Tier::Avx512 => avx512::<H>,
+    }
+}
+
+/// A handler that is seldom run: compiled once.
+pub(crate) fn pick_cold<H: Handler>() -> Run {
+    baseline::<H>
+}
+
+/// A handler of control flow, which needs no vectors.
+pub(crate) fn pick_flow<H: Flow>(_: Tier) -> Run {
+    flow::<H>
+}
+
+unsafe fn flow<H: Flow>(ctx: &mut Ctx, op: *const MicroOp) -> *const MicroOp {
+    // SAFETY: the run loop passes a pointer into the program that `ctx` keeps alive.
+    H::run(ctx, unsafe { &*op })
+}
+
+unsafe fn baseline<H: Handler>(ctx: &mut Ctx, op: *const MicroOp) -> *const MicroOp {
+    // SAFETY: as in `flow`; every straight op is followed by a terminator.
+    unsafe {
+        H::run(ctx, &*op);
+        op.add(1)
+    }
+}
+
+#[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
+unsafe fn avx2<H: Handler>(ctx: &mut Ctx, op: *const MicroOp) -> *const MicroOp {
+    // SAFETY: as in `baseline`; `Machine::new` checked the features of its tier.
+    unsafe {
+        H::run(ctx, &*op);
+        op.add(1)
+    }
+}
+
+#[target_feature(
+    enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512bw,avx512vl,avx512dq"
+)]
+unsafe fn avx512<H: Handler>(ctx: &mut Ctx, op: *const MicroOp) -> *const MicroOp {
+    // SAFETY: as in `avx2`.
+    unsafe {
+        H::run(ctx, &*op);
+        op.add(1)
+    }
+}

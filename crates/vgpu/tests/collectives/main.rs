@@ -1,0 +1,8 @@
+//! Instructions of whole warps and of atomic memory, against scalar references on every tier.
+
+mod atomics;
+mod copies;
+mod harness;
+mod matrices;
+mod products;
+mod warps;
