@@ -19,52 +19,95 @@ pub fn print(module: &Module) -> String {
         .map(|function| function.body.as_ref().map_or(0, Vec::len))
         .sum();
     let mut out = Printer {
-        text: String::with_capacity(512 + 40 * statements),
+        text: Vec::with_capacity(1024 + 48 * statements),
         module,
+        names: Vec::new(),
+        ends: Vec::new(),
     };
     out.module();
-    out.text
+    out.finish()
 }
 
 /// Prints one instruction of a function, without its end of line.
 pub fn print_inst(module: &Module, function: &Function, inst: &Inst) -> String {
     let mut out = Printer {
-        text: String::new(),
+        text: Vec::new(),
         module,
+        names: Vec::new(),
+        ends: Vec::new(),
     };
+    out.name_registers(function);
     out.inst(function, inst);
-    out.text
+    out.byte(b';');
+    out.finish()
 }
 
 struct Printer<'m> {
-    text: String,
+    text: Vec<u8>,
     module: &'m Module,
+    /// The names of the function's registers one behind the other, each behind [`SEPARATOR`], and
+    /// where each ends.
+    names: Vec<u8>,
+    ends: Vec<u32>,
+}
+
+/// What stands between operands.
+const SEPARATOR: &[u8] = b", ";
+
+/// Appends a number in decimal.
+fn decimal(out: &mut Vec<u8>, mut value: u64) {
+    if value < 10 {
+        out.push(b'0' + value as u8);
+        return;
+    }
+    let mut digits = [0u8; 20];
+    let mut at = digits.len();
+    while value > 0 {
+        at -= 1;
+        digits[at] = b'0' + (value % 10) as u8;
+        value /= 10;
+    }
+    out.extend_from_slice(&digits[at..]);
 }
 
 impl Printer<'_> {
-    fn put(&mut self, text: &str) {
-        self.text.push_str(text);
+    /// The text. All that is appended is text, so nothing is replaced.
+    fn finish(self) -> String {
+        match String::from_utf8(self.text) {
+            Ok(text) => text,
+            Err(fault) => String::from_utf8_lossy(fault.as_bytes()).into_owned(),
+        }
     }
 
-    fn number(&mut self, mut value: u64) {
-        let mut digits = [0u8; 20];
-        let mut at = digits.len();
-        loop {
-            at -= 1;
-            digits[at] = b'0' + (value % 10) as u8;
-            value /= 10;
-            if value == 0 {
-                break;
+    fn put(&mut self, text: &str) {
+        self.text.extend_from_slice(text.as_bytes());
+    }
+
+    fn byte(&mut self, byte: u8) {
+        self.text.push(byte);
+    }
+
+    fn number(&mut self, value: u64) {
+        decimal(&mut self.text, value);
+    }
+
+    /// Renders the names of a function's registers once.
+    fn name_registers(&mut self, function: &Function) {
+        self.names.clear();
+        self.ends.clear();
+        for reg in &function.regs {
+            self.names.extend_from_slice(SEPARATOR);
+            self.names.extend_from_slice(reg.prefix.as_bytes());
+            if let Some(number) = reg.number {
+                decimal(&mut self.names, number.into());
             }
-        }
-        for digit in &digits[at..] {
-            self.text.push(char::from(*digit));
+            self.ends.push(self.names.len() as u32);
         }
     }
 
     fn signed(&mut self, value: i64) {
         if value < 0 {
-            self.text.push('-');
+            self.byte(b'-');
         }
         self.number(value.unsigned_abs());
     }
@@ -72,7 +115,7 @@ impl Printer<'_> {
     fn hex(&mut self, value: u64, digits: u32) {
         for at in (0..digits).rev() {
             let digit = (value >> (4 * at) & 15) as usize;
-            self.text.push(char::from(b"0123456789ABCDEF"[digit]));
+            self.byte(b"0123456789ABCDEF"[digit]);
         }
     }
 
@@ -80,7 +123,7 @@ impl Printer<'_> {
         let module = self.module;
         self.put(".version ");
         self.number(module.version.major.into());
-        self.put(".");
+        self.byte(b'.');
         self.number(module.version.minor.into());
         self.put("\n.target sm_");
         self.number(module.target.sm.into());
@@ -95,7 +138,7 @@ impl Printer<'_> {
         }
         self.put("\n.address_size ");
         self.number(module.address_size.into());
-        self.put("\n");
+        self.byte(b'\n');
         for (index, name) in &module.files {
             self.put(".file ");
             self.number((*index).into());
@@ -117,13 +160,13 @@ impl Printer<'_> {
             self.put(";\n");
         }
         for function in &module.functions[declared..] {
-            self.put("\n");
+            self.byte(b'\n');
             self.function(function);
         }
         for section in &module.sections {
-            self.put("\n");
+            self.byte(b'\n');
             self.put(section);
-            self.put("\n");
+            self.byte(b'\n');
         }
     }
 
@@ -139,7 +182,7 @@ impl Printer<'_> {
 
     fn var(&mut self, var: &Var) {
         self.linkage(var.linkage);
-        self.put(".");
+        self.byte(b'.');
         self.put(var.space.name());
         if let (Some(align), None) = (var.align, var.ptr) {
             self.put(" .align ");
@@ -163,14 +206,14 @@ impl Printer<'_> {
                 self.number(align.into());
             }
         }
-        self.put(" ");
+        self.byte(b' ');
         self.put(&var.name);
         for dim in &var.dims {
-            self.put("[");
+            self.byte(b'[');
             if let Some(dim) = dim {
                 self.number(*dim);
             }
-            self.put("]");
+            self.byte(b']');
         }
         if let Some(init) = &var.init {
             self.put(" = ");
@@ -202,19 +245,19 @@ impl Printer<'_> {
                     ),
                 }
                 if *generic {
-                    self.put(")");
+                    self.byte(b')');
                 }
                 self.offset(*offset);
             }
             Init::List(items) => {
-                self.put("{");
+                self.byte(b'{');
                 for (at, item) in items.iter().enumerate() {
                     if at > 0 {
                         self.put(", ");
                     }
                     self.init(item);
                 }
-                self.put("}");
+                self.byte(b'}');
             }
         }
     }
@@ -225,12 +268,12 @@ impl Printer<'_> {
     }
 
     fn params(&mut self, params: &[Var]) {
-        self.put("(");
+        self.byte(b'(');
         for (at, param) in params.iter().enumerate() {
             self.put(if at > 0 { ", " } else { "" });
             self.var(param);
         }
-        self.put(")");
+        self.byte(b')');
     }
 
     fn function(&mut self, function: &Function) {
@@ -241,11 +284,11 @@ impl Printer<'_> {
         });
         if !function.returns.is_empty() {
             self.params(&function.returns);
-            self.put(" ");
+            self.byte(b' ');
         }
         self.put(&function.name);
         self.params(&function.params);
-        self.put("\n");
+        self.byte(b'\n');
         for directive in &function.directives {
             self.directive(directive);
         }
@@ -254,6 +297,7 @@ impl Printer<'_> {
             return;
         };
         self.put("{\n");
+        self.name_registers(function);
         self.registers(function);
         for var in &function.vars {
             self.put("    ");
@@ -280,7 +324,7 @@ impl Printer<'_> {
             }
             Directive::Other(name, numbers) => self.numbers(name, numbers),
         }
-        self.put("\n");
+        self.byte(b'\n');
     }
 
     fn numbers(&mut self, name: &str, numbers: &[u32]) {
@@ -308,12 +352,12 @@ impl Printer<'_> {
                 .count();
             self.put("    .reg .");
             self.put(first.ty.name());
-            self.put(" ");
+            self.byte(b' ');
             self.put(&first.prefix);
             if run > 1 {
-                self.put("<");
+                self.byte(b'<');
                 self.number(run as u64);
-                self.put(">");
+                self.byte(b'>');
             } else if let Some(number) = first.number {
                 self.number(number.into());
             }
@@ -328,7 +372,7 @@ impl Printer<'_> {
             StmtKind::Inst(inst) => {
                 self.put("    ");
                 self.inst(function, inst);
-                self.put("\n");
+                self.put(";\n");
             }
             StmtKind::Label(id) => {
                 self.name_at(label(*id));
@@ -337,11 +381,11 @@ impl Printer<'_> {
             StmtKind::Loc { file, line, column } => {
                 self.put("    .loc ");
                 self.number((*file).into());
-                self.put(" ");
+                self.byte(b' ');
                 self.number((*line).into());
-                self.put(" ");
+                self.byte(b' ');
                 self.number((*column).into());
-                self.put("\n");
+                self.byte(b'\n');
             }
             StmtKind::BranchTargets { name, targets } => {
                 self.name_at(label(*name));
@@ -385,39 +429,51 @@ impl Printer<'_> {
     fn inst(&mut self, function: &Function, inst: &Inst) {
         if let Some(guard) = inst.guard {
             self.put(if guard.negated { "@!" } else { "@" });
-            self.reg(function, guard.reg);
-            self.put(" ");
+            self.reg(guard.reg);
+            self.byte(b' ');
         }
         self.put(inst.op.name());
         for qual in inst.quals.as_slice() {
-            self.put(".");
-            self.put(qual.name());
+            self.put(qual.dotted());
         }
         for (at, operand) in inst.operands.iter().enumerate() {
-            self.put(if at > 0 { ", " } else { " " });
+            match operand {
+                Operand::Reg(id) if at > 0 => {
+                    self.reg_from(*id, 0);
+                    continue;
+                }
+                _ if at > 0 => self.text.extend_from_slice(SEPARATOR),
+                _ => self.byte(b' '),
+            }
             self.operand(function, inst.op, operand);
         }
-        self.put(";");
     }
 
-    fn reg(&mut self, function: &Function, id: RegId) {
-        match function.regs.get(id.index()) {
-            Some(reg) => {
-                self.put(&reg.prefix);
-                if let Some(number) = reg.number {
-                    self.number(number.into());
-                }
+    fn reg(&mut self, id: RegId) {
+        self.reg_from(id, SEPARATOR.len());
+    }
+
+    /// A register's name behind the separator, from this byte of both.
+    fn reg_from(&mut self, id: RegId, from: usize) {
+        let start = match id.index().checked_sub(1) {
+            Some(before) => self.ends.get(before).copied(),
+            None => Some(0),
+        };
+        match (start, self.ends.get(id.index())) {
+            (Some(start), Some(end)) => {
+                let name = &self.names[start as usize + from..*end as usize];
+                self.text.extend_from_slice(name);
             }
-            None => self.name_at(None),
+            _ => self.name_at(None),
         }
     }
 
     fn operand(&mut self, function: &Function, op: Op, operand: &Operand) {
         match operand {
-            Operand::Reg(id) => self.reg(function, *id),
+            Operand::Reg(id) => self.reg(*id),
             Operand::NotReg(id) => {
-                self.put("!");
-                self.reg(function, *id);
+                self.byte(b'!');
+                self.reg(*id);
             }
             Operand::Imm(imm) => self.imm(*imm),
             Operand::Special(special) => self.special(*special),
@@ -426,10 +482,10 @@ impl Printer<'_> {
                 self.offset(*offset);
             }
             Operand::Addr(Address { base, offset }) => {
-                self.put("[");
+                self.byte(b'[');
                 match base {
                     Base::Reg(id) => {
-                        self.reg(function, *id);
+                        self.reg(*id);
                         self.offset(*offset);
                     }
                     Base::Var(id) => {
@@ -438,14 +494,14 @@ impl Printer<'_> {
                     }
                     Base::Absolute => self.signed(*offset),
                 }
-                self.put("]");
+                self.byte(b']');
             }
             Operand::Vec(items) => self.list(function, op, items, "{", "}"),
             Operand::List(items) if op == Op::Call => self.list(function, op, items, "(", ")"),
             Operand::List(items) => self.list(function, op, items, "[", "]"),
             Operand::Pair(pair) => {
                 self.operand(function, op, &pair.0);
-                self.put("|");
+                self.byte(b'|');
                 self.operand(function, op, &pair.1);
             }
             Operand::Label(id) => self.name_at(function.labels.get(id.index())),
@@ -453,7 +509,7 @@ impl Printer<'_> {
                 let module = self.module;
                 self.name_at(module.functions.get(id.index()).map(|f| &f.name));
             }
-            Operand::Sink => self.put("_"),
+            Operand::Sink => self.byte(b'_'),
         }
     }
 
@@ -484,7 +540,7 @@ impl Printer<'_> {
     fn offset(&mut self, offset: i64) {
         // The assembler takes `+-4`, not `-4`.
         if offset != 0 {
-            self.put("+");
+            self.byte(b'+');
             self.signed(offset);
         }
     }

@@ -19,6 +19,11 @@ macro_rules! quals {
                 match self { Qual::T(ty) => ty.name(), $(Qual::$name => $text,)* }
             }
 
+            /// As PTX writes it, with the dot.
+            pub const fn dotted(self) -> &'static str {
+                match self { Qual::T(ty) => ty.dotted(), $(Qual::$name => concat!(".", $text),)* }
+            }
+
             /// The qualifier with this name (without a dot).
             pub fn from_name(name: &str) -> Option<Qual> {
                 match name { $($text => Some(Qual::$name),)* _ => Type::from_name(name).map(Qual::T) }
