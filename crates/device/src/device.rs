@@ -31,8 +31,8 @@ pub(crate) struct Inner {
     pub(crate) settings: Settings,
     pub(crate) counters: Counters,
     pub(crate) cache: Cache,
-    /// Queues whose stream was dropped, with the end of its work; to be used again.
-    idle: Mutex<Vec<(Arc<Queue>, Arc<dyn BackEvent>)>>,
+    /// Queues whose stream was dropped, to be used again.
+    idle: Mutex<Vec<Idle>>,
     /// All queues that live, for the time when memory runs out.
     queues: Mutex<Vec<Weak<Queue>>>,
     /// Frees what was used only on queues that are being captured.
@@ -40,6 +40,13 @@ pub(crate) struct Inner {
     next_queue: AtomicU64,
     /// Last, so that it goes last.
     pub(crate) back: Box<dyn Back>,
+}
+
+/// A queue without a stream, and the end of its work.
+#[derive(Debug)]
+struct Idle {
+    queue: Arc<Queue>,
+    end: Arc<dyn BackEvent>,
 }
 
 impl Inner {
@@ -64,7 +71,7 @@ impl Inner {
     pub(crate) fn give_back(&self, queue: Arc<Queue>) {
         // A queue that takes no event is lost, and not used again.
         if let Ok(end) = queue.tail() {
-            lock(&self.idle).push((queue, end));
+            lock(&self.idle).push(Idle { queue, end });
         }
     }
 
@@ -74,8 +81,8 @@ impl Inner {
             let mut idle = lock(&self.idle);
             let at = idle
                 .iter()
-                .position(|(_, end)| end.is_done().is_ok_and(|done| done));
-            at.map(|at| idle.swap_remove(at).0)
+                .position(|idle| idle.end.is_done().is_ok_and(|done| done));
+            at.map(|at| idle.swap_remove(at).queue)
         };
         if let Some(queue) = &queue {
             let _former_user = queue.back.synchronize();

@@ -169,6 +169,7 @@ impl Stream {
             }
             Ok(())
         })
+        .map_err(|error| self.queue().blame(error))
     }
 }
 

@@ -41,7 +41,7 @@
 mod back;
 mod buffer;
 mod cache;
-#[path = "no_cuda.rs"]
+#[cfg_attr(not(feature = "cuda"), path = "no_cuda.rs")]
 mod cuda;
 mod device;
 mod error;

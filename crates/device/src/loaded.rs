@@ -129,7 +129,7 @@ fn runs_on(module: Target, device: Target) -> bool {
 }
 
 /// Offsets and size of the parameters: each at a multiple of its alignment (PTX ISA, "Kernel function parameters").
-fn layout(function: &Function) -> Result<(Vec<Param>, usize), Error> {
+pub(crate) fn layout(function: &Function) -> Result<(Vec<Param>, usize), Error> {
     let too_large = Error::Unsupported {
         what: "more than 32764 bytes of parameters",
     };

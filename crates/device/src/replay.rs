@@ -99,7 +99,8 @@ impl Stream {
             .iter()
             .map(|(memory, touch)| (memory, *touch))
             .collect();
-        self.ordered(&uses, |_| self.queue().back.replay(&inner.graph))?;
+        self.ordered(&uses, |_| self.queue().back.replay(&inner.graph))
+            .map_err(|error| self.queue().blame(error))?;
         let counters = &self.device().0.counters;
         count(counters, |c| &c.launches, inner.launches);
         count(counters, |c| &c.enqueues, 1);

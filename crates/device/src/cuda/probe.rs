@@ -1,0 +1,130 @@
+//! Whether there is a driver that has every function we call; `cudarc` panics where one is missing.
+#![allow(unsafe_code)]
+
+use super::api;
+use crate::error::Error;
+use cudarc::driver::sys;
+use std::sync::OnceLock;
+
+/// Proof that the driver is loaded, has every function in [`FUNCTIONS`], and is initialised.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Driver(());
+
+/// The names a driver library has, by platform.
+#[cfg(windows)]
+const LIBRARIES: &[&str] = &["nvcuda.dll"];
+#[cfg(not(windows))]
+const LIBRARIES: &[&str] = &["libcuda.so.1", "libcuda.so"];
+
+/// Every function of the driver that [`api`] calls.
+const FUNCTIONS: &[&str] = &[
+    "cuCtxSetCurrent",
+    "cuDeviceGet",
+    "cuDeviceGetAttribute",
+    "cuDeviceGetCount",
+    "cuDeviceGetDefaultMemPool",
+    "cuDeviceGetName",
+    "cuDevicePrimaryCtxRelease_v2",
+    "cuDevicePrimaryCtxRetain",
+    "cuDeviceTotalMem_v2",
+    "cuDriverGetVersion",
+    "cuEventCreate",
+    "cuEventDestroy_v2",
+    "cuEventElapsedTime",
+    "cuEventQuery",
+    "cuEventRecord",
+    "cuEventSynchronize",
+    "cuFuncGetAttribute",
+    "cuFuncSetAttribute",
+    "cuGetErrorName",
+    "cuGetErrorString",
+    "cuGraphDestroy",
+    "cuGraphExecDestroy",
+    "cuGraphInstantiateWithFlags",
+    "cuGraphLaunch",
+    "cuInit",
+    "cuLaunchCooperativeKernel",
+    "cuLaunchKernel",
+    "cuLinkAddData_v2",
+    "cuLinkComplete",
+    "cuLinkCreate_v2",
+    "cuLinkDestroy",
+    "cuMemAllocAsync",
+    "cuMemAlloc_v2",
+    "cuMemFreeAsync",
+    "cuMemFreeHost",
+    "cuMemFree_v2",
+    "cuMemGetInfo_v2",
+    "cuMemHostAlloc",
+    "cuMemPoolGetAttribute",
+    "cuMemPoolSetAttribute",
+    "cuMemPoolTrimTo",
+    "cuMemcpyDtoDAsync_v2",
+    "cuMemcpyDtoHAsync_v2",
+    "cuMemcpyHtoDAsync_v2",
+    "cuMemsetD8Async",
+    "cuModuleGetFunction",
+    "cuModuleLoadData",
+    "cuModuleUnload",
+    "cuOccupancyMaxActiveBlocksPerMultiprocessor",
+    "cuStreamBeginCapture_v2",
+    "cuStreamCreate",
+    "cuStreamDestroy_v2",
+    "cuStreamEndCapture",
+    "cuStreamSynchronize",
+    "cuStreamWaitEvent",
+];
+
+/// The driver, looked for once.
+pub(super) fn driver() -> Result<Driver, Error> {
+    static FOUND: OnceLock<Result<Driver, Error>> = OnceLock::new();
+    FOUND.get_or_init(probe).clone()
+}
+
+fn probe() -> Result<Driver, Error> {
+    let mut tried = Vec::new();
+    for name in LIBRARIES {
+        // SAFETY: loading runs the library's initialisers; it is the system's own driver, made to be loaded so.
+        match unsafe { libloading::Library::new(*name) } {
+            Ok(_loads) => return functions(name),
+            Err(why) => tried.push(format!("{name}: {}", reasons(&why))),
+        }
+    }
+    Err(Error::NoDriver { tried })
+}
+
+/// An error with what caused it.
+fn reasons(error: &dyn std::error::Error) -> String {
+    match error.source() {
+        Some(source) => format!("{error}: {}", reasons(source)),
+        None => error.to_string(),
+    }
+}
+
+fn functions(library: &str) -> Result<Driver, Error> {
+    let refuse = |why: String| Error::NoDriver {
+        tried: vec![format!("{library}: {why}")],
+    };
+    // SAFETY: as in `probe`; this only says whether cudarc finds the library by the names it knows.
+    if !unsafe { sys::is_culib_present() } {
+        return Err(refuse("loads, but not by a name that cudarc knows".into()));
+    }
+    // SAFETY: the library is present, so this does not panic; it stays loaded for the life of the process.
+    let loaded = unsafe { sys::culib() };
+    let lacking = FUNCTIONS.iter().filter(|name| {
+        // SAFETY: the symbol is only looked up; nothing is called through this type.
+        unsafe { loaded.get::<unsafe extern "C" fn()>(name.as_bytes()) }.is_err()
+    });
+    let lacking: Vec<_> = lacking.copied().collect();
+    if !lacking.is_empty() {
+        return Err(refuse(format!("lacks {}", lacking.join(", "))));
+    }
+    match api::init() {
+        Ok(()) => Ok(Driver(())),
+        // A driver without a card is there; it lists none.
+        Err(Error::Cuda { code, .. }) if code == sys::CUresult::CUDA_ERROR_NO_DEVICE as u32 => {
+            Ok(Driver(()))
+        }
+        Err(why) => Err(refuse(why.to_string())),
+    }
+}
