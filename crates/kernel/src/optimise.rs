@@ -169,7 +169,8 @@ fn remove_dead(function: &mut Function) {
 /// Loop-carried values are written as copies at the end of the body; this makes accumulators accumulate in place.
 fn fold_copies(function: &mut Function) {
     let body = function.body.as_mut().expect("a kernel has a body");
-    let regs = function.regs.len();
+    let declared = &function.regs;
+    let regs = declared.len();
     let mut uses = vec![0u32; regs];
     let mut defs = vec![0u32; regs];
     for stmt in body.iter() {
@@ -214,6 +215,9 @@ fn fold_copies(function: &mut Function) {
                 && free
                 && !source_guarded
                 && to != from
+                && declared[to.index()].ty == declared[from.index()].ty
+                // A copy between register classes is a reinterpretation of bits.
+                && function.regs[to.index()].prefix == function.regs[from.index()].prefix
             {
                 if let StmtKind::Inst(source) = &mut body[def_at].kind {
                     visit_mut(&mut source.operands[0], &mut |reg| {

@@ -154,7 +154,11 @@ impl Change for AddF32 {
             if tiny { bits & 0x8000_0000 } else { bits }
         };
         let sum = f32::from_bits(flush(old)) + f32::from_bits(flush(b));
-        if sum.is_nan() { 0x7FFF_FFFF } else { flush(sum.to_bits()) }
+        if sum.is_nan() {
+            0x7FFF_FFFF
+        } else {
+            flush(sum.to_bits())
+        }
     }
 }
 
@@ -189,8 +193,8 @@ impl Place for InShared {
 impl Place for InGeneric {
     #[inline(always)]
     fn find(ctx: &Ctx, address: u64, lane: u32) -> Memories {
-        let own = address.wrapping_sub(SHARED_BASE) < WINDOW
-            || address.wrapping_sub(LOCAL_BASE) < WINDOW;
+        let own =
+            address.wrapping_sub(SHARED_BASE) < WINDOW || address.wrapping_sub(LOCAL_BASE) < WINDOW;
         if !own {
             return Memories::Global;
         }
@@ -216,10 +220,15 @@ fn atomic<X: Change, P: Place>(ctx: &mut Ctx, op: &MicroOp) {
     let at: [u64; 32] = if op.aux == 1 {
         ctx.cells::<u64>(op.a).map(|at| at.wrapping_add(op.imm))
     } else {
-        ctx.cells::<u32>(op.a).map(|at| u64::from(at.wrapping_add(op.imm as u32)))
+        ctx.cells::<u32>(op.a)
+            .map(|at| u64::from(at.wrapping_add(op.imm as u32)))
     };
-    let b = ctx.cells::<<X::Mem as Lane>::Cell>(op.b).map(X::Mem::from_cell);
-    let c = ctx.cells::<<X::Mem as Lane>::Cell>(op.c).map(X::Mem::from_cell);
+    let b = ctx
+        .cells::<<X::Mem as Lane>::Cell>(op.b)
+        .map(X::Mem::from_cell);
+    let c = ctx
+        .cells::<<X::Mem as Lane>::Cell>(op.c)
+        .map(X::Mem::from_cell);
     let mut out = [<X::Mem as Lane>::Cell::default(); 32];
     let mut left = ctx.mask;
     while left != 0 {
@@ -234,11 +243,13 @@ fn atomic<X: Change, P: Place>(ctx: &mut Ctx, op: &MicroOp) {
         left &= !turns;
         let bytes = size_of::<X::Mem>() as u32;
         let old = match P::find(ctx, address, first) {
-            Memories::Global => {
-                X::Mem::update(&ctx.global, address, |old| all::<X, true>(old, &b, &c, turns))
-            }
+            Memories::Global => X::Mem::update(&ctx.global, address, |old| {
+                all::<X, true>(old, &b, &c, turns)
+            }),
             Memories::Own(window, address) => window.load::<X::Mem>(address).and_then(|old| {
-                window.store(address, all::<X, false>(old, &b, &c, turns)).map(|()| old)
+                window
+                    .store(address, all::<X, false>(old, &b, &c, turns))
+                    .map(|()| old)
             }),
         };
         let mut value = match old {
@@ -287,14 +298,26 @@ fn bits(mut mask: u32) -> impl Iterator<Item = usize> {
 /// Lowers `atom` and `red`.
 pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
     let returns = usize::from(inst.op == Op::Atom);
-    let Some(ty) = inst.quals.types().next() else { return Err(l.unsupported(inst)) };
+    let Some(ty) = inst.quals.types().next() else {
+        return Err(l.unsupported(inst));
+    };
     let place = operand(l, inst, returns)?;
     let space = ldst::space_of(l, inst, place);
-    let Some(op) = op(l, inst, ty, space) else { return Err(l.unsupported(inst)) };
+    let Some(op) = op(l, inst, ty, space) else {
+        return Err(l.unsupported(inst));
+    };
     let at = ldst::address(l, place)?;
-    let a = if at.wide { l.splat::<u64>(at.src).slot } else { l.splat::<u32>(at.src).slot };
+    let a = if at.wide {
+        l.splat::<u64>(at.src).slot
+    } else {
+        l.splat::<u32>(at.src).slot
+    };
     let values = items(operand(l, inst, returns + 1)?);
-    let swap = if inst.quals.has(Qual::Cas) { Some(operand(l, inst, returns + 2)?) } else { None };
+    let swap = if inst.quals.has(Qual::Cas) {
+        Some(operand(l, inst, returns + 2)?)
+    } else {
+        None
+    };
     for (i, value) in values.iter().enumerate() {
         let b = source(l, value, ty)?;
         let c = match swap {
@@ -308,13 +331,25 @@ pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
             l.temp()
         };
         let imm = at.offset.wrapping_add(i as u64 * u64::from(ty.bytes()));
-        l.emit(MicroOp { dst, a, b, c, imm, aux: u32::from(at.wide), ..op });
+        l.emit(MicroOp {
+            dst,
+            a,
+            b,
+            c,
+            imm,
+            aux: u32::from(at.wide),
+            ..op
+        });
     }
     Ok(())
 }
 
 fn source(l: &mut Lowerer, operand: &Operand, ty: Type) -> Result<u32, Error> {
-    if ty.bits() > 32 { l.src64(operand) } else { l.src32(operand) }
+    if ty.bits() > 32 {
+        l.src64(operand)
+    } else {
+        l.src32(operand)
+    }
 }
 
 fn op(l: &Lowerer, inst: &Inst, ty: Type, space: Space) -> Option<MicroOp> {

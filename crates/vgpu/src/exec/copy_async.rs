@@ -2,11 +2,7 @@
 //!
 //! A copy is done when it is issued, so that every later `wait_group` finds it complete.
 
-use super::{
-    Ctx, Handler, MicroOp,
-    lane::Cell,
-    ldst, operand,
-};
+use super::{Ctx, Handler, MicroOp, lane::Cell, ldst, operand};
 use crate::{
     error::Error,
     lower::{Lowerer, immediate},
@@ -195,7 +191,10 @@ pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
         return Err(l.refuse("a global address of 32 bits".to_owned()));
     };
     let policy = usize::from(has(Qual::L2CacheHint));
-    let part = inst.operands.get(3).filter(|_| inst.operands.len() > 3 + policy);
+    let part = inst
+        .operands
+        .get(3)
+        .filter(|_| inst.operands.len() > 3 + policy);
     let op = match (size, target.wide) {
         (4, false) => form::<u32, u32>(l, part)?,
         (4, true) => form::<u32, u64>(l, part)?,
@@ -229,11 +228,18 @@ fn form<T: Word + Bytes + 'static, C: Cell>(
         None => l.op::<Copy<T, C>>(),
         Some(operand) if is_pred(l, operand) => {
             let (c, aux) = l.pred(operand)?;
-            MicroOp { c, aux, ..l.op::<CopyUnless<T, C>>() }
+            MicroOp {
+                c,
+                aux,
+                ..l.op::<CopyUnless<T, C>>()
+            }
         }
         Some(operand) => {
             let c = l.src32(operand)?;
-            MicroOp { c, ..l.op::<CopyPart<T, C>>() }
+            MicroOp {
+                c,
+                ..l.op::<CopyPart<T, C>>()
+            }
         }
     })
 }

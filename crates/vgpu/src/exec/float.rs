@@ -198,7 +198,7 @@ macro_rules! by_float {
         }
     };
 }
-
+pub(super) use by_float;
 
 /// `f32` is hot, `f64` is compiled once.
 macro_rules! by_float_hot {

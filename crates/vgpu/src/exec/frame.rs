@@ -55,6 +55,8 @@ pub(crate) struct Ctx {
     pub(crate) view: LaunchView,
     /// The first fault.
     pub(crate) fault: Option<Box<Fault>>,
+    /// Where `mma` keeps widened fragments.
+    pub(crate) tiles: Option<Box<super::mma::Tiles>>,
 }
 
 // SAFETY: the frame pointer points into a buffer of the CTA that the same worker owns and moves along.
@@ -76,6 +78,7 @@ impl Ctx {
             local: Window::EMPTY,
             view: LaunchView::default(),
             fault: None,
+            tiles: None,
         }
     }
 

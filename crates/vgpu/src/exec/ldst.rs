@@ -445,7 +445,8 @@ pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
     if is_store { lower_store(l, inst, &access) } else { lower_load(l, inst, &access) }
 }
 
-fn items(operand: &Operand) -> &[Operand] {
+/// The elements of a vector operand, or the operand alone.
+pub(super) fn items(operand: &Operand) -> &[Operand] {
     match operand {
         Operand::Vec(items) => items,
         _ => std::slice::from_ref(operand),

@@ -88,7 +88,11 @@ fn from_cells(cells: &[u32; 32]) -> [[u64; 2]; 8] {
 /// Where the shared window begins in the addresses of the instruction.
 #[inline(always)]
 fn window(ctx: &Ctx, op: &MicroOp) -> Window {
-    if op.c == 1 { ctx.shared.based(SHARED_BASE) } else { ctx.shared }
+    if op.c == 1 {
+        ctx.shared.based(SHARED_BASE)
+    } else {
+        ctx.shared
+    }
 }
 
 /// `N` matrices from the addresses in `a` plus `imm` to `dst` and `more`; generic addresses if `c` is 1.
@@ -177,7 +181,11 @@ pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
     if inst.op == Op::Movmatrix {
         let a = l.src32(operand(l, inst, 1)?)?;
         let dst = l.dst(operand(l, inst, 0)?)?.slot;
-        l.emit(MicroOp { dst, a, ..l.op::<Transpose>() });
+        l.emit(MicroOp {
+            dst,
+            a,
+            ..l.op::<Transpose>()
+        });
         return Ok(());
     }
     let is_load = inst.op == Op::Ldmatrix;
@@ -196,7 +204,11 @@ pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
         return Err(l.unsupported(inst));
     }
     let at = ldst::address(l, place)?;
-    let a = if at.wide { l.splat::<u64>(at.src).slot } else { l.splat::<u32>(at.src).slot };
+    let a = if at.wide {
+        l.splat::<u64>(at.src).slot
+    } else {
+        l.splat::<u32>(at.src).slot
+    };
     let mut slots = [0; 4];
     for (slot, reg) in slots.iter_mut().zip(regs) {
         *slot = register(l, inst, reg)?;
@@ -224,7 +236,11 @@ pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
 }
 
 fn register(l: &mut Lowerer, inst: &Inst, reg: &Operand) -> Result<u32, Error> {
-    if inst.op == Op::Ldmatrix { Ok(l.dst(reg)?.slot) } else { l.src32(reg) }
+    if inst.op == Op::Ldmatrix {
+        Ok(l.dst(reg)?.slot)
+    } else {
+        l.src32(reg)
+    }
 }
 
 fn load<C: Cell, O: Order>(l: &Lowerer, count: usize) -> MicroOp {

@@ -137,9 +137,15 @@ pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
         return Err(l.unsupported(inst));
     };
     let done = match (d, a, b, c) {
-        (Type::F32, Type::F16, Type::F16, Type::F32) => half::<tile::F16, native::F16, Apart, Full>(l, inst, halves, depth)?,
-        (Type::F16, Type::F16, Type::F16, Type::F16) => half::<tile::F16, native::F16, Apart, Half>(l, inst, halves, depth)?,
-        (Type::F32, Type::BF16, Type::BF16, Type::F32) => half::<tile::Bf16, native::Bf16, Double, Full>(l, inst, halves, depth)?,
+        (Type::F32, Type::F16, Type::F16, Type::F32) => {
+            half::<tile::F16, native::F16, Apart, Full>(l, inst, halves, depth)?
+        }
+        (Type::F16, Type::F16, Type::F16, Type::F16) => {
+            half::<tile::F16, native::F16, Apart, Half>(l, inst, halves, depth)?
+        }
+        (Type::F32, Type::BF16, Type::BF16, Type::F32) => {
+            half::<tile::Bf16, native::Bf16, Double, Full>(l, inst, halves, depth)?
+        }
         (Type::F32, Type::TF32, Type::TF32, Type::F32) => tf32(l, inst, halves, depth)?,
         (Type::F64, Type::F64, Type::F64, Type::F64) => {
             let mut all = slots(l, inst, 1)?;
@@ -167,11 +173,20 @@ pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
         }
         _ => false,
     };
-    if done { Ok(()) } else { Err(l.unsupported(inst)) }
+    if done {
+        Ok(())
+    } else {
+        Err(l.unsupported(inst))
+    }
 }
 
 /// 16-bit floats; `false` for shapes that are not here.
-fn half<E, N, S, C>(l: &mut Lowerer, inst: &Inst, halves: usize, depth: usize) -> Result<bool, Error>
+fn half<E, N, S, C>(
+    l: &mut Lowerer,
+    inst: &Inst,
+    halves: usize,
+    depth: usize,
+) -> Result<bool, Error>
 where
     E: Element,
     N: tile::Engine,
@@ -199,8 +214,12 @@ fn tf32(l: &mut Lowerer, inst: &Inst, halves: usize, depth: usize) -> Result<boo
     match (l.tier(), depth) {
         (Tier::Baseline, 4) => float::emit::<Portable<tile::Tf32, Double>, Full, 1>(l, &frags),
         (Tier::Baseline, _) => float::emit::<Portable<tile::Tf32, Double>, Full, 2>(l, &frags),
-        (Tier::Avx2 | Tier::Avx512, 4) => float::emit::<Portable<tile::Tf32, Fused>, Full, 1>(l, &frags),
-        (Tier::Avx2 | Tier::Avx512, _) => float::emit::<Portable<tile::Tf32, Fused>, Full, 2>(l, &frags),
+        (Tier::Avx2 | Tier::Avx512, 4) => {
+            float::emit::<Portable<tile::Tf32, Fused>, Full, 1>(l, &frags)
+        }
+        (Tier::Avx2 | Tier::Avx512, _) => {
+            float::emit::<Portable<tile::Tf32, Fused>, Full, 2>(l, &frags)
+        }
     }
     Ok(true)
 }

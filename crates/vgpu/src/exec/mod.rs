@@ -32,8 +32,10 @@
 //! 8- and 16-bit values sit zero-extended or not in `u32` cells: the reader truncates.
 
 mod approx;
+mod atomic;
 mod bits;
 mod cmp;
+mod copy_async;
 mod cvt;
 mod float;
 mod flow;
@@ -42,8 +44,11 @@ mod half;
 mod int;
 mod lane;
 mod ldst;
+mod matrix;
+mod mma;
 pub(crate) mod mov;
 pub(crate) mod shape;
+mod warp;
 
 pub(crate) use flow::{Parked, Reduce, Stop, Warp, begin_guard, emit_flow, end_guard};
 pub(crate) use lane::Cell;
@@ -141,6 +146,13 @@ pub(crate) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
         Op::Set | Op::Setp => cmp::lower(l, inst),
         Op::Cvt => cvt::lower(l, inst),
         Op::Ld | Op::St | Op::Ldu => ldst::lower(l, inst),
+        Op::Atom | Op::Red => atomic::lower(l, inst),
+        Op::Cp => copy_async::lower(l, inst),
+        Op::Ldmatrix | Op::Stmatrix | Op::Movmatrix => matrix::lower(l, inst),
+        Op::Mma => mma::lower(l, inst),
+        Op::Shfl | Op::Vote | Op::Match | Op::Redux | Op::Activemask | Op::Elect => {
+            warp::lower(l, inst)
+        }
         Op::Membar
         | Op::Fence
         | Op::Prefetch
@@ -149,10 +161,8 @@ pub(crate) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
         | Op::Pmevent
         | Op::Applypriority
         | Op::Discard => flow::lower_hint(l, inst),
-        Op::Activemask
-        | Op::Addc
+        Op::Addc
         | Op::Alloca
-        | Op::Atom
         | Op::Bar
         | Op::Barrier
         | Op::Bra
@@ -160,29 +170,19 @@ pub(crate) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
         | Op::Brx
         | Op::Call
         | Op::Clusterlaunchcontrol
-        | Op::Cp
         | Op::Createpolicy
-        | Op::Elect
         | Op::Exit
         | Op::Getctarank
         | Op::Griddepcontrol
         | Op::Istypep
-        | Op::Ldmatrix
         | Op::Madc
         | Op::Mapa
-        | Op::Match
         | Op::Mbarrier
-        | Op::Mma
-        | Op::Movmatrix
         | Op::Multimem
-        | Op::Red
-        | Op::Redux
         | Op::Ret
         | Op::Setmaxnreg
-        | Op::Shfl
         | Op::Stackrestore
         | Op::Stacksave
-        | Op::Stmatrix
         | Op::Subc
         | Op::Suld
         | Op::Suq
@@ -209,7 +209,6 @@ pub(crate) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
         | Op::Vmin
         | Op::Vmin2
         | Op::Vmin4
-        | Op::Vote
         | Op::Vset
         | Op::Vset2
         | Op::Vset4

@@ -31,7 +31,10 @@ pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
         Op::Activemask => {
             let dst = l.dst(operand(l, inst, 0)?)?;
             let to = l.scalar_for(dst);
-            l.emit(MicroOp { dst: to, ..l.op::<Active>() });
+            l.emit(MicroOp {
+                dst: to,
+                ..l.op::<Active>()
+            });
             l.spread::<u32>(dst, to);
             Ok(())
         }
@@ -56,7 +59,6 @@ fn pred_slot(l: &mut Lowerer, operand: Option<&Operand>) -> Result<u32, Error> {
         Some(_) => Err(l.refuse("this predicate destination".to_owned())),
     }
 }
-
 
 /// The lane that `lane` reads, and whether it is in range.
 #[inline(always)]
@@ -171,11 +173,19 @@ fn shuffle(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
             let from: [u32; 32] = lanes(|i| source(mode, i as u32, b, c).0);
             let aux = l.extra(&from);
             let fine = mask_of(|i| source(mode, i as u32, b, c).1);
-            MicroOp { aux, c: fine, ..l.op::<Table>() }
+            MicroOp {
+                aux,
+                c: fine,
+                ..l.op::<Table>()
+            }
         }
         _ => {
             let more = [l.src32(b)?, l.src32(c)?, 0, 0];
-            MicroOp { aux: mode, more, ..l.op::<Shuffle>() }
+            MicroOp {
+                aux: mode,
+                more,
+                ..l.op::<Shuffle>()
+            }
         }
     };
     let dst = l.dst(dst)?.slot;
@@ -183,7 +193,6 @@ fn shuffle(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
     l.emit(MicroOp { dst, a, b, ..op });
     Ok(())
 }
-
 
 /// Calls `f` with the lanes of each group and those that take part: masks in the scalar `slot` if `uniform` is
 /// 1, else in its lanes.
@@ -215,7 +224,13 @@ fn emit_grouped(l: &mut Lowerer, inst: &Inst, dst: Dst, op: MicroOp) -> Result<(
     let (c, uniform) = members(l, inst)?;
     let mut more = op.more;
     more[0] = uniform;
-    l.emit(MicroOp { dst: dst.slot, c, more, imm: u64::from(dst.uniform), ..op });
+    l.emit(MicroOp {
+        dst: dst.slot,
+        c,
+        more,
+        imm: u64::from(dst.uniform),
+        ..op
+    });
     Ok(())
 }
 
@@ -310,7 +325,15 @@ fn vote(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
         l.op::<Vote<{ kind::UNI }>>()
     };
     let slot = pred_slot(l, Some(operand(l, inst, 0)?))?;
-    emit_grouped(l, inst, Dst { slot, uniform: false }, MicroOp { a, b, ..op })
+    emit_grouped(
+        l,
+        inst,
+        Dst {
+            slot,
+            uniform: false,
+        },
+        MicroOp { a, b, ..op },
+    )
 }
 
 /// For each lane those of its group with the same `a`.
@@ -359,10 +382,17 @@ impl<C: Cell> Handler for MatchAll<C> {
 
 fn matches(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
     let (dst, pred) = pair(operand(l, inst, 0)?);
-    let dst = Dst { slot: l.dst(dst)?.slot, uniform: false };
+    let dst = Dst {
+        slot: l.dst(dst)?.slot,
+        uniform: false,
+    };
     let wide = inst.quals.types().any(|ty| ty.bits() == 64);
     let value = operand(l, inst, 1)?;
-    let a = if wide { l.src64(value)? } else { l.src32(value)? };
+    let a = if wide {
+        l.src64(value)?
+    } else {
+        l.src32(value)?
+    };
     let op = match (inst.quals.has(Qual::Any), wide) {
         (true, false) => l.op::<MatchAny<u32>>(),
         (true, true) => l.op::<MatchAny<u64>>(),

@@ -127,9 +127,12 @@ pub(crate) fn blocks(function: &Function, body: &[Stmt]) -> Result<Vec<Block>, E
     let mut starts = vec![false; body.len() + 1];
     starts[0] = true;
     let mut labels = vec![None; function.labels.len()];
+    // Whether the live lanes were brought together in this straight run: no need for another gate then.
+    let mut together = false;
     for (i, stmt) in body.iter().enumerate() {
         match &stmt.kind {
             StmtKind::Label(label) => {
+                together = false;
                 starts[i] = true;
                 if let Some(slot) = labels.get_mut(label.index()) {
                     *slot = Some(i);
@@ -137,9 +140,11 @@ pub(crate) fn blocks(function: &Function, body: &[Stmt]) -> Result<Vec<Block>, E
             }
             StmtKind::Inst(inst) => {
                 if ends_block(inst) {
+                    together = false;
                     starts[i + 1] = true;
-                } else if roles::is_sync(inst).is_some() {
-                    starts[i] = true;
+                } else if let Some(members) = roles::is_sync(inst) {
+                    starts[i] |= !together;
+                    together |= members.are_all();
                 }
             }
             StmtKind::Loc { .. }

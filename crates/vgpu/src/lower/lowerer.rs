@@ -86,6 +86,11 @@ impl<'a> Lowerer<'a> {
         self.input.layout
     }
 
+    /// The tier of the machine.
+    pub(crate) fn tier(&self) -> crate::Tier {
+        self.input.tier
+    }
+
     /// The block shape this is lowered for.
     pub(crate) fn block(&self) -> [u32; 3] {
         self.input.block
@@ -175,6 +180,11 @@ impl<'a> Lowerer<'a> {
         let at = self.extra.len() as u32;
         self.extra.extend_from_slice(values);
         at
+    }
+
+    /// The further operands from `at` on.
+    pub(crate) fn extra_from(&self, at: u32) -> &[u32] {
+        self.extra.get(at as usize..).unwrap_or(&[])
     }
 
     fn scalar_slot(&mut self) -> u32 {

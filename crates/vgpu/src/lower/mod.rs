@@ -8,7 +8,7 @@ mod slots;
 mod uniform;
 
 pub(crate) use cfg::{BarRed, BarrierTerm, Term};
-pub(crate) use lowerer::{Dst, Lowerer, Src};
+pub(crate) use lowerer::{Dst, Lowerer, Src, immediate};
 pub(crate) use presets::{Preset, Value};
 
 use crate::{Tier, error::Error, exec::{self, MicroOp}};

@@ -1,7 +1,7 @@
 //! What each operand of an instruction does: destination or source, and what its result is like.
 
 use warpsmith_ptx::{
-    ir::{Base, Inst, Operand, RegId},
+    ir::{Base, Imm, Inst, Operand, RegId},
     op::Op,
     qual::Qual,
     special::Special,
@@ -77,6 +77,10 @@ pub(crate) fn outcome(inst: &Inst, has_local: bool) -> Outcome {
         | Op::Movmatrix | Op::Wgmma | Op::Bar | Op::Barrier | Op::Mbarrier | Op::Call => {
             Outcome::Varying
         }
+        // Lanes that name different members have different results.
+        Op::Vote | Op::Redux if !matches!(inst.operands.last(), Some(Operand::Imm(_))) => {
+            Outcome::Varying
+        }
         Op::Vote | Op::Redux | Op::Activemask => Outcome::Together,
         _ => Outcome::Sources,
     }
@@ -104,6 +108,17 @@ pub(crate) enum Members {
     Mask(Operand),
     /// All live lanes.
     All,
+}
+
+impl Members {
+    /// Whether no live lane can be missing.
+    pub(crate) fn are_all(&self) -> bool {
+        match self {
+            Members::All => true,
+            Members::Mask(Operand::Imm(Imm::Int(mask))) => *mask as u32 == u32::MAX,
+            Members::Mask(_) => false,
+        }
+    }
 }
 
 /// Whether lanes must come together before the instruction, and which.

@@ -2,6 +2,7 @@
 
 mod arena;
 mod copy;
+mod pair;
 mod raw;
 
 pub(crate) use arena::Arena;

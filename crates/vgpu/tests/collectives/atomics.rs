@@ -13,8 +13,18 @@ struct Case {
     f: Change,
 }
 
-fn case(op: &'static str, ty: &'static str, bytes: usize, f: impl Fn(u64, u64, u64) -> u64 + 'static) -> Case {
-    Case { op, ty, bytes, f: Box::new(f) }
+fn case(
+    op: &'static str,
+    ty: &'static str,
+    bytes: usize,
+    f: impl Fn(u64, u64, u64) -> u64 + 'static,
+) -> Case {
+    Case {
+        op,
+        ty,
+        bytes,
+        f: Box::new(f),
+    }
 }
 
 fn f32_add(old: u64, b: u64) -> u64 {
@@ -45,7 +55,9 @@ fn cases() -> Vec<Case> {
         case("add", "s32", 4, move |o, b, _| low(o + b)),
         case("add", "u64", 8, |o, b, _| o.wrapping_add(b)),
         case("add", "f32", 4, |o, b, _| f32_add(o, b)),
-        case("add", "f64", 8, |o, b, _| (f64::from_bits(o) + f64::from_bits(b)).to_bits()),
+        case("add", "f64", 8, |o, b, _| {
+            (f64::from_bits(o) + f64::from_bits(b)).to_bits()
+        }),
         case("add.noftz", "f16", 2, |o, b, _| f16_add(o, b)),
         case("add.noftz", "bf16", 2, |o, b, _| bf16_add(o, b)),
         case("add.noftz", "f16x2", 4, pairs(f16_add)),
@@ -62,11 +74,20 @@ fn cases() -> Vec<Case> {
         case("cas", "b32", 4, cas),
         case("cas", "b64", 8, cas),
         case("inc", "u32", 4, |o, b, _| if o >= b { 0 } else { o + 1 }),
-        case("dec", "u32", 4, |o, b, _| if o == 0 || o > b { b } else { o - 1 }),
+        case(
+            "dec",
+            "u32",
+            4,
+            |o, b, _| if o == 0 || o > b { b } else { o - 1 },
+        ),
         case("min", "u32", 4, |o, b, _| o.min(b)),
         case("max", "u32", 4, |o, b, _| o.max(b)),
-        case("min", "s32", 4, move |o, b, _| low(s32(o).min(s32(b)) as u64)),
-        case("max", "s32", 4, move |o, b, _| low(s32(o).max(s32(b)) as u64)),
+        case("min", "s32", 4, move |o, b, _| {
+            low(s32(o).min(s32(b)) as u64)
+        }),
+        case("max", "s32", 4, move |o, b, _| {
+            low(s32(o).max(s32(b)) as u64)
+        }),
         case("min", "u64", 8, |o, b, _| o.min(b)),
         case("max", "u64", 8, |o, b, _| o.max(b)),
         case("min", "s64", 8, |o, b, _| (o as i64).min(b as i64) as u64),
@@ -82,8 +103,12 @@ fn value(random: &mut Random, case: &Case) -> u64 {
         "f64" => (f64::from(random.next()) * 0.37 - 3e8).to_bits(),
         "f16" => u64::from(f16::from_f32(random.below(2000) as f32 * 0.037 - 30.0).to_bits()),
         "bf16" => u64::from(bf16::from_f32(random.below(2000) as f32 * 0.037 - 30.0).to_bits()),
-        "f16x2" => (0..2).fold(0, |x, _| x << 16 | u64::from(f16::from_f32(random.below(2000) as f32 * 0.037 - 30.0).to_bits())),
-        "bf16x2" => (0..2).fold(0, |x, _| x << 16 | u64::from(bf16::from_f32(random.below(2000) as f32 * 0.037 - 30.0).to_bits())),
+        "f16x2" => (0..2).fold(0, |x, _| {
+            x << 16 | u64::from(f16::from_f32(random.below(2000) as f32 * 0.037 - 30.0).to_bits())
+        }),
+        "bf16x2" => (0..2).fold(0, |x, _| {
+            x << 16 | u64::from(bf16::from_f32(random.below(2000) as f32 * 0.037 - 30.0).to_bits())
+        }),
         _ if matches!(case.op, "cas" | "inc" | "dec") => any % 3,
         _ if case.bytes == 8 => any,
         _ => any & 0xFFFF_FFFF,
@@ -111,7 +136,9 @@ fn check(case: &Case, space: &str, red: bool) {
     let cells: Vec<u64> = (0..4).map(|_| value(&mut random, case)).collect();
     let b: Vec<u64> = (0..32).map(|_| value(&mut random, case)).collect();
     let c: Vec<u64> = (0..32).map(|_| value(&mut random, case)).collect();
-    let which: Vec<u32> = (0..32).map(|l| if l < 12 { 1 } else { random.below(4) }).collect();
+    let which: Vec<u32> = (0..32)
+        .map(|l| if l < 12 { 1 } else { random.below(4) })
+        .collect();
     let reg = match bytes {
         2 => "%h",
         4 => "%r",
@@ -161,11 +188,19 @@ fn check(case: &Case, space: &str, red: bool) {
             "  bar.sync 0;\n  ld.shared.b32 %r13, [%r14];\n  st.global.b32 [%rd2], %r13;\n",
         )
     };
-    let swap = if *op == "cas" { format!(", {}", name(2)) } else { String::new() };
+    let swap = if *op == "cas" {
+        format!(", {}", name(2))
+    } else {
+        String::new()
+    };
     let action = if red {
         format!("  @%p1 red{qual}.{op}.{ty} [{at}+16], {};\n", name(1))
     } else {
-        format!("  @%p1 atom{qual}.{op}.{ty} {}, [{at}+16], {}{swap};\n", name(3), name(1))
+        format!(
+            "  @%p1 atom{qual}.{op}.{ty} {}, [{at}+16], {}{swap};\n",
+            name(3),
+            name(1)
+        )
     };
     let body = format!(
         "  ld.global.b32 %r10, [%rd1];
@@ -190,7 +225,12 @@ fn check(case: &Case, space: &str, red: bool) {
     for (i, cell) in cells.iter().enumerate() {
         memory[16 + i * bytes..][..*bytes].copy_from_slice(&cell.to_le_bytes()[..*bytes]);
     }
-    let mut input: Vec<u32> = memory.as_chunks::<4>().0.iter().map(|w| u32::from_le_bytes(*w)).collect();
+    let mut input: Vec<u32> = memory
+        .as_chunks::<4>()
+        .0
+        .iter()
+        .map(|w| u32::from_le_bytes(*w))
+        .collect();
     input.extend(&which);
     for x in b.iter().chain(&c) {
         input.extend([*x as u32, (x >> 32) as u32]);
@@ -211,7 +251,12 @@ fn check(case: &Case, space: &str, red: bool) {
     for (i, cell) in cells.iter().enumerate() {
         memory[16 + i * bytes..][..*bytes].copy_from_slice(&cell.to_le_bytes()[..*bytes]);
     }
-    let want: Vec<u32> = memory.as_chunks::<4>().0.iter().map(|w| u32::from_le_bytes(*w)).collect();
+    let want: Vec<u32> = memory
+        .as_chunks::<4>()
+        .0
+        .iter()
+        .map(|w| u32::from_le_bytes(*w))
+        .collect();
     // Threads 27 to 31 copied nothing.
     assert_eq!(got[..27], want[..27], "{op}.{ty} {space}");
 }
@@ -248,7 +293,8 @@ fn vector_adds_are_an_atomic_for_each_element() {
     );
     let got = run(&body, 32, &input, 8);
     let sum = |from: usize| (from..from + 32).map(|i| i as f32).sum::<f32>().to_bits();
-    let halves = u32::from(f16::from_f32(-32.0).to_bits()) | u32::from(f16::from_f32(32.0).to_bits()) << 16;
+    let halves =
+        u32::from(f16::from_f32(-32.0).to_bits()) | u32::from(f16::from_f32(32.0).to_bits()) << 16;
     assert_eq!(got, [0, 0, sum(0), sum(32), halves, halves, 0, 0]);
 }
 
@@ -267,16 +313,27 @@ LOOP:
         let got = run_on(tier, &body, 64, 64, &[], 4).expect("no fault");
         let count = 64 * 64 * 40;
         assert_eq!(got[0], count);
-        assert_eq!(f64::from_bits(u64::from(got[2]) | u64::from(got[3]) << 32), f64::from(count));
+        assert_eq!(
+            f64::from_bits(u64::from(got[2]) | u64::from(got[3]) << 32),
+            f64::from(count)
+        );
     }
 }
 
 #[test]
 fn an_atomic_off_its_place_is_a_fault() {
-    for (offset, kind) in [(2, FaultKind::Misaligned { bytes: 4 }), (1 << 30, FaultKind::OutOfBounds { bytes: 4 })] {
-        let body = format!("  atom.global.add.u32 %r10, [%rd4+{offset}], 1;\n{}", stores("b32", "%r", 10, 1, 0));
+    for (offset, kind) in [
+        (2, FaultKind::Misaligned { bytes: 4 }),
+        (1 << 30, FaultKind::OutOfBounds { bytes: 4 }),
+    ] {
+        let body = format!(
+            "  atom.global.add.u32 %r10, [%rd4+{offset}], 1;\n{}",
+            stores("b32", "%r", 10, 1, 0)
+        );
         let error = run_on(Tier::best(), &body, 1, 32, &[], 32).expect_err("a fault");
-        let Error::Fault(fault) = error else { panic!("{error}") };
+        let Error::Fault(fault) = error else {
+            panic!("{error}")
+        };
         assert_eq!(fault.kind, kind);
     }
 }

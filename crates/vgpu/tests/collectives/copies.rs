@@ -26,7 +26,10 @@ fn body(size: u32, cache: &str, offsets: &str, tail: &str) -> String {
 "
     );
     for i in 0..8 {
-        text += &format!("  ld.shared.b32 %r5, [%r3+{0}];\n  st.global.b32 [%rd2+{0}], %r5;\n", 128 * i);
+        text += &format!(
+            "  ld.shared.b32 %r5, [%r3+{0}];\n  st.global.b32 [%rd2+{0}], %r5;\n",
+            128 * i
+        );
     }
     text
 }
@@ -37,33 +40,56 @@ fn words() -> Vec<u32> {
 }
 
 /// Shared memory after copies of the first `part(lane)` bytes and zeros.
-fn expect(input: &[u32], size: u32, places: impl Fn(u32) -> (u32, u32), part: impl Fn(u32) -> u32) -> Vec<u32> {
+fn expect(
+    input: &[u32],
+    size: u32,
+    places: impl Fn(u32) -> (u32, u32),
+    part: impl Fn(u32) -> u32,
+) -> Vec<u32> {
     let bytes: Vec<u8> = input.iter().flat_map(|w| w.to_le_bytes()).collect();
     let mut shared = vec![0xAAu8; 1024];
     for lane in 0..32 {
         let (to, from) = places(lane);
         for i in 0..size {
-            shared[(to + i) as usize] = if i < part(lane) { bytes[(from + i) as usize] } else { 0 };
+            shared[(to + i) as usize] = if i < part(lane) {
+                bytes[(from + i) as usize]
+            } else {
+                0
+            };
         }
     }
-    shared.as_chunks::<4>().0.iter().map(|w| u32::from_le_bytes(*w)).collect()
+    shared
+        .as_chunks::<4>()
+        .0
+        .iter()
+        .map(|w| u32::from_le_bytes(*w))
+        .collect()
 }
 
 #[test]
 fn copies_of_every_size_arrive() {
     let input = words();
     for (size, cache) in [(4, "ca"), (8, "ca"), (16, "ca"), (16, "cg")] {
-        let straight = format!("  mul.lo.u32 %r10, %r1, {size};\n  mul.lo.u32 %r11, %r1, {size};\n  add.u32 %r11, %r11, 64;\n");
+        let straight = format!(
+            "  mul.lo.u32 %r10, %r1, {size};\n  mul.lo.u32 %r11, %r1, {size};\n  add.u32 %r11, %r11, 64;\n"
+        );
         assert_eq!(
             run(&body(size, cache, &straight, ""), 32, &input, 256),
             expect(&input, size, |l| (l * size, l * size + 64), |_| size)
         );
-        let mixed = format!("  xor.b32 %r10, %r1, 5;\n  mul.lo.u32 %r10, %r10, {size};\n  mul.lo.u32 %r11, %r1, {};\n", 3 * size);
+        let mixed = format!(
+            "  xor.b32 %r10, %r1, 5;\n  mul.lo.u32 %r10, %r10, {size};\n  mul.lo.u32 %r11, %r1, {};\n",
+            3 * size
+        );
         assert_eq!(
             run(&body(size, cache, &mixed, ""), 32, &input, 256),
             expect(&input, size, |l| ((l ^ 5) * size, 3 * l * size), |_| size)
         );
-        let uniform = format!("  mov.u32 %r10, {};\n  mov.u32 %r11, {};\n", 2 * size, 5 * size);
+        let uniform = format!(
+            "  mov.u32 %r10, {};\n  mov.u32 %r11, {};\n",
+            2 * size,
+            5 * size
+        );
         assert_eq!(
             run(&body(size, cache, &uniform, ""), 32, &input, 256),
             expect(&input, size, |_| (2 * size, 5 * size), |_| size)
@@ -75,7 +101,10 @@ fn copies_of_every_size_arrive() {
 fn what_is_past_the_source_size_is_zero() {
     let input = words();
     for size in [4, 8, 16] {
-        let offsets = format!("  mul.lo.u32 %r10, %r1, {size};\n  mul.lo.u32 %r11, %r1, {size};\n  rem.u32 %r12, %r1, {};\n", size + 1);
+        let offsets = format!(
+            "  mul.lo.u32 %r10, %r1, {size};\n  mul.lo.u32 %r11, %r1, {size};\n  rem.u32 %r12, %r1, {};\n",
+            size + 1
+        );
         let part = |lane: u32| lane % (size + 1);
         assert_eq!(
             run(&body(size, "ca", &offsets, ", %r12"), 32, &input, 256),
@@ -94,7 +123,8 @@ fn a_source_of_no_bytes_may_be_anywhere() {
 #[test]
 fn an_ignored_source_is_zero() {
     let input = words();
-    let offsets = "  mul.lo.u32 %r10, %r1, 16;\n  mul.lo.u32 %r11, %r1, 16;\n  setp.gt.u32 %p1, %r1, 20;\n";
+    let offsets =
+        "  mul.lo.u32 %r10, %r1, 16;\n  mul.lo.u32 %r11, %r1, 16;\n  setp.gt.u32 %p1, %r1, 20;\n";
     let part = |lane: u32| if lane > 20 { 0 } else { 16 };
     assert_eq!(
         run(&body(16, "ca", offsets, ", %p1"), 32, &input, 256),
@@ -105,15 +135,30 @@ fn an_ignored_source_is_zero() {
 #[test]
 fn a_copy_past_the_end_or_off_its_alignment_is_a_fault() {
     let cases = [
-        ("  mov.u32 %r10, 8192;\n  mov.u32 %r11, 0;\n", FaultKind::OutOfBounds { bytes: 16 }),
-        ("  mov.u32 %r10, 8;\n  mov.u32 %r11, 0;\n", FaultKind::Misaligned { bytes: 16 }),
-        ("  mov.u32 %r10, 0;\n  mov.u32 %r11, 0x7FFFFF00;\n", FaultKind::OutOfBounds { bytes: 16 }),
-        ("  mul.lo.u32 %r10, %r1, 16;\n  mad.lo.u32 %r11, %r1, 16, 4;\n", FaultKind::Misaligned { bytes: 16 }),
+        (
+            "  mov.u32 %r10, 8192;\n  mov.u32 %r11, 0;\n",
+            FaultKind::OutOfBounds { bytes: 16 },
+        ),
+        (
+            "  mov.u32 %r10, 8;\n  mov.u32 %r11, 0;\n",
+            FaultKind::Misaligned { bytes: 16 },
+        ),
+        (
+            "  mov.u32 %r10, 0;\n  mov.u32 %r11, 0x7FFFFF00;\n",
+            FaultKind::OutOfBounds { bytes: 16 },
+        ),
+        (
+            "  mul.lo.u32 %r10, %r1, 16;\n  mad.lo.u32 %r11, %r1, 16, 4;\n",
+            FaultKind::Misaligned { bytes: 16 },
+        ),
     ];
     for (offsets, kind) in cases {
         for tier in Tier::available() {
-            let error = run_on(tier, &body(16, "ca", offsets, ""), 1, 32, &words(), 256).expect_err("a fault");
-            let Error::Fault(fault) = error else { panic!("{error}") };
+            let error = run_on(tier, &body(16, "ca", offsets, ""), 1, 32, &words(), 256)
+                .expect_err("a fault");
+            let Error::Fault(fault) = error else {
+                panic!("{error}")
+            };
             assert_eq!(fault.kind, kind);
         }
     }

@@ -57,14 +57,29 @@ pub(crate) fn kernel(body: &str) -> String {
 }
 
 /// Runs a body with `input` and returns `words` words of output, which start as zero.
-pub(crate) fn run_on(tier: Tier, body: &str, grid: u32, threads: u32, input: &[u32], words: usize) -> Result<Vec<u32>, Error> {
+pub(crate) fn run_on(
+    tier: Tier,
+    body: &str,
+    grid: u32,
+    threads: u32,
+    input: &[u32],
+    words: usize,
+) -> Result<Vec<u32>, Error> {
     let text = kernel(body);
     let module = parse::parse(&text).unwrap_or_else(|e| panic!("{e:?}\n{text}"));
     let module = verify::verify(module).unwrap_or_else(|e| panic!("{e:?}\n{text}"));
-    let config = Config { memory: 1 << 22, workers: 2, tier: Some(tier), ..Config::default() };
+    let config = Config {
+        memory: 1 << 22,
+        workers: 2,
+        tier: Some(tier),
+        ..Config::default()
+    };
     let machine = Machine::new(config)?;
     let kernel = machine.load(&module)?.kernel("test").expect("declared");
-    let (a, b) = (machine.alloc(4 * input.len().max(1) as u64)?, machine.alloc(4 * words as u64)?);
+    let (a, b) = (
+        machine.alloc(4 * input.len().max(1) as u64)?,
+        machine.alloc(4 * words as u64)?,
+    );
     let bytes: Vec<u8> = input.iter().flat_map(|w| w.to_le_bytes()).collect();
     machine.write(a, &bytes)?;
     machine.write(b, &vec![0; 4 * words])?;
@@ -80,13 +95,21 @@ pub(crate) fn run_on(tier: Tier, body: &str, grid: u32, threads: u32, input: &[u
     stream.synchronize()?;
     let mut out = vec![0; 4 * words];
     machine.read(b, &mut out)?;
-    Ok(out.as_chunks::<4>().0.iter().map(|w| u32::from_le_bytes(*w)).collect())
+    Ok(out
+        .as_chunks::<4>()
+        .0
+        .iter()
+        .map(|w| u32::from_le_bytes(*w))
+        .collect())
 }
 
 /// One CTA of `threads` on every tier; the results must agree.
 pub(crate) fn run(body: &str, threads: u32, input: &[u32], words: usize) -> Vec<u32> {
     let mut results = Tier::available().into_iter().map(|tier| {
-        (tier, run_on(tier, body, 1, threads, input, words).unwrap_or_else(|e| panic!("{e}\n{body}")))
+        (
+            tier,
+            run_on(tier, body, 1, threads, input, words).unwrap_or_else(|e| panic!("{e}\n{body}")),
+        )
     });
     let (_, first) = results.next().expect("the baseline");
     for (tier, other) in results {
@@ -98,19 +121,33 @@ pub(crate) fn run(body: &str, threads: u32, input: &[u32], words: usize) -> Vec<
 /// Loads register `prefix``first + i` with value `i` of the lane.
 pub(crate) fn loads(ty: &str, prefix: &str, first: usize, count: usize, from: usize) -> String {
     (0..count)
-        .map(|i| format!("  ld.global.{ty} {prefix}{}, [%rd1+{}];\n", first + i, 128 * (from + i)))
+        .map(|i| {
+            format!(
+                "  ld.global.{ty} {prefix}{}, [%rd1+{}];\n",
+                first + i,
+                128 * (from + i)
+            )
+        })
         .collect()
 }
 
 /// Stores them.
 pub(crate) fn stores(ty: &str, prefix: &str, first: usize, count: usize, to: usize) -> String {
     (0..count)
-        .map(|i| format!("  st.global.{ty} [%rd2+{}], {prefix}{};\n", 128 * (to + i), first + i))
+        .map(|i| {
+            format!(
+                "  st.global.{ty} [%rd2+{}], {prefix}{};\n",
+                128 * (to + i),
+                first + i
+            )
+        })
         .collect()
 }
 
 /// `{prefix first, ..}`.
 pub(crate) fn list(prefix: &str, first: usize, count: usize) -> String {
-    let all: Vec<String> = (first..first + count).map(|i| format!("{prefix}{i}")).collect();
+    let all: Vec<String> = (first..first + count)
+        .map(|i| format!("{prefix}{i}"))
+        .collect();
     format!("{{{}}}", all.join(", "))
 }

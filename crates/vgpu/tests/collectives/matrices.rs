@@ -8,7 +8,11 @@ use warpsmith_vgpu::{Error, FaultKind, Tier};
 fn fill(count: usize) -> String {
     let mut text = String::from("  mov.u32 %r2, sh;\n  mad.lo.u32 %r3, %r1, 4, %r2;\n");
     for i in 0..count {
-        text += &format!("  ld.global.b32 %r4, [%rd1+{}];\n  st.shared.b32 [%r3+{}], %r4;\n", 128 * i, 128 * i);
+        text += &format!(
+            "  ld.global.b32 %r4, [%rd1+{}];\n  st.shared.b32 [%r3+{}], %r4;\n",
+            128 * i,
+            128 * i
+        );
     }
     text + "  bar.sync 0;\n"
 }
@@ -32,7 +36,11 @@ fn ldmatrix_takes_rows_from_the_lanes_addresses() {
                 } else {
                     ""
                 };
-                let (space, at) = if generic { ("", "%rd6") } else { (".shared", "%r6") };
+                let (space, at) = if generic {
+                    ("", "%rd6")
+                } else {
+                    (".shared", "%r6")
+                };
                 let body = format!(
                     "{}  ld.global.b32 %r5, [%rd1+1024];\n  add.u32 %r6, %r5, %r2;\n{address}  ldmatrix.sync.aligned.m8n8.{name}{trans}{space}.b16 {}, [{at}];\n{}",
                     fill(8),
@@ -44,10 +52,18 @@ fn ldmatrix_takes_rows_from_the_lanes_addresses() {
                     for lane in 0..32 {
                         let of = |e: usize| {
                             let (row, column) = (lane / 4, lane % 4 * 2 + e);
-                            let (row, column) = if trans.is_empty() { (row, column) } else { (column, row) };
+                            let (row, column) = if trans.is_empty() {
+                                (row, column)
+                            } else {
+                                (column, row)
+                            };
                             element(&input, rows[8 * j + row], column)
                         };
-                        assert_eq!(got[32 * j + lane], of(0) | of(1) << 16, "{name}{trans} {generic}");
+                        assert_eq!(
+                            got[32 * j + lane],
+                            of(0) | of(1) << 16,
+                            "{name}{trans} {generic}"
+                        );
                     }
                 }
             }
@@ -79,8 +95,14 @@ fn stmatrix_undoes_ldmatrix() {
             );
             let got = run(&body, 32, &input, 32 * (count + 1));
             assert_eq!(got[..32 * count], input[..]);
-            let of = |row: usize, column: usize| input[4 * row + column / 2] >> (16 * (column % 2)) & 0xFFFF;
-            let want = if trans.is_empty() { of(0, 2) | of(0, 3) << 16 } else { of(2, 0) | of(3, 0) << 16 };
+            let of = |row: usize, column: usize| {
+                input[4 * row + column / 2] >> (16 * (column % 2)) & 0xFFFF
+            };
+            let want = if trans.is_empty() {
+                of(0, 2) | of(0, 3) << 16
+            } else {
+                of(2, 0) | of(3, 0) << 16
+            };
             assert_eq!(got[32 * count], want, "{name}{trans}");
         }
     }
@@ -116,7 +138,9 @@ fn a_row_outside_of_shared_memory_or_off_its_alignment_is_a_fault() {
     ] {
         for tier in Tier::available() {
             let error = run_on(tier, &at(offset), 1, 32, &[], 32).expect_err("a fault");
-            let Error::Fault(fault) = error else { panic!("{error}") };
+            let Error::Fault(fault) = error else {
+                panic!("{error}")
+            };
             assert_eq!(fault.kind, kind);
             assert_eq!(fault.thread, [5, 0, 0]);
         }
@@ -125,10 +149,20 @@ fn a_row_outside_of_shared_memory_or_off_its_alignment_is_a_fault() {
 
 #[test]
 fn what_is_not_here_is_refused_by_name() {
-    let text = kernel("  mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32 {%r2, %r3, %r4, %r5}, {%r6, %r7, %r8, %r9}, {%r10, %r11}, {%r2, %r3, %r4, %r5};\n  st.global.b32 [%rd2], %r2;\n");
+    let text = kernel(
+        "  mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32 {%r2, %r3, %r4, %r5}, {%r6, %r7, %r8, %r9}, {%r10, %r11}, {%r2, %r3, %r4, %r5};\n  st.global.b32 [%rd2], %r2;\n",
+    );
     let module = verify::verify(parse::parse(&text).expect("parses")).expect("verifies");
-    let machine = warpsmith_vgpu::Machine::new(warpsmith_vgpu::Config { memory: 1 << 20, ..Default::default() }).expect("a machine");
-    let kernel = machine.load(&module).expect("loads").kernel("test").expect("declared");
+    let machine = warpsmith_vgpu::Machine::new(warpsmith_vgpu::Config {
+        memory: 1 << 20,
+        ..Default::default()
+    })
+    .expect("a machine");
+    let kernel = machine
+        .load(&module)
+        .expect("loads")
+        .kernel("test")
+        .expect("declared");
     let stream = machine.stream().expect("a stream");
     let error = stream
         .launch(warpsmith_vgpu::Launch {
@@ -140,6 +174,8 @@ fn what_is_not_here_is_refused_by_name() {
             cooperative: false,
         })
         .expect_err("not supported");
-    let Error::Unsupported { what, .. } = error else { panic!("{error}") };
+    let Error::Unsupported { what, .. } = error else {
+        panic!("{error}")
+    };
     assert_eq!(what, "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32");
 }

@@ -28,7 +28,10 @@ impl Shape {
         let (group, t) = (lane / 4, lane % 4);
         let (reg, e) = (i / self.per, i % self.per);
         let halves = self.m / 8;
-        (group + 8 * (reg % halves), t * self.per + e + reg / halves * 4 * self.per)
+        (
+            group + 8 * (reg % halves),
+            t * self.per + e + reg / halves * 4 * self.per,
+        )
     }
 
     /// k and column.
@@ -42,7 +45,11 @@ impl Shape {
         (lane / 4 + i / 2 * 8, lane % 4 * 2 + i % 2)
     }
 
-    fn matrices<T: Copy + Default>(self, regs: &[[u32; 32]], read: impl Fn(u32, usize) -> T) -> (Vec<Vec<T>>, Vec<Vec<T>>) {
+    fn matrices<T: Copy + Default>(
+        self,
+        regs: &[[u32; 32]],
+        read: impl Fn(u32, usize) -> T,
+    ) -> (Vec<Vec<T>>, Vec<Vec<T>>) {
         let mut a = vec![vec![T::default(); self.k]; self.m];
         let mut b = vec![vec![T::default(); 8]; self.k];
         for lane in 0..32 {
@@ -80,7 +87,13 @@ fn canonical(x: f32) -> u32 {
 }
 
 /// Registers of data: plain numbers, any bits at all, or the edges.
-fn data(random: &mut Random, kind: u32, count: usize, number: impl Fn(i32) -> u32, edges: &[u32]) -> Vec<[u32; 32]> {
+fn data(
+    random: &mut Random,
+    kind: u32,
+    count: usize,
+    number: impl Fn(i32) -> u32,
+    edges: &[u32],
+) -> Vec<[u32; 32]> {
     (0..count)
         .map(|_| {
             std::array::from_fn(|_| match kind {
@@ -97,7 +110,13 @@ fn flat(regs: &[[u32; 32]]) -> Vec<u32> {
     regs.iter().flatten().copied().collect()
 }
 
-fn check_float(shape: Shape, ty: &str, read: fn(u32, usize) -> f32, number: fn(i32) -> u32, edges: &[u32]) {
+fn check_float(
+    shape: Shape,
+    ty: &str,
+    read: fn(u32, usize) -> f32,
+    number: fn(i32) -> u32,
+    edges: &[u32],
+) {
     let (na, nb, nc) = (shape.a_regs(), shape.b_regs(), shape.c_regs());
     let body = format!(
         "{}{}{}  mma.sync.aligned.{}.row.col.f32.{ty}.{ty}.f32 {}, {}, {}, {};\n{}",
@@ -115,7 +134,16 @@ fn check_float(shape: Shape, ty: &str, read: fn(u32, usize) -> f32, number: fn(i
         let mut random = Random::new(u64::from(kind) + 7);
         let mut regs = data(&mut random, kind, na + nb, number, edges);
         let float = |i: i32| (i as f32 * 0.37).to_bits();
-        let specials = [0, 1, 0x8000_0000, 0x7F80_0000, 0xFF80_0000, 0x7FC0_0001, 0x0000_1234, 0x7F7F_FFFF];
+        let specials = [
+            0,
+            1,
+            0x8000_0000,
+            0x7F80_0000,
+            0xFF80_0000,
+            0x7FC0_0001,
+            0x0000_1234,
+            0x7F7F_FFFF,
+        ];
         regs.extend(data(&mut random, kind, nc, float, &specials));
         let got = run(&body, 32, &flat(&regs), 32 * nc);
         let (a, b) = shape.matrices(&regs, read);
@@ -126,7 +154,12 @@ fn check_float(shape: Shape, ty: &str, read: fn(u32, usize) -> f32, number: fn(i
                 for k in 0..shape.k {
                     sum = a[row][k].mul_add(b[k][column], sum);
                 }
-                assert_eq!(got[32 * i + lane], canonical(sum), "{} {ty} kind {kind} ({row}, {column}) {sum:e}", shape.name);
+                assert_eq!(
+                    got[32 * i + lane],
+                    canonical(sum),
+                    "{} {ty} kind {kind} ({row}, {column}) {sum:e}",
+                    shape.name
+                );
             }
         }
     }
@@ -136,13 +169,40 @@ fn twice(x: u16) -> u32 {
     u32::from(x) | u32::from(x ^ 0x8000) << 16
 }
 
-const F16_EDGES: [u32; 6] = [0x0001_8001, 0x7C00_3C00, 0xFC00_3C00, 0x7E00_0000, 0x7BFF_FBFF, 0x03FF_0400];
-const BF16_EDGES: [u32; 6] = [0x0001_8001, 0x7F80_3F80, 0xFF80_3F80, 0x7FC0_0000, 0x7F7F_FF7F, 0x007F_0080];
+const F16_EDGES: [u32; 6] = [
+    0x0001_8001,
+    0x7C00_3C00,
+    0xFC00_3C00,
+    0x7E00_0000,
+    0x7BFF_FBFF,
+    0x03FF_0400,
+];
+const BF16_EDGES: [u32; 6] = [
+    0x0001_8001,
+    0x7F80_3F80,
+    0xFF80_3F80,
+    0x7FC0_0000,
+    0x7F7F_FF7F,
+    0x007F_0080,
+];
 
 #[test]
 fn f16_products_have_the_bits_of_chained_multiply_adds() {
     let number = |i: i32| twice(f16::from_f32(i as f32 * 0.013).to_bits());
-    for shape in [Shape { name: "m16n8k16", m: 16, k: 16, per: 2 }, Shape { name: "m16n8k8", m: 16, k: 8, per: 2 }] {
+    for shape in [
+        Shape {
+            name: "m16n8k16",
+            m: 16,
+            k: 16,
+            per: 2,
+        },
+        Shape {
+            name: "m16n8k8",
+            m: 16,
+            k: 8,
+            per: 2,
+        },
+    ] {
         check_float(shape, "f16", read_f16, number, &F16_EDGES);
     }
 }
@@ -150,7 +210,20 @@ fn f16_products_have_the_bits_of_chained_multiply_adds() {
 #[test]
 fn bf16_products_have_the_bits_of_chained_multiply_adds() {
     let number = |i: i32| twice(bf16::from_f32(i as f32 * 0.013).to_bits());
-    for shape in [Shape { name: "m16n8k16", m: 16, k: 16, per: 2 }, Shape { name: "m16n8k8", m: 16, k: 8, per: 2 }] {
+    for shape in [
+        Shape {
+            name: "m16n8k16",
+            m: 16,
+            k: 16,
+            per: 2,
+        },
+        Shape {
+            name: "m16n8k8",
+            m: 16,
+            k: 8,
+            per: 2,
+        },
+    ] {
         check_float(shape, "bf16", read_bf16, number, &BF16_EDGES);
     }
 }
@@ -159,17 +232,50 @@ fn bf16_products_have_the_bits_of_chained_multiply_adds() {
 fn bf16_products_near_the_ends_of_the_range_round_once() {
     // Products below the subnormals of f32, halfway cases among them, and sums that come back from overflow.
     let number = |i: i32| {
-        let magnitude = [0x0080, 0x1F80, 0x2000, 0x2001, 0x1FFF, 0x7F00, 0x5F80, 0x3F80][i.unsigned_abs() as usize % 8];
+        let magnitude = [
+            0x0080, 0x1F80, 0x2000, 0x2001, 0x1FFF, 0x7F00, 0x5F80, 0x3F80,
+        ][i.unsigned_abs() as usize % 8];
         u32::from(magnitude | (i as u16) << 15) | 0x1F81_0000
     };
-    check_float(Shape { name: "m16n8k16", m: 16, k: 16, per: 2 }, "bf16", read_bf16, number, &BF16_EDGES);
+    check_float(
+        Shape {
+            name: "m16n8k16",
+            m: 16,
+            k: 16,
+            per: 2,
+        },
+        "bf16",
+        read_bf16,
+        number,
+        &BF16_EDGES,
+    );
 }
 
 #[test]
 fn tf32_products_have_the_bits_of_chained_multiply_adds() {
     let number = |i: i32| (i as f32 * 0.013).to_bits();
-    let edges = [1, 0x7F80_0000, 0x7FC0_0000, 0x7F7F_FFFF, 0x0000_2000, 0x1FFF];
-    for shape in [Shape { name: "m16n8k8", m: 16, k: 8, per: 1 }, Shape { name: "m16n8k4", m: 16, k: 4, per: 1 }] {
+    let edges = [
+        1,
+        0x7F80_0000,
+        0x7FC0_0000,
+        0x7F7F_FFFF,
+        0x0000_2000,
+        0x1FFF,
+    ];
+    for shape in [
+        Shape {
+            name: "m16n8k8",
+            m: 16,
+            k: 8,
+            per: 1,
+        },
+        Shape {
+            name: "m16n8k4",
+            m: 16,
+            k: 4,
+            per: 1,
+        },
+    ] {
         check_float(shape, "tf32", read_tf32, number, &edges);
     }
 }
@@ -186,7 +292,11 @@ fn f16_sums(shape: Shape, regs: &[[u32; 32]], c: &[[u32; 32]]) -> Vec<[u32; 32]>
                     for k in 0..shape.k {
                         sum = a[row][k].mul_add(b[k][column], sum);
                     }
-                    u32::from(if sum.is_nan() { 0x7FFF } else { f16::from_f32(sum).to_bits() })
+                    u32::from(if sum.is_nan() {
+                        0x7FFF
+                    } else {
+                        f16::from_f32(sum).to_bits()
+                    })
                 };
                 of(0) | of(1) << 16
             })
@@ -196,7 +306,20 @@ fn f16_sums(shape: Shape, regs: &[[u32; 32]], c: &[[u32; 32]]) -> Vec<[u32; 32]>
 
 #[test]
 fn f16_accumulators_are_rounded_once() {
-    for shape in [Shape { name: "m16n8k16", m: 16, k: 16, per: 2 }, Shape { name: "m16n8k8", m: 16, k: 8, per: 2 }] {
+    for shape in [
+        Shape {
+            name: "m16n8k16",
+            m: 16,
+            k: 16,
+            per: 2,
+        },
+        Shape {
+            name: "m16n8k8",
+            m: 16,
+            k: 8,
+            per: 2,
+        },
+    ] {
         let (na, nb) = (shape.a_regs(), shape.b_regs());
         let body = format!(
             "{}  mma.sync.aligned.{}.row.col.f16.f16.f16.f16 {{%r40, %r41}}, {}, {}, {};\n{}",
@@ -211,14 +334,24 @@ fn f16_accumulators_are_rounded_once() {
             let number = |i: i32| twice(f16::from_f32(i as f32 * 0.02).to_bits());
             let regs = data(&mut Random::new(3), kind, na + nb + 2, number, &F16_EDGES);
             let want = f16_sums(shape, &regs, &regs[na + nb..]);
-            assert_eq!(run(&body, 32, &flat(&regs), 64), flat(&want), "{} kind {kind}", shape.name);
+            assert_eq!(
+                run(&body, 32, &flat(&regs), 64),
+                flat(&want),
+                "{} kind {kind}",
+                shape.name
+            );
         }
     }
 }
 
 #[test]
 fn a_fragment_that_a_product_wrote_is_read_anew_by_the_next() {
-    let shape = Shape { name: "m16n8k16", m: 16, k: 16, per: 2 };
+    let shape = Shape {
+        name: "m16n8k16",
+        m: 16,
+        k: 16,
+        per: 2,
+    };
     let mma = "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16";
     let body = format!(
         "{}  {mma} {{%r16, %r17}}, {{%r10, %r11, %r12, %r13}}, {{%r14, %r15}}, {{%r16, %r17}};
@@ -233,7 +366,8 @@ fn a_fragment_that_a_product_wrote_is_read_anew_by_the_next() {
     let number = |i: i32| twice(f16::from_f32(i as f32 * 0.0004).to_bits());
     let mut r = data(&mut Random::new(11), 0, 8, number, &[]);
     let got = run(&body, 32, &flat(&r), 64);
-    let step = |r: &[[u32; 32]], b: usize| f16_sums(shape, &[&r[..4], &r[b..b + 2]].concat(), &r[6..8]);
+    let step =
+        |r: &[[u32; 32]], b: usize| f16_sums(shape, &[&r[..4], &r[b..b + 2]].concat(), &r[6..8]);
     for (b, d) in [(4, 6), (4, 0), (4, 6), (2, 4), (4, 6)] {
         let sums = step(&r, b);
         r[d..d + 2].copy_from_slice(&sums);
@@ -244,7 +378,12 @@ fn a_fragment_that_a_product_wrote_is_read_anew_by_the_next() {
 #[test]
 fn a_tile_of_products_that_share_fragments_is_that_of_single_ones() {
     // 3 fragments of A by 10 of B: more of B than a run has tiles for.
-    let shape = Shape { name: "m16n8k16", m: 16, k: 16, per: 2 };
+    let shape = Shape {
+        name: "m16n8k16",
+        m: 16,
+        k: 16,
+        per: 2,
+    };
     let number = |i: i32| twice(bf16::from_f32(i as f32 * 0.013).to_bits());
     let regs = data(&mut Random::new(5), 0, 12 + 20, number, &[]);
     let mut body = loads("b32", "%r", 10, 32, 0);
@@ -258,7 +397,11 @@ fn a_tile_of_products_that_share_fragments_is_that_of_single_ones() {
             );
         }
     }
-    let body = format!("{}{body}{}", loads("f32", "%f", 0, 12, 32), stores("f32", "%f", 0, 12, 0));
+    let body = format!(
+        "{}{body}{}",
+        loads("f32", "%f", 0, 12, 32),
+        stores("f32", "%f", 0, 12, 0)
+    );
     let mut input = flat(&regs);
     input.extend([0u32; 12 * 32]);
     let got = run(&body, 32, &input, 12 * 32);
@@ -268,7 +411,8 @@ fn a_tile_of_products_that_share_fragments_is_that_of_single_ones() {
                 let (row, column) = Shape::c(lane, i);
                 let mut sum = 0f32;
                 for pair in 0..10 {
-                    let frags = [&regs[4 * a..4 * a + 4], &regs[12 + 2 * pair..14 + 2 * pair]].concat();
+                    let frags =
+                        [&regs[4 * a..4 * a + 4], &regs[12 + 2 * pair..14 + 2 * pair]].concat();
                     let (x, y) = shape.matrices(&frags, read_bf16);
                     for k in 0..16 {
                         sum = x[row][k].mul_add(y[k][column], sum);
@@ -283,14 +427,35 @@ fn a_tile_of_products_that_share_fragments_is_that_of_single_ones() {
 #[test]
 fn byte_products_are_exact_and_wrap_or_saturate() {
     let shapes = [
-        Shape { name: "m8n8k16", m: 8, k: 16, per: 4 },
-        Shape { name: "m16n8k16", m: 16, k: 16, per: 4 },
-        Shape { name: "m16n8k32", m: 16, k: 32, per: 4 },
+        Shape {
+            name: "m8n8k16",
+            m: 8,
+            k: 16,
+            per: 4,
+        },
+        Shape {
+            name: "m16n8k16",
+            m: 16,
+            k: 16,
+            per: 4,
+        },
+        Shape {
+            name: "m16n8k32",
+            m: 16,
+            k: 32,
+            per: 4,
+        },
     ];
     for shape in shapes {
         let (na, nb, nc) = (shape.a_regs(), shape.b_regs(), shape.c_regs());
         let mut regs = data(&mut Random::new(9), 1, na + nb, |_| 0, &[]);
-        regs.extend(data(&mut Random::new(10), 2, nc, |i| i as u32, &[i32::MAX as u32 - 100, i32::MIN as u32 + 50]));
+        regs.extend(data(
+            &mut Random::new(10),
+            2,
+            nc,
+            |i| i as u32,
+            &[i32::MAX as u32 - 100, i32::MIN as u32 + 50],
+        ));
         // The largest products.
         for lane in 0..4 {
             regs[0][lane] = 0x8080_8080;
@@ -311,7 +476,13 @@ fn byte_products_are_exact_and_wrap_or_saturate() {
                     stores("b32", "%r", 30, nc, 0),
                 );
                 let got = run(&body, 32, &flat(&regs), 32 * nc);
-                let value = |ty: &str, byte: u8| if ty == "s8" { i64::from(byte as i8) } else { i64::from(byte) };
+                let value = |ty: &str, byte: u8| {
+                    if ty == "s8" {
+                        i64::from(byte as i8)
+                    } else {
+                        i64::from(byte)
+                    }
+                };
                 for lane in 0..32 {
                     for i in 0..nc {
                         let (row, column) = Shape::c(lane, i);
@@ -319,8 +490,17 @@ fn byte_products_are_exact_and_wrap_or_saturate() {
                         for k in 0..shape.k {
                             sum += value(ta, a[row][k]) * value(tb, b[k][column]);
                         }
-                        let want = if saturate.is_empty() { sum as i32 } else { sum.clamp(i32::MIN.into(), i32::MAX.into()) as i32 };
-                        assert_eq!(got[32 * i + lane] as i32, want, "{} {ta} {tb}{saturate}", shape.name);
+                        let want = if saturate.is_empty() {
+                            sum as i32
+                        } else {
+                            sum.clamp(i32::MIN.into(), i32::MAX.into()) as i32
+                        };
+                        assert_eq!(
+                            got[32 * i + lane] as i32,
+                            want,
+                            "{} {ta} {tb}{saturate}",
+                            shape.name
+                        );
                     }
                 }
             }
@@ -330,7 +510,12 @@ fn byte_products_are_exact_and_wrap_or_saturate() {
 
 #[test]
 fn double_products_follow_the_layout() {
-    for (name, m, k) in [("m8n8k4", 8, 4), ("m16n8k4", 16, 4), ("m16n8k8", 16, 8), ("m16n8k16", 16, 16)] {
+    for (name, m, k) in [
+        ("m8n8k4", 8, 4),
+        ("m16n8k4", 16, 4),
+        ("m16n8k8", 16, 8),
+        ("m16n8k16", 16, 16),
+    ] {
         let shape = Shape { name, m, k, per: 1 };
         let (na, nb, nc) = (shape.a_regs(), shape.b_regs(), shape.c_regs());
         let mut body = String::from("  add.u64 %rd1, %rd1, %rd5;\n  add.u64 %rd2, %rd2, %rd5;\n");
@@ -348,8 +533,13 @@ fn double_products_follow_the_layout() {
             body += &format!("  st.global.f64 [%rd2+{}], %fd{};\n", 256 * i, 20 + i);
         }
         let mut random = Random::new(21);
-        let values: Vec<f64> = (0..32 * (na + nb + nc)).map(|_| (f64::from(random.next()) - 2e9) * 1.37e-7).collect();
-        let input: Vec<u32> = values.iter().flat_map(|x| [x.to_bits() as u32, (x.to_bits() >> 32) as u32]).collect();
+        let values: Vec<f64> = (0..32 * (na + nb + nc))
+            .map(|_| (f64::from(random.next()) - 2e9) * 1.37e-7)
+            .collect();
+        let input: Vec<u32> = values
+            .iter()
+            .flat_map(|x| [x.to_bits() as u32, (x.to_bits() >> 32) as u32])
+            .collect();
         let got = run(&body, 32, &input, 64 * nc);
         for lane in 0..32 {
             for i in 0..nc {
@@ -362,7 +552,11 @@ fn double_products_follow_the_layout() {
                     sum = a.mul_add(b, sum);
                 }
                 let at = 2 * (32 * i + lane);
-                assert_eq!(u64::from(got[at]) | u64::from(got[at + 1]) << 32, sum.to_bits(), "{name}");
+                assert_eq!(
+                    u64::from(got[at]) | u64::from(got[at + 1]) << 32,
+                    sum.to_bits(),
+                    "{name}"
+                );
             }
         }
     }

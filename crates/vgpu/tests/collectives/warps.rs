@@ -19,7 +19,14 @@ fn source(mode: &str, lane: i32, b: i32, c: i32) -> (usize, bool) {
 
 const MODES: [&str; 4] = ["up", "down", "bfly", "idx"];
 
-fn check_shuffle(mode: &str, b: &str, c: &str, want_b: impl Fn(usize) -> i32, want_c: impl Fn(usize) -> i32, input: &[u32]) {
+fn check_shuffle(
+    mode: &str,
+    b: &str,
+    c: &str,
+    want_b: impl Fn(usize) -> i32,
+    want_c: impl Fn(usize) -> i32,
+    input: &[u32],
+) {
     let body = format!(
         "{}  shfl.sync.{mode}.b32 %r20|%p1, %r10, {b}, {c}, 0xFFFFFFFF;\n  selp.u32 %r21, 1, 0, %p1;\n{}",
         loads("b32", "%r", 10, 3, 0),
@@ -28,7 +35,11 @@ fn check_shuffle(mode: &str, b: &str, c: &str, want_b: impl Fn(usize) -> i32, wa
     let got = run(&body, 32, input, 64);
     for lane in 0..32 {
         let (j, p) = source(mode, lane as i32, want_b(lane), want_c(lane));
-        assert_eq!((got[lane], got[32 + lane]), (input[j], u32::from(p)), "{mode} {b} {c} lane {lane}");
+        assert_eq!(
+            (got[lane], got[32 + lane]),
+            (input[j], u32::from(p)),
+            "{mode} {b} {c} lane {lane}"
+        );
     }
 }
 
@@ -37,7 +48,14 @@ fn shuffles_follow_the_manual() {
     let mut random = Random::new(31);
     let input: Vec<u32> = (0..96).map(|_| random.next()).collect();
     for mode in MODES {
-        check_shuffle(mode, "%r11", "%r12", |l| input[32 + l] as i32, |l| input[64 + l] as i32, &input);
+        check_shuffle(
+            mode,
+            "%r11",
+            "%r12",
+            |l| input[32 + l] as i32,
+            |l| input[64 + l] as i32,
+            &input,
+        );
         for b in [0, 1, 2, 3, 4, 7, 8, 15, 16, 31, 33] {
             for c in [0, 0x1F, 0x181F, 0x1C00, 0x0E05, 0x100F] {
                 let [b_text, c_text] = [b, c].map(|x| format!("{x}"));
@@ -132,7 +150,10 @@ fn votes_and_ballots_count_their_members() {
             );
             let got = run(&body, 32, &input, 32 * 6);
             for lane in 0..32 {
-                let group = groups.iter().find(|g| **g >> lane & 1 != 0).expect("a group");
+                let group = groups
+                    .iter()
+                    .find(|g| **g >> lane & 1 != 0)
+                    .expect("a group");
                 let set = pattern & group;
                 let want = [
                     set,
@@ -143,7 +164,11 @@ fn votes_and_ballots_count_their_members() {
                     u32::from(set == 0),
                 ];
                 for (i, want) in want.into_iter().enumerate() {
-                    assert_eq!(got[32 * i + lane], want, "{pattern:x} {mask} {i} lane {lane}");
+                    assert_eq!(
+                        got[32 * i + lane],
+                        want,
+                        "{pattern:x} {mask} {i} lane {lane}"
+                    );
                 }
             }
         }
@@ -192,12 +217,26 @@ fn matches_find_equal_values() {
             );
             let got = run(&body, 32, &input, 32 * 6);
             for lane in 0..32 {
-                let group = *groups.iter().find(|g| **g >> lane & 1 != 0).expect("a group");
-                let same = |equal: &dyn Fn(usize) -> bool| (0..32).filter(|j| group >> j & 1 != 0 && equal(*j)).fold(0u32, |m, j| m | 1 << j);
+                let group = *groups
+                    .iter()
+                    .find(|g| **g >> lane & 1 != 0)
+                    .expect("a group");
+                let same = |equal: &dyn Fn(usize) -> bool| {
+                    (0..32)
+                        .filter(|j| group >> j & 1 != 0 && equal(*j))
+                        .fold(0u32, |m, j| m | 1 << j)
+                };
                 let narrow = same(&|j| input[j] == input[lane]);
                 let wide = same(&|j| input[j] == input[lane] && input[32 + j] == input[32 + lane]);
                 let all = |found: u32| if found == group { group } else { 0 };
-                let want = [narrow, wide, all(narrow), all(wide), u32::from(narrow == group), u32::from(wide == group)];
+                let want = [
+                    narrow,
+                    wide,
+                    all(narrow),
+                    all(wide),
+                    u32::from(narrow == group),
+                    u32::from(wide == group),
+                ];
                 for (i, want) in want.into_iter().enumerate() {
                     assert_eq!(got[32 * i + lane], want, "{spread} {mask} {i} lane {lane}");
                 }
@@ -231,9 +270,16 @@ fn redux_reduces_its_members() {
             );
             let got = run(&body, 32, &input, 32);
             for lane in 0..32 {
-                let group = groups.iter().find(|g| **g >> lane & 1 != 0).expect("a group");
+                let group = groups
+                    .iter()
+                    .find(|g| **g >> lane & 1 != 0)
+                    .expect("a group");
                 let members = (0..32).filter(|j| group >> j & 1 != 0).map(|j| input[j]);
-                assert_eq!(got[lane], members.reduce(&f).expect("members"), "{name} {mask}");
+                assert_eq!(
+                    got[lane],
+                    members.reduce(&f).expect("members"),
+                    "{name} {mask}"
+                );
             }
         }
     }
@@ -248,9 +294,16 @@ fn elect_names_the_lowest_member() {
         );
         let got = run(&body, 32, &[], 64);
         for lane in 0..32 {
-            let group = groups.iter().find(|g| **g >> lane & 1 != 0).expect("a group");
+            let group = groups
+                .iter()
+                .find(|g| **g >> lane & 1 != 0)
+                .expect("a group");
             let leader = group.trailing_zeros();
-            assert_eq!((got[lane], got[32 + lane]), (leader, u32::from(leader == lane as u32)), "{mask}");
+            assert_eq!(
+                (got[lane], got[32 + lane]),
+                (leader, u32::from(leader == lane as u32)),
+                "{mask}"
+            );
         }
     }
 }

@@ -99,7 +99,9 @@ impl<E: Engine, S: Sum, const BLOCKS: usize> Handler for Run<E, S, BLOCKS> {
             if record[1] & FRESH != 0 {
                 E::widen_b::<BLOCKS>(frags.b.map(|slot| ctx.cells(slot)), b);
             }
-            S::around(ctx, &frags, |c, d| E::multiply(BLOCKS * E::PER_BLOCK, a, b, c, d));
+            S::around(ctx, &frags, |c, d| {
+                E::multiply(BLOCKS * E::PER_BLOCK, a, b, c, d)
+            });
         }
         ctx.tiles = Some(tiles);
     }
@@ -130,7 +132,11 @@ pub(super) fn emit<E: Engine, S: Sum, const BLOCKS: usize>(l: &mut Lowerer, frag
     match (join, l.ops.last_mut()) {
         (Some(_), Some(last)) => last.imm += 1,
         (None, _) | (_, None) => {
-            l.emit(MicroOp { aux: at, imm: 1, ..op });
+            l.emit(MicroOp {
+                aux: at,
+                imm: 1,
+                ..op
+            });
         }
     }
 }

@@ -52,7 +52,10 @@ impl<const HALVES: usize, const BLOCKS: usize> Handler for Product<HALVES, BLOCK
         let mut d: [Lanes; 4] = [[0; 32]; 4];
         for half in 0..HALVES {
             let (even, odd) = (2 * half, 2 * half + 1);
-            let c = [ctx.cells::<u32>(frags.c[even]), ctx.cells::<u32>(frags.c[odd])];
+            let c = [
+                ctx.cells::<u32>(frags.c[even]),
+                ctx.cells::<u32>(frags.c[odd]),
+            ];
             let a: [&Lanes; BLOCKS] =
                 std::array::from_fn(|block| ctx.cells(frags.a[block * HALVES + half]));
             for row in 0..8 {
@@ -78,7 +81,11 @@ impl<const HALVES: usize, const BLOCKS: usize> Handler for Product<HALVES, BLOCK
                     let (dot, sum) = (*d as i32, *c as i32);
                     let clamped = dot.saturating_add(sum);
                     let wrapped = dot.wrapping_add(sum);
-                    *d = if op.imm & flags::SATURATE != 0 { clamped } else { wrapped } as u32;
+                    *d = if op.imm & flags::SATURATE != 0 {
+                        clamped
+                    } else {
+                        wrapped
+                    } as u32;
                 }
             }
         }
@@ -96,5 +103,9 @@ pub(super) fn emit(l: &mut Lowerer, halves: usize, blocks: usize, flags: u64, fr
         (_, _) => l.op::<Product<2, 2>>(),
     };
     let aux = l.extra(&frags.words());
-    l.emit(MicroOp { aux, imm: flags, ..op });
+    l.emit(MicroOp {
+        aux,
+        imm: flags,
+        ..op
+    });
 }

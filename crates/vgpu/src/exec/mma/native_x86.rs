@@ -104,8 +104,14 @@ unsafe fn widen_b<E: Widen, const BLOCKS: usize>(regs: [&Lanes; 2], tile: &mut T
         [low(p, q), high(p, q)]
     });
     for half in 0..2 {
-        let even = [low(merged[0][half], merged[1][half]), high(merged[0][half], merged[1][half])];
-        let odd = [low(merged[2][half], merged[3][half]), high(merged[2][half], merged[3][half])];
+        let even = [
+            low(merged[0][half], merged[1][half]),
+            high(merged[0][half], merged[1][half]),
+        ];
+        let odd = [
+            low(merged[2][half], merged[3][half]),
+            high(merged[2][half], merged[3][half]),
+        ];
         for pair in 0..2 {
             let both = [low(even[pair], odd[pair]), high(even[pair], odd[pair])];
             for (i, k) in both.into_iter().enumerate() {
@@ -144,7 +150,10 @@ unsafe fn store_sums(d: &mut Sums, row: usize, acc: __m256) {
     let acc = _mm256_blendv_ps(acc, nan, _mm256_cmp_ps::<_CMP_UNORD_Q>(acc, acc));
     // SAFETY: `at + 4 <= 32`.
     unsafe {
-        _mm_storeu_ps(d[pair][at..at + 4].as_mut_ptr().cast(), _mm256_castps256_ps128(acc));
+        _mm_storeu_ps(
+            d[pair][at..at + 4].as_mut_ptr().cast(),
+            _mm256_castps256_ps128(acc),
+        );
         let odd = _mm256_extractf128_ps::<1>(acc);
         _mm_storeu_ps(d[pair + 1][at..at + 4].as_mut_ptr().cast(), odd);
     }
