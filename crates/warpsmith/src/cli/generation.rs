@@ -1,0 +1,178 @@
+//! The loop of a generation: prefill, then token by token until something stops it.
+
+use super::{
+    interrupt::Watch,
+    output::{Unit, bar},
+};
+use anyhow::Result;
+use serde::Serialize;
+use std::time::{Duration, Instant};
+use warpsmith::{
+    device::{Device, Snapshot},
+    models::{
+        Error,
+        llama::Session,
+        text::{StopMatcher, Streamed},
+        tokenizer::Tokenizer,
+    },
+};
+
+/// Tokens prefilled between two looks for Ctrl-C.
+const CHUNK: usize = 512;
+
+/// Why a generation ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum StopReason {
+    /// A stop string came.
+    Stop,
+    /// As many tokens as were asked for.
+    Length,
+    /// The model ended its text.
+    Eog,
+    /// The context is full.
+    Context,
+    /// Ctrl-C.
+    Interrupted,
+}
+
+/// What to generate from, and until when.
+pub(crate) struct Task<'a> {
+    pub(crate) device: &'a Device,
+    pub(crate) tokenizer: &'a Tokenizer,
+    /// All ids of the prompt; the session holds the first of them already.
+    pub(crate) prompt: &'a [u32],
+    pub(crate) max_tokens: usize,
+    pub(crate) stops: StopMatcher,
+}
+
+/// What came out, and what it took.
+#[derive(Debug)]
+pub(crate) struct Generation {
+    /// The tokens drawn, with the one that ended the text.
+    pub(crate) ids: Vec<u32>,
+    /// The text shown.
+    pub(crate) text: String,
+    pub(crate) stop: StopReason,
+    /// Prompt tokens that were not in the session before.
+    pub(crate) prefilled: usize,
+    /// From the beginning until the first token was drawn.
+    pub(crate) prefill: Duration,
+    /// From then to the end.
+    pub(crate) decode: Duration,
+    /// Decode steps: one less than tokens drawn.
+    pub(crate) steps: u64,
+    /// Counts of all of it.
+    pub(crate) all: Snapshot,
+    /// Counts of the decode steps.
+    pub(crate) decoding: Snapshot,
+}
+
+/// Generates; `show` gets the text as it becomes certain, never half a character or a piece of a stop string.
+pub(crate) fn generate(
+    session: &mut Session,
+    task: Task<'_>,
+    show: &mut dyn FnMut(&str) -> Result<()>,
+) -> Result<Generation> {
+    let Task {
+        device,
+        tokenizer,
+        prompt,
+        max_tokens,
+        mut stops,
+    } = task;
+    let watch = Watch::begin();
+    let (start, before) = (Instant::now(), device.stats());
+    let new = &prompt[(session.len() as usize).min(prompt.len())..];
+    let mut out = Generation {
+        ids: Vec::new(),
+        text: String::new(),
+        stop: StopReason::Length,
+        prefilled: new.len(),
+        prefill: Duration::ZERO,
+        decode: Duration::ZERO,
+        steps: 0,
+        all: Snapshot::default(),
+        decoding: Snapshot::default(),
+    };
+    let finished = prefill(session, new, &watch)?;
+    let mut first = None;
+    if !finished {
+        out.stop = StopReason::Interrupted;
+    } else if max_tokens > 0 {
+        let mut decoder = tokenizer.decoder_after(prompt);
+        let mut emit = |text: &str, all: &mut String| {
+            all.push_str(text);
+            if text.is_empty() { Ok(()) } else { show(text) }
+        };
+        let mut next = session.sample()?;
+        first = Some((start.elapsed(), device.stats()));
+        out.stop = loop {
+            out.ids.push(next);
+            if tokenizer.is_end_of_generation(next) {
+                break StopReason::Eog;
+            }
+            // a model may have more ids than its tokenizer has tokens; they print nothing
+            let text = if (next as usize) < tokenizer.vocab_len() {
+                decoder.push(next)?
+            } else {
+                String::new()
+            };
+            match stops.push(&text) {
+                Streamed::Text(text) => emit(&text, &mut out.text)?,
+                Streamed::Stopped { text, stop: _ } => {
+                    emit(&text, &mut out.text)?;
+                    break StopReason::Stop;
+                }
+            }
+            if out.ids.len() >= max_tokens {
+                break StopReason::Length;
+            }
+            if watch.raised() {
+                break StopReason::Interrupted;
+            }
+            if session.len() >= session.context() {
+                break StopReason::Context;
+            }
+            next = session.step()?;
+            out.steps += 1;
+        };
+        if out.stop != StopReason::Stop {
+            let tail = match stops.push(&decoder.finish()?) {
+                Streamed::Text(text) => text + &stops.finish(),
+                Streamed::Stopped { text, stop: _ } => text,
+            };
+            emit(&tail, &mut out.text)?;
+        }
+    }
+    let (end, after) = (start.elapsed(), device.stats());
+    let (first, counts) = first.unwrap_or((end, after));
+    (out.prefill, out.decode) = (first, end.saturating_sub(first));
+    (out.all, out.decoding) = (after - before, after - counts);
+    Ok(out)
+}
+
+/// Prefills `ids`, with a bar on a terminal; `false` if Ctrl-C came.
+fn prefill(session: &mut Session, ids: &[u32], watch: &Watch) -> Result<bool> {
+    let (context, have, more) = (session.context(), session.len(), ids.len());
+    if more as u64 > u64::from(context - have.min(context)) {
+        return Err(Error::ContextFull {
+            context,
+            have,
+            more,
+        }
+        .into());
+    }
+    let bar = bar("prompt", more as u64, Unit::Tokens);
+    let mut finished = true;
+    for chunk in ids.chunks(CHUNK) {
+        if watch.raised() {
+            finished = false;
+            break;
+        }
+        session.prefill(chunk, &mut |_, _| {})?;
+        bar.inc(chunk.len() as u64);
+    }
+    bar.finish_and_clear();
+    Ok(finished)
+}

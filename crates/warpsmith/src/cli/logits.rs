@@ -1,0 +1,158 @@
+//! `logits`: what the model thinks of a prompt, as raw numbers.
+
+use super::{open::open, options::ModelArgs, output, prompt::PromptArgs};
+use anyhow::{Context, Result};
+use clap::Args;
+use std::{
+    fs::File,
+    io::{BufWriter, Write},
+    path::{Path, PathBuf},
+};
+
+/// Writes logits of a prompt as little-endian f32.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  warpsmith logits --model smollm2.gguf --raw --prompt-file text.txt --out last.f32
+  warpsmith logits --model smollm2.gguf --messages talk.json --precision exact --nll nll.f32")]
+pub(crate) struct Logits {
+    #[command(flatten)]
+    model: ModelArgs,
+    #[command(flatten)]
+    prompt: PromptArgs,
+    #[command(flatten)]
+    files: Files,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output, at least one")]
+#[group(required = true, multiple = true)]
+struct Files {
+    /// The logits of the last position: one number for each token of the vocabulary.
+    #[arg(long, value_name = "FILE.f32")]
+    out: Option<PathBuf>,
+    /// The logits of every position, one after the other.
+    #[arg(long, value_name = "FILE.f32")]
+    all: Option<PathBuf>,
+    /// The negative log-likelihood (natural) of each token but the first, given those before it.
+    #[arg(long, value_name = "FILE.f32")]
+    nll: Option<PathBuf>,
+}
+
+/// A file being written.
+struct Sink<'a> {
+    path: &'a Path,
+    file: BufWriter<File>,
+}
+
+impl<'a> Sink<'a> {
+    fn create(path: &'a Option<PathBuf>) -> Result<Option<Sink<'a>>> {
+        let Some(path) = path else { return Ok(None) };
+        let file =
+            File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(Some(Sink {
+            path,
+            file: BufWriter::new(file),
+        }))
+    }
+
+    fn write(&mut self, values: &[f32]) -> Result<()> {
+        let written = values
+            .iter()
+            .try_for_each(|value| self.file.write_all(&value.to_le_bytes()));
+        written.with_context(|| format!("cannot write {}", self.path.display()))
+    }
+
+    fn finish(mut self) -> Result<()> {
+        self.file
+            .flush()
+            .with_context(|| format!("cannot write {}", self.path.display()))
+    }
+}
+
+impl Logits {
+    pub(crate) fn run(self) -> Result<()> {
+        let prompt = self.prompt.read()?;
+        let mut out = Sink::create(&self.files.out)?;
+        let mut all = Sink::create(&self.files.all)?;
+        let mut nll = Sink::create(&self.files.nll)?;
+        let opened = open(&self.model)?;
+        let ids = self.prompt.ids(prompt, &self.model.model, &opened)?;
+        let mut session = opened.session(&self.model, ids.len() as u64)?;
+        let width = opened.bundle.model.config().vocab as usize;
+
+        let mut last = Vec::new();
+        let mut sum = 0.0;
+        if all.is_none() && nll.is_none() {
+            let bar = output::bar("prompt", ids.len() as u64, output::Unit::Tokens);
+            session.prefill(&ids, &mut |done, _| bar.set_position(done as u64))?;
+            bar.finish_and_clear();
+            last = session.logits()?;
+        } else {
+            let mut written: Result<()> = Ok(());
+            session.evaluate(&ids, &mut |first, rows| {
+                let mut write = || -> Result<()> {
+                    if let Some(all) = &mut all {
+                        all.write(rows)?;
+                    }
+                    for (row, position) in rows.chunks_exact(width).zip(first..) {
+                        if let Some(next) = ids.get(position + 1) {
+                            let loss = negative_log_likelihood(row, *next as usize);
+                            sum += loss;
+                            if let Some(nll) = &mut nll {
+                                nll.write(&[loss as f32])?;
+                            }
+                        } else {
+                            last = row.to_vec();
+                        }
+                    }
+                    Ok(())
+                };
+                if written.is_ok() {
+                    written = write();
+                }
+            })?;
+            written?;
+        }
+        if let Some(out) = &mut out {
+            out.write(&last)?;
+        }
+        let with_nll = nll.is_some() && ids.len() > 1;
+        [out, all, nll]
+            .into_iter()
+            .flatten()
+            .try_for_each(Sink::finish)?;
+        output::note(&format!("{} positions, {width} logits each", ids.len()));
+        if with_nll {
+            output::note(&format!(
+                "mean negative log-likelihood {:.5}",
+                sum / (ids.len() - 1) as f64
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// `ln(sum exp(l)) - l[token]`, in f64.
+fn negative_log_likelihood(logits: &[f32], token: usize) -> f64 {
+    let max = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let sum: f64 = logits
+        .iter()
+        .map(|l| (f64::from(*l) - f64::from(max)).exp())
+        .sum();
+    f64::from(max) + sum.ln() - logits.get(token).map_or(f64::NAN, |l| f64::from(*l))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_likelihoods_of_all_tokens_add_up_to_one() {
+        let logits = [3.0, -200.0, 1000.5, 999.25, 1000.5f32];
+        let sum: f64 = (0..logits.len())
+            .map(|t| (-negative_log_likelihood(&logits, t)).exp())
+            .sum();
+        assert!((sum - 1.0).abs() < 1e-12, "{sum}");
+        assert!((negative_log_likelihood(&[0.0; 8], 3) - 8f64.ln()).abs() < 1e-12);
+    }
+}

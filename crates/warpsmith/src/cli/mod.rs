@@ -1,0 +1,60 @@
+//! The commands, one file each, and what they share.
+
+mod chat;
+mod devices;
+mod generate;
+mod generation;
+mod inspect;
+mod interrupt;
+mod kernels;
+mod logits;
+mod open;
+mod options;
+pub(crate) mod output;
+mod prompt;
+mod report;
+mod tokenize;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// Pure-Rust transformer inference on NVIDIA cards, or on the virtual GPU where there is none.
+#[derive(Debug, Parser)]
+#[command(name = "warpsmith", version, max_term_width = 100)]
+#[command(after_help = "Examples:
+  warpsmith generate --model smollm2.gguf \"Explain warps in one line\"
+  warpsmith chat --model smollm2.gguf
+  warpsmith devices
+  warpsmith kernels emit softmax --sm 90
+
+Exit status: 0; 1 for an error, in one line on standard error; 2 for wrong usage; 130 after Ctrl-C.")]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Generate(generate::Generate),
+    Logits(logits::Logits),
+    Chat(chat::Chat),
+    Inspect(inspect::Inspect),
+    Tokenize(tokenize::Tokenize),
+    Devices(devices::ListDevices),
+    Kernels(kernels::Kernels),
+}
+
+/// Runs the command; the code is not zero only for an interrupted generation.
+pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
+    interrupt::install()?;
+    match cli.command {
+        Command::Generate(command) => command.run(),
+        Command::Chat(command) => command.run(),
+        Command::Logits(command) => command.run().map(|()| ExitCode::SUCCESS),
+        Command::Inspect(command) => command.run().map(|()| ExitCode::SUCCESS),
+        Command::Tokenize(command) => command.run().map(|()| ExitCode::SUCCESS),
+        Command::Devices(command) => command.run().map(|()| ExitCode::SUCCESS),
+        Command::Kernels(command) => command.run().map(|()| ExitCode::SUCCESS),
+    }
+}

@@ -1,0 +1,309 @@
+//! The commands that run no model, and what wrong input leads to.
+
+mod common;
+
+use common::{MODELS, facts, ids, model, warpsmith, warpsmith_with};
+use std::fs;
+use warpsmith::ptx;
+
+#[test]
+fn tokens_are_the_references() {
+    for name in MODELS {
+        let facts = facts(name);
+        for vector in facts["tokenizer_vectors"].as_array().expect("vectors") {
+            let text = vector["text"].as_str().expect("text");
+            let want = ["ids_reference_library", "ids_llamacpp"]
+                .iter()
+                .find_map(|key| vector.get(*key));
+            let run = warpsmith_with(&["tokenize", "--model", &model(name), "--json"], text);
+            assert_eq!(
+                ids(&run.json()["ids"]),
+                ids(want.expect("ids")),
+                "{name} {text:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn control_tokens_are_text_if_asked_for() {
+    let path = model("tiny-qwen2");
+    let count = |more: &[&str]| {
+        let run = warpsmith(&[&["tokenize", "--model", &path, "<|im_end|>"], more].concat());
+        run.ok().lines().count()
+    };
+    assert_eq!(count(&[]), 1);
+    assert!(count(&["--no-special"]) > 1);
+}
+
+#[test]
+fn inspect_tells_every_tensor_and_abbreviates_arrays() {
+    for name in MODELS {
+        let shown = warpsmith(&["inspect", "--json", &model(name)]).json();
+        let text = warpsmith(&["inspect", &model(name)]).ok();
+        let tensors = shown["tensors"].as_array().expect("tensors");
+        let bytes: u64 = tensors
+            .iter()
+            .filter_map(|tensor| tensor["bytes"].as_u64())
+            .sum();
+        assert_eq!(shown["bytes"], bytes);
+        assert!(bytes > 500_000 && tensors.len() > 20, "{name}");
+        for tensor in tensors {
+            assert!(
+                text.contains(tensor["name"].as_str().expect("a name")),
+                "{name}"
+            );
+        }
+        let tokens = &shown["metadata"]["tokenizer.ggml.tokens"];
+        assert!(
+            tokens["length"].as_u64() >= Some(900)
+                && tokens["first"].as_array().map(Vec::len) == Some(4)
+        );
+        assert!(text.lines().all(|line| line.len() < 400), "{name}");
+    }
+}
+
+#[test]
+fn the_virtual_gpu_is_always_there() {
+    let found = warpsmith(&["devices", "--json"]).json();
+    assert_eq!(found["virtual_gpu"]["device"], "virtual");
+    assert!(found["virtual_gpu"]["threads"].as_u64() > Some(0));
+    assert!(
+        found["cards"]
+            .as_array()
+            .is_some_and(|cards| !cards.is_empty())
+            || found["no_cards_because"].is_string()
+    );
+    assert!(warpsmith(&["devices"]).ok().contains("virtual"));
+}
+
+#[test]
+fn emitted_kernels_are_modules_that_verify() {
+    let listed = warpsmith(&["kernels", "list"]).ok();
+    for family in ["softmax", "norm"] {
+        let names: Vec<&str> = listed
+            .lines()
+            .skip_while(|line| !line.starts_with(&format!("{family}:")))
+            .skip(1)
+            .map_while(|line| line.strip_prefix("    "))
+            .collect();
+        assert!(!names.is_empty(), "{listed}");
+        let all = warpsmith(&["kernels", "emit", family, "--sm", "75"]).ok();
+        for name in names {
+            let text = warpsmith(&["kernels", "emit", name, "--sm", "75"]).ok();
+            assert!(all.contains(&text), "{name} is among {family}");
+            let module =
+                ptx::parse::parse(&text).unwrap_or_else(|found| panic!("{name}: {found:?}"));
+            assert_eq!(module.target, ptx::target::Target::sm(75), "{name}");
+            ptx::verify::verify(module).unwrap_or_else(|found| panic!("{name}: {found:?}"));
+        }
+    }
+}
+
+/// The arguments of a run, its status, and what its error line contains.
+type Wrong<'a> = (&'a [&'a str], i32, &'a str);
+
+#[test]
+fn wrong_input_is_an_error_of_one_line() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = |name: &str, content: &[u8]| {
+        let path = folder.path().join(name);
+        fs::write(&path, content).expect("written");
+        path.display().to_string()
+    };
+    let good = &model("tiny-qwen2");
+    let whole = fs::read(good).expect("read");
+    let missing = &folder.path().join("missing.gguf").display().to_string();
+    let garbage = &file("garbage.gguf", b"neither a model nor anything else");
+    let empty = &file("empty.gguf", b"");
+    let cut = &file("cut.gguf", &whole[..whole.len() / 2]);
+    let header = &file(
+        "header.gguf",
+        b"GGUF\x03\0\0\0\xff\xff\xff\xff\xff\xff\xff\x7f\xff\xff\xff\xff\xff\xff\xff\x7f",
+    );
+    let no_list = &file("no-list.json", b"{\"role\": \"user\"}");
+    let no_messages = &file("none.json", b"[]");
+    let no_json = &file("text.json", b"hello\n[");
+    let latin = &file("latin.txt", b"caf\xe9");
+    let nothing = &file("nothing.txt", b"");
+    let here = &folder.path().display().to_string();
+    let unwritable = &folder
+        .path()
+        .join("no/such/folder.f32")
+        .display()
+        .to_string();
+    let wrong: &[Wrong<'_>] = &[
+        (&["generate", "--model", missing, "hi"], 1, "missing.gguf"),
+        (&["generate", "--model", garbage, "hi"], 1, "GGUF"),
+        (&["generate", "--model", empty, "hi"], 1, "empty.gguf"),
+        (&["generate", "--model", cut, "hi"], 1, "cut.gguf"),
+        (&["generate", "--model", header, "hi"], 1, "header.gguf"),
+        (&["generate", "--model", here, "hi"], 1, here),
+        (&["inspect", garbage], 1, "GGUF"),
+        (&["inspect", header], 1, "header.gguf"),
+        (&["tokenize", "--model", cut, "hi"], 1, "cut.gguf"),
+        (&["tokenize", "--model", no_list, "hi"], 1, "tokenizer.json"),
+        (
+            &[
+                "generate",
+                "--model",
+                good,
+                "--ctx-size",
+                "4",
+                "--raw",
+                "Hello, world, again and again",
+            ],
+            1,
+            "context holds 4",
+        ),
+        (&["generate", "--model", good, ""], 1, "prompt is empty"),
+        (&["generate", "--model", good], 1, "prompt is empty"),
+        (
+            &["generate", "--model", good, "--prompt-file", nothing],
+            1,
+            "prompt is empty",
+        ),
+        (
+            &["generate", "--model", good, "--prompt-file", latin],
+            1,
+            "UTF-8",
+        ),
+        (
+            &["generate", "--model", good, "--prompt-file", missing],
+            1,
+            "missing.gguf",
+        ),
+        (
+            &["generate", "--model", good, "--messages", no_list],
+            1,
+            "list of",
+        ),
+        (
+            &["generate", "--model", good, "--messages", no_messages],
+            1,
+            "no messages",
+        ),
+        (
+            &["generate", "--model", good, "--messages", no_json],
+            1,
+            "line 1",
+        ),
+        (
+            &["generate", "--model", good, "--temperature", "-1", "hi"],
+            1,
+            "temperature",
+        ),
+        (
+            &["generate", "--model", good, "--temperature", "nan", "hi"],
+            1,
+            "temperature",
+        ),
+        (
+            &["generate", "--model", good, "--top-p", "0", "hi"],
+            1,
+            "top_p",
+        ),
+        (
+            &["generate", "--model", good, "--min-p", "1", "hi"],
+            1,
+            "min_p",
+        ),
+        (
+            &["generate", "--model", good, "--repeat-penalty", "0", "hi"],
+            1,
+            "repeat_penalty",
+        ),
+        (
+            &["generate", "--model", good, "--stop", "", "hi"],
+            1,
+            "stop string",
+        ),
+        (
+            &["generate", "--model", good, "--device", "cuda:99", "hi"],
+            1,
+            "device",
+        ),
+        (
+            &[
+                "logits", "--model", good, "--raw", "hi", "--out", unwritable,
+            ],
+            1,
+            "folder.f32",
+        ),
+        (
+            &["kernels", "emit", "no_such_kernel", "--sm", "90"],
+            1,
+            "no_such_kernel",
+        ),
+        (
+            &["generate", "--model", good, "--device", "gpu", "hi"],
+            2,
+            "gpu",
+        ),
+        (
+            &["generate", "--model", good, "--threads", "0", "hi"],
+            2,
+            "threads",
+        ),
+        (
+            &["generate", "--model", good, "--raw", "--chat", "hi"],
+            2,
+            "--raw",
+        ),
+        (
+            &["generate", "--model", good, "--messages", no_messages, "hi"],
+            2,
+            "--messages",
+        ),
+        (&["generate", "hi"], 2, "--model"),
+        (&["logits", "--model", good, "hi"], 2, "--out"),
+        (&["kernels", "emit", "softmax", "--sm", "1"], 2, "sm_50"),
+        (&["check"], 2, "check"),
+        (&[], 2, "Usage"),
+    ];
+    for (args, status, text) in wrong {
+        let run = warpsmith(args);
+        assert_eq!(run.status, *status, "{args:?}: {}", run.err);
+        assert!(run.err.contains(text), "{args:?}: {}", run.err);
+        assert_eq!(run.out, "", "{args:?}");
+        if *status == 1 {
+            assert!(
+                run.err.starts_with("error: ") && run.err.lines().count() == 1,
+                "{args:?}: {}",
+                run.err
+            );
+        }
+    }
+}
+
+#[test]
+fn help_has_examples_and_no_commands_to_come() {
+    let help = warpsmith(&["--help"]).ok();
+    for word in [
+        "generate", "logits", "chat", "inspect", "tokenize", "devices", "kernels", "Examples",
+    ] {
+        assert!(help.contains(word), "{word}: {help}");
+    }
+    for command in [
+        "generate", "logits", "chat", "inspect", "tokenize", "devices",
+    ] {
+        assert!(
+            warpsmith(&[command, "--help"]).ok().contains("Example"),
+            "{command}"
+        );
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    use std::process::{Command, Stdio};
+    let mut child = Command::new(env!("CARGO_BIN_EXE_warpsmith"))
+        .args(["kernels", "list"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().expect("the program ends");
+    assert_eq!((output.status.code(), output.stderr), (Some(0), Vec::new()));
+}

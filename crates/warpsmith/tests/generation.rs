@@ -1,0 +1,293 @@
+//! Generations, logits and conversations equal the reference engines' on the synthetic models.
+
+mod common;
+
+use common::{MODELS, facts, floats, ids, model, reference, warpsmith, warpsmith_with};
+use serde_json::{Value, json};
+
+/// Below this distance of the best two logits the reference's choice is not ours to hold.
+const MARGIN: f64 = 0.02;
+/// Logits in exact arithmetic against the f32 reference.
+const TOLERANCE: f32 = 2e-3;
+const PROMPTS: [&str; 2] = ["hello", "uni"];
+
+fn generate(model: &str, more: &[&str]) -> Value {
+    let args = [
+        "generate",
+        "--model",
+        model,
+        "--device",
+        "virtual",
+        "--precision",
+        "exact",
+        "--json",
+    ];
+    warpsmith(&[&args[..], more].concat()).json()
+}
+
+#[test]
+fn greedy_text_is_the_references() {
+    for name in MODELS {
+        let facts = facts(name);
+        for prompt in PROMPTS {
+            let want = &facts["prompts"][prompt];
+            let text = want["text"].as_str().expect("text");
+            let made = generate(
+                &model(name),
+                &["--temperature", "0", "--max-tokens", "24", "--raw", text],
+            );
+            assert_eq!(
+                ids(&made["prompt_ids"]),
+                ids(&want["ids"]),
+                "{name} {prompt}"
+            );
+            let tokens = ids(&want["greedy24"]["tokens"]);
+            let margins = want["greedy24"]["top1_minus_top2"]
+                .as_array()
+                .expect("margins");
+            let certain = margins
+                .iter()
+                .take_while(|margin| margin.as_f64() > Some(MARGIN))
+                .count();
+            let got = ids(&made["ids"]);
+            let n = certain.min(got.len());
+            assert_eq!(got[..n], tokens[..n], "{name} {prompt}");
+            match made["stop_reason"].as_str() {
+                Some("length") => assert_eq!(got.len(), 24),
+                other => assert_eq!(other, Some("eog"), "{name} {prompt}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn the_report_counts_what_happened() {
+    let made = generate(
+        &model("tiny-llama3"),
+        &["--seed", "7", "--max-tokens", "8", "--raw", "Hello, world!"],
+    );
+    let steps = made["ids"].as_array().expect("ids").len() as f64 - 1.0;
+    assert_eq!(made["seed"], 7);
+    assert!(steps >= 1.0, "{made}");
+    let per_token = made["launches"]["per_token"].as_f64().expect("a number");
+    assert!(
+        per_token >= 1.0 && made["launches"]["total"].as_f64() > Some(per_token * steps),
+        "{made}"
+    );
+    for key in [
+        "load_s",
+        "prefill_s",
+        "first_token_s",
+        "decode_s",
+        "prompt_tok_s",
+        "decode_tok_s",
+    ] {
+        assert!(made["timing"][key].as_f64() > Some(0.0), "{key}: {made}");
+    }
+    for key in ["h2d_bytes", "d2h_bytes", "h2d_calls", "d2h_calls"] {
+        assert!(
+            made["transfers"][key].as_u64() >= made["transfers"]["decode"][key].as_u64(),
+            "{key}: {made}"
+        );
+    }
+    let again = generate(
+        &model("tiny-llama3"),
+        &["--seed", "7", "--max-tokens", "8", "--raw", "Hello, world!"],
+    );
+    assert_eq!(
+        made["ids"], again["ids"],
+        "the same seed draws the same tokens"
+    );
+}
+
+#[test]
+fn a_stop_string_ends_the_text_before_itself() {
+    let model = model("tiny-qwen2");
+    let common = [
+        "--temperature",
+        "0",
+        "--max-tokens",
+        "24",
+        "--raw",
+        "Hello, world! This is a test of the licence 12345.",
+    ];
+    let whole = generate(&model, &common);
+    let text = whole["text"].as_str().expect("text");
+    let at = text
+        .char_indices()
+        .nth(8)
+        .expect("more than eight characters")
+        .0;
+    let stop: String = text[at..].chars().take(2).collect();
+    let stopped = generate(
+        &model,
+        &[&common[..], &["--stop", "never there", "--stop", &stop]].concat(),
+    );
+    let want = &text[..text.find(&stop).expect("taken from it")];
+    assert_eq!(stopped["text"], want);
+    assert_eq!(stopped["stop_reason"], "stop");
+    assert!(
+        stopped["ids"].as_array().expect("ids").len() < whole["ids"].as_array().expect("ids").len()
+    );
+}
+
+#[test]
+fn streamed_text_is_the_text_of_the_report() {
+    let (model, common) = (
+        model("tiny-llama2spm"),
+        ["--temperature", "0", "--max-tokens", "12", "--raw"],
+    );
+    let made = generate(&model, &[&common[..], &["naïve café"]].concat());
+    let args = [
+        "generate",
+        "--model",
+        &model,
+        "--device",
+        "virtual",
+        "--precision",
+        "exact",
+    ];
+    let run = warpsmith_with(&[&args[..], &common[..]].concat(), "naïve café\n");
+    assert!(
+        run.err.contains("tok/s") && run.err.contains("launches a token"),
+        "{}",
+        run.err
+    );
+    let text = made["text"].as_str().expect("text");
+    let line = if text.ends_with('\n') {
+        text.to_owned()
+    } else {
+        format!("{text}\n")
+    };
+    assert_eq!(run.ok(), line);
+}
+
+#[test]
+fn a_full_context_ends_the_text() {
+    let args = [
+        "--temperature",
+        "0",
+        "--ctx-size",
+        "16",
+        "--max-tokens",
+        "99",
+        "--raw",
+        "Hello, world!",
+    ];
+    let made = generate(&model("tiny-qwen2"), &args);
+    let (prompt, drawn) = (ids(&made["prompt_ids"]), ids(&made["ids"]));
+    if made["stop_reason"] != "eog" {
+        assert_eq!(made["stop_reason"], "context");
+        // the last token drawn is not in the context
+        assert_eq!(prompt.len() + drawn.len(), 17);
+    }
+}
+
+#[test]
+fn logits_are_the_references() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = |name: &str| folder.path().join(name).display().to_string();
+    for name in MODELS {
+        let facts = facts(name);
+        for prompt in PROMPTS {
+            let facts = &facts["prompts"][prompt];
+            let want = floats(&reference(
+                facts["logits"]["file"].as_str().expect("a file"),
+            ));
+            std::fs::write(file("prompt"), facts["text"].as_str().expect("text")).expect("written");
+            let (path, text) = (model(name), file("prompt"));
+            let args = [
+                "logits",
+                "--model",
+                &path,
+                "--device",
+                "virtual",
+                "--precision",
+                "exact",
+                "--raw",
+            ];
+            let args = [&args[..], &["--prompt-file", &text]].concat();
+            let (out, all, nll, alone) = (file("out"), file("all"), file("nll"), file("alone"));
+            warpsmith(&[&args[..], &["--out", &out, "--all", &all, "--nll", &nll]].concat()).ok();
+            warpsmith(&[&args[..], &["--out", &alone]].concat()).ok();
+
+            let ids = ids(&facts["ids"]);
+            let width = want.len() / ids.len();
+            let close = |got: &[f32], want: &[f32]| {
+                assert_eq!(got.len(), want.len());
+                let worst = got
+                    .iter()
+                    .zip(want)
+                    .map(|(a, b)| (a - b).abs())
+                    .fold(0.0, f32::max);
+                assert!(worst <= TOLERANCE, "{name} {prompt}: {worst}");
+            };
+            close(&floats(all.as_ref()), &want);
+            for last in [out, alone] {
+                close(&floats(last.as_ref()), &want[want.len() - width..]);
+            }
+            let losses = want.chunks(width).zip(&ids[1..]).map(|(row, next)| {
+                let sum: f64 = row.iter().map(|l| f64::from(*l).exp()).sum();
+                (sum.ln() - f64::from(row[*next as usize])) as f32
+            });
+            close(&floats(nll.as_ref()), &losses.collect::<Vec<_>>());
+        }
+    }
+}
+
+#[test]
+fn a_conversation_is_its_messages_and_evaluates_only_what_is_new() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("messages.json").display().to_string();
+    let model = model("tiny-qwen2");
+    let common = ["--temperature", "0", "--max-tokens", "6"];
+    let mut messages = vec![json!({ "role": "system", "content": "Be kind" })];
+    let mut want = String::new();
+    let mut lengths = Vec::new();
+    for question in ["Hello there", "And what else?"] {
+        messages.push(json!({ "role": "user", "content": question }));
+        std::fs::write(&file, json!(messages).to_string()).expect("written");
+        let made = generate(&model, &[&common[..], &["--messages", &file]].concat());
+        lengths.push(ids(&made["prompt_ids"]).len());
+        let text = made["text"].as_str().expect("text");
+        want += text;
+        if !text.ends_with('\n') {
+            want.push('\n');
+        }
+        messages.push(json!({ "role": "assistant", "content": text }));
+    }
+    let args = [
+        "chat",
+        "--model",
+        &model,
+        "--device",
+        "virtual",
+        "--precision",
+        "exact",
+        "--system",
+        "Be kind",
+    ];
+    let input = "Hello there\n\nAnd what else?\n/reset\nHello there\n/exit\nnot read\n";
+    let run = warpsmith_with(&[&args[..], &common[..]].concat(), input);
+    let new: Vec<usize> = run
+        .err
+        .lines()
+        .filter_map(|line| line.strip_prefix('[')?.split(' ').next()?.parse().ok())
+        .collect();
+    assert_eq!(new.len(), 3, "{}", run.err);
+    assert_eq!((new[0], new[2]), (lengths[0], lengths[0]), "{}", run.err);
+    assert!(
+        new[1] + lengths[0] <= lengths[1],
+        "{} of {} were new after {}",
+        new[1],
+        lengths[1],
+        lengths[0]
+    );
+    let first = want.lines().next().expect("a line").to_owned();
+    let out = run.ok();
+    assert!(out.starts_with(&want), "{out:?} begins with {want:?}");
+    assert!(
+        out[want.len()..].starts_with(&first),
+        "{out:?} ends with {first:?}"
+    );
+}
