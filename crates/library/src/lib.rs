@@ -3,11 +3,14 @@
 
 pub mod attention;
 pub mod case;
+pub mod embed;
 pub mod epilogue;
 pub mod gemm;
+pub mod gemv;
 pub mod kv;
 pub mod norm;
 pub mod pointwise;
+pub mod quantize;
 pub mod registry;
 pub mod rope;
 pub mod sample;

@@ -61,5 +61,25 @@ pub fn registry() -> &'static [Entry] {
             summary: "attention of single queries over a long cache, split over the sequence",
             cases: crate::attention::decode::cases,
         },
+        Entry {
+            name: "quantize",
+            summary: "activations made ready for products: 8-bit groups with their sums, scaled f16",
+            cases: crate::quantize::cases,
+        },
+        Entry {
+            name: "gemv",
+            summary: "products of weights of every type with few rows: integer dot products, exact f32",
+            cases: crate::gemv::cases,
+        },
+        Entry {
+            name: "gemm",
+            summary: "products of weights of every type with many rows: tensor cores, exact f32",
+            cases: crate::gemm::cases,
+        },
+        Entry {
+            name: "embed",
+            summary: "rows of weights of every type by token id",
+            cases: crate::embed::cases,
+        },
     ]
 }

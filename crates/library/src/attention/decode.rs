@@ -52,7 +52,11 @@ struct Partial<'k> {
 impl Decode {
     /// Dimensions of a lane's piece: pairs where the head size is even.
     fn piece(&self) -> u32 {
-        if self.head_dim.is_multiple_of(2) { 2 } else { 1 }
+        if self.head_dim.is_multiple_of(2) {
+            2
+        } else {
+            1
+        }
     }
 
     /// Pieces of a lane.
@@ -122,8 +126,15 @@ impl Decode {
         let [from, to] = range;
         let row_bytes = self.head_dim * self.bytes();
         let lane = warp.lane();
-        let empty = || (Val::constant(f32::NEG_INFINITY), Val::constant(0.0), vec![Val::constant(0.0); (self.pieces() * self.piece()) as usize]);
-        let start: Vec<(F32<'k>, F32<'k>, Vec<F32<'k>>)> = queries.iter().map(|_| empty()).collect();
+        let empty = || {
+            (
+                Val::constant(f32::NEG_INFINITY),
+                Val::constant(0.0),
+                vec![Val::constant(0.0); (self.pieces() * self.piece()) as usize],
+            )
+        };
+        let start: Vec<(F32<'k>, F32<'k>, Vec<F32<'k>>)> =
+            queries.iter().map(|_| empty()).collect();
         let first = from + warp.id() * 32;
         let found = warp.fold(steps(first, to, 32 * WARPS), start, |warp, block, state| {
             let key = block + lane;
@@ -151,10 +162,18 @@ impl Decode {
                     let weight = (score - now).exp();
                     let sum = sum * shrink + warp.sum(weight).varying();
                     weights.push(weight);
-                    (now, sum, values.into_iter().map(|value| value * shrink).collect::<Vec<_>>())
+                    (
+                        now,
+                        sum,
+                        values
+                            .into_iter()
+                            .map(|value| value * shrink)
+                            .collect::<Vec<_>>(),
+                    )
                 })
                 .collect();
-            let values_of: Vec<Vec<F32<'k>>> = state.iter().map(|(_, _, values)| values.clone()).collect();
+            let values_of: Vec<Vec<F32<'k>>> =
+                state.iter().map(|(_, _, values)| values.clone()).collect();
             let added = warp.fold(steps(0, 32, 4), values_of, |warp, j, mut sums| {
                 for i in 0..4 {
                     let key = (block + j + i).min(to - 1);
@@ -174,7 +193,10 @@ impl Decode {
             }
             state
         });
-        found.into_iter().map(|(most, sum, values)| Partial { most, sum, values }).collect()
+        found
+            .into_iter()
+            .map(|(most, sum, values)| Partial { most, sum, values })
+            .collect()
     }
 }
 
@@ -203,7 +225,12 @@ impl Kernel for Decode {
     type Args = DecodeArgs;
 
     fn name(&self) -> String {
-        format!("decode_attention_{}_{}_{}", self.cache.name(), self.head_dim, self.group)
+        format!(
+            "decode_attention_{}_{}_{}",
+            self.cache.name(),
+            self.head_dim,
+            self.group
+        )
     }
 
     fn threads(&self) -> u32 {
@@ -211,10 +238,30 @@ impl Kernel for Decode {
     }
 
     fn grid(&self, a: &DecodeArgs) -> Result<u64, LaunchError> {
-        require((1..=256).contains(&a.head_dim) && a.head_dim == self.head_dim, "head_dim", a.head_dim.into(), "the kernel's, 1 to 256")?;
-        require(a.kv_heads > 0 && a.heads == a.kv_heads * self.group, "heads", a.heads.into(), "kv_heads times the kernel's group")?;
-        require(a.row_bytes == self.head_dim * self.bytes(), "row_bytes", a.row_bytes.into(), "head_dim elements")?;
-        require((1..=64).contains(&a.splits), "splits", a.splits.into(), "1 to 64")?;
+        require(
+            (1..=256).contains(&a.head_dim) && a.head_dim == self.head_dim,
+            "head_dim",
+            a.head_dim.into(),
+            "the kernel's, 1 to 256",
+        )?;
+        require(
+            a.kv_heads > 0 && a.heads == a.kv_heads * self.group,
+            "heads",
+            a.heads.into(),
+            "kv_heads times the kernel's group",
+        )?;
+        require(
+            a.row_bytes == self.head_dim * self.bytes(),
+            "row_bytes",
+            a.row_bytes.into(),
+            "head_dim elements",
+        )?;
+        require(
+            (1..=64).contains(&a.splits),
+            "splits",
+            a.splits.into(),
+            "1 to 64",
+        )?;
         require(a.max_len > 0, "max_len", 0, "at least 1")?;
         Ok(u64::from(a.rows) * u64::from(a.kv_heads) * u64::from(a.splits))
     }
@@ -235,8 +282,13 @@ impl Kernel for Decode {
         let mut exchange = cta.tile::<f32>(WARPS * heads_at_once * stride);
         for chunk in (0..self.group).step_by(HEADS_AT_ONCE as usize) {
             let heads: Vec<u32> = (chunk..self.group.min(chunk + HEADS_AT_ONCE)).collect();
-            let queries: Vec<Global<'k, f32, Read>> =
-                heads.iter().map(|head| a.q.row(row).from((kv_head * self.group + *head) * self.head_dim)).collect();
+            let queries: Vec<Global<'k, f32, Read>> = heads
+                .iter()
+                .map(|head| {
+                    a.q.row(row)
+                        .from((kv_head * self.group + *head) * self.head_dim)
+                })
+                .collect();
             let view = exchange.fill(cta, |cta, slots| {
                 cta.each_warp(|warp| {
                     let parts = self.warp_pass(warp, &queries, keys, values, [from, to], a.scale);
@@ -264,11 +316,16 @@ impl Kernel for Decode {
                         Partial {
                             most: view.at(base + 32 * width).varying(),
                             sum: view.at(base + (32 * width + 1)).varying(),
-                            values: (0..width).map(|i| view.at(base + lane * width + i)).collect(),
+                            values: (0..width)
+                                .map(|i| view.at(base + lane * width + i))
+                                .collect(),
                         }
                     }));
                     let head = kv_head * self.group + chunk + warp.id();
-                    let out = a.partial.row(row * a.heads + head).from(split * (self.head_dim + 2));
+                    let out = a
+                        .partial
+                        .row(row * a.heads + head)
+                        .from(split * (self.head_dim + 2));
                     self.write(warp, lane, out, &part.values);
                     let first = lane.equals(0);
                     warp.if_(first, |_| {
@@ -303,7 +360,13 @@ impl Decode {
     }
 
     /// The last CTA of a row and key head adds up the splits.
-    fn finish<'k>(&self, cta: &mut Cta<'k>, a: &DecodeArgs<Device<'k>>, row: Val<'k, u32, uni::Cta>, kv_head: Val<'k, u32, uni::Cta>) {
+    fn finish<'k>(
+        &self,
+        cta: &mut Cta<'k>,
+        a: &DecodeArgs<Device<'k>>,
+        row: Val<'k, u32, uni::Cta>,
+        kv_head: Val<'k, u32, uni::Cta>,
+    ) {
         cta.each_warp(|warp| {
             let lane = warp.lane();
             let first: Val<'k, u32, uni::Warp> = warp.id();
@@ -312,24 +375,34 @@ impl Decode {
                 let parts = a.partial.row(row * a.heads + head);
                 let width = (self.pieces() * self.piece()) as usize;
                 let at = |p: u32| self.dimension(lane, p).min(self.head_dim - self.piece());
-                let none: (F32<'k>, F32<'k>, Vec<F32<'k>>) =
-                    (Val::constant(f32::NEG_INFINITY), Val::constant(0.0), vec![Val::constant(0.0); width]);
+                let none: (F32<'k>, F32<'k>, Vec<F32<'k>>) = (
+                    Val::constant(f32::NEG_INFINITY),
+                    Val::constant(0.0),
+                    vec![Val::constant(0.0); width],
+                );
                 let splits: Val<'k, u32, uni::Warp> = a.splits.into();
-                let (_, sum, values) = warp.fold(steps(0, splits, 1), none, |_, split, (most, sum, values)| {
-                    let part = parts.from(split * (self.head_dim + 2));
-                    let so_far = Partial { most, sum, values };
-                    let next = Partial {
-                        most: part.at(self.head_dim),
-                        sum: part.at(self.head_dim + 1),
-                        values: (0..width as u32)
-                            .map(|i| part.from(at(i / self.piece())).at(i % self.piece()))
-                            .collect(),
-                    };
-                    let Partial { most, sum, values } = combine([so_far, next].into_iter());
-                    (most, sum, values)
-                });
-                let inverse = sum.gt(0.0).select(Val::<f32, uni::Lane>::constant(1.0) / sum, 0.0);
-                let values: Vec<F32<'k>> = values.into_iter().map(|value| value * inverse).collect();
+                let (_, sum, values) = warp.fold(
+                    steps(0, splits, 1),
+                    none,
+                    |_, split, (most, sum, values)| {
+                        let part = parts.from(split * (self.head_dim + 2));
+                        let so_far = Partial { most, sum, values };
+                        let next = Partial {
+                            most: part.at(self.head_dim),
+                            sum: part.at(self.head_dim + 1),
+                            values: (0..width as u32)
+                                .map(|i| part.from(at(i / self.piece())).at(i % self.piece()))
+                                .collect(),
+                        };
+                        let Partial { most, sum, values } = combine([so_far, next].into_iter());
+                        (most, sum, values)
+                    },
+                );
+                let inverse = sum
+                    .gt(0.0)
+                    .select(Val::<f32, uni::Lane>::constant(1.0) / sum, 0.0);
+                let values: Vec<F32<'k>> =
+                    values.into_iter().map(|value| value * inverse).collect();
                 let out = a.y.row(row).from(head * self.head_dim);
                 self.write(warp, lane, out, &values);
             });
@@ -352,7 +425,12 @@ pub(crate) fn reference(
             let at = |t: usize, d: usize| (kv * max_len + t) * head_dim + d;
             let query = &q[(row * heads + head) * head_dim..][..head_dim];
             let scores: Vec<f64> = (0..*visible as usize)
-                .map(|t| (0..head_dim).map(|d| f64::from(query[d]) * k[at(t, d)]).sum::<f64>() * scale)
+                .map(|t| {
+                    (0..head_dim)
+                        .map(|d| f64::from(query[d]) * k[at(t, d)])
+                        .sum::<f64>()
+                        * scale
+                })
                 .collect();
             let most = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
             let weights: Vec<f64> = scores.iter().map(|score| (score - most).exp()).collect();
@@ -368,12 +446,23 @@ pub(crate) fn reference(
 }
 
 /// Bytes of a cache with garbage (NaN) behind `filled` rows, and its values.
-pub(crate) fn random_cache(rng: &mut Random, cache: CacheType, kv_heads: u32, max_len: u32, head_dim: u32, filled: u32) -> (Vec<u8>, Vec<f64>) {
+pub(crate) fn random_cache(
+    rng: &mut Random,
+    cache: CacheType,
+    kv_heads: u32,
+    max_len: u32,
+    head_dim: u32,
+    filled: u32,
+) -> (Vec<u8>, Vec<f64>) {
     let (mut bytes, mut values) = (Vec::new(), Vec::new());
     for _ in 0..kv_heads {
         for t in 0..max_len {
             for _ in 0..head_dim {
-                let x = if t < filled { rng.number(1.5) } else { f32::NAN };
+                let x = if t < filled {
+                    rng.number(1.5)
+                } else {
+                    f32::NAN
+                };
                 match cache {
                     CacheType::F16 => {
                         bytes.extend(f16::from_f32(x).to_le_bytes());
@@ -411,10 +500,12 @@ pub(crate) fn cases(rng: &mut Random) -> Vec<Box<dyn AnyCase>> {
             let q = rng.numbers((rows * heads * head_dim) as usize, 1.5);
             let scale = 1.0 / (head_dim as f32).sqrt();
             let sizes = [heads, kv_heads, head_dim, max_len].map(|n| n as usize);
-            let (want, magnitude) = reference(&q, [&k_values, &v_values], sizes, &visible, scale.into());
+            let (want, magnitude) =
+                reference(&q, [&k_values, &v_values], sizes, &visible, scale.into());
             // A score of head_dim products up to 2.25 errs by that many roundings; weights by the score's error and
             // that of exp2 (2 ulp), the sums by one rounding a key.
-            let score = f64::from(scale) * 2.25 * f64::from(head_dim) * f64::from(head_dim + 4) * EPS_F32;
+            let score =
+                f64::from(scale) * 2.25 * f64::from(head_dim) * f64::from(head_dim + 4) * EPS_F32;
             let relative = 2.0 * score + (f64::from(filled) + 40.0) * EPS_F32;
             let tolerance = magnitude.iter().map(|sum| sum * relative + 1e-12).collect();
             let partial = (rows * heads * splits * (head_dim + 2)) as usize;

@@ -264,7 +264,14 @@ pub(crate) fn cases(rng: &mut Random) -> Vec<Box<dyn AnyCase>> {
     for (heads, kv_heads, head_dim, tokens, start, len, max_len, mask) in shapes {
         let (k, k_values) = random_cache(rng, CacheType::F16, kv_heads, max_len, head_dim, len);
         let (v, v_values) = random_cache(rng, CacheType::F16, kv_heads, max_len, head_dim, len);
-        let halves = |bytes: Vec<u8>| -> Vec<f16> { bytes.as_chunks::<2>().0.iter().map(|b| f16::from_le_bytes(*b)).collect() };
+        let halves = |bytes: Vec<u8>| -> Vec<f16> {
+            bytes
+                .as_chunks::<2>()
+                .0
+                .iter()
+                .map(|b| f16::from_le_bytes(*b))
+                .collect()
+        };
         let q = rng.numbers((tokens * heads * head_dim) as usize, 1.5);
         let scale = 1.0 / (head_dim as f32).sqrt();
         let visible: Vec<u32> = (0..tokens)
@@ -274,7 +281,8 @@ pub(crate) fn cases(rng: &mut Random) -> Vec<Box<dyn AnyCase>> {
             })
             .collect();
         let sizes = [heads, kv_heads, head_dim, max_len].map(|n| n as usize);
-        let (want, magnitude) = reference(&q, [&k_values, &v_values], sizes, &visible, scale.into());
+        let (want, magnitude) =
+            reference(&q, [&k_values, &v_values], sizes, &visible, scale.into());
         // Queries and weights are rounded to f16; a score errs by the rounding of its query, a weight by its own.
         let score = f64::from(scale) * 2.25 * f64::from(head_dim) * EPS_F16;
         let relative = 2.0 * score + 3.0 * EPS_F16;

@@ -1,5 +1,12 @@
 //! Matrix products with weights of every type.
 
+mod cases;
+mod choose;
+mod exact;
+pub(crate) mod matrix;
 mod tensor_core;
 
+pub(crate) use cases::cases;
+pub use choose::{Activations, Choice, Hardware, Precision, Problem, Product, choose};
+pub use exact::{GemmF32, GemmF32Args};
 pub use tensor_core::{Gemm, GemmArgs, Tiling};

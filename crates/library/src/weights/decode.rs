@@ -8,8 +8,8 @@ use warpsmith_kernel::{
 };
 use warpsmith_ptx::{op::Op, qual::Qual, types::Type};
 
-type Word<'k> = Val<'k, u32, uni::Lane>;
-type F32<'k> = Val<'k, f32, uni::Lane>;
+pub(super) type Word<'k> = Val<'k, u32, uni::Lane>;
+pub(super) type F32<'k> = Val<'k, f32, uni::Lane>;
 
 /// One row of a matrix: the planes of its block of 32 rows, and its place among them.
 #[derive(Clone, Copy, Debug)]
@@ -46,13 +46,20 @@ fn two_halves<'k>(word: Word<'k>) -> (F32<'k>, F32<'k>) {
     (low.f32(), high.f32())
 }
 
-/// A signed byte in the low bits of a word.
-fn signed_byte<'k>(word: Word<'k>) -> F32<'k> {
-    raw::define(
-        Op::Cvt,
-        &[Qual::Rn, Qual::T(Type::F32), Qual::T(Type::S8)],
-        [word.operand()],
-    )
+/// The low byte of a word as a number; `ty` is U8 or S8.
+pub(super) fn byte<'k>(ty: Type, word: Word<'k>) -> F32<'k> {
+    let quals = [Qual::Rn, Qual::T(Type::F32), Qual::T(ty)];
+    raw::define(Op::Cvt, &quals, [word.operand()])
+}
+
+/// The bits of `mask << from` in `bits`, moved to `mask << to`.
+pub(super) fn moved_bits<'k>(bits: Word<'k>, from: u32, to: u32, mask: u32) -> Word<'k> {
+    let moved = if from > to {
+        bits >> (from - to)
+    } else {
+        bits << (to - from)
+    };
+    moved & (mask << to)
 }
 
 /// A uniformity that any group index may be joined with.
@@ -62,7 +69,7 @@ impl<U: Join<G, Out: Join<uni::Lane, Out = uni::Lane>>, G: Uni> BlockUni<G> for 
 impl<'k, U: Uni> PlaneRow<'k, U> {
     /// `N` items of a plane for this row: piece `piece` of `pieces` of a group (or super-block).
     #[track_caller]
-    fn piece<T: Elem, G: Uni>(
+    pub(super) fn piece<T: Elem, G: Uni>(
         self,
         plane: Global<'k, T, Read, U>,
         items: u32,
@@ -93,7 +100,8 @@ impl<'k, U: Uni> PlaneRow<'k, U> {
                 // The piece depends on the half, which may differ between lanes.
                 let start = self.codes.from(group * (8 * BLOCK));
                 start
-                    .from(half * (4 * BLOCK) + self.row * 4)
+                    .from(half * (4 * BLOCK))
+                    .from(self.row * 4)
                     .words::<4, _>(0)
             }
             Codes::Nibble => {
@@ -118,13 +126,11 @@ impl<'k, U: Uni> PlaneRow<'k, U> {
             High::None => low,
             High::One => {
                 let bits = self.piece(self.high, 1, 1, group, 0).at(0) >> (half * 4);
-                std::array::from_fn(|w| low[w] | (((bits >> w as u32) & 0x0101_0101) << above))
+                std::array::from_fn(|w| low[w] | moved_bits(bits, w as u32, above, 0x0101_0101))
             }
             High::Two => {
                 let bits = self.piece(self.high, 2, 1, group, 0).at(half);
-                std::array::from_fn(|w| {
-                    low[w] | (((bits >> (2 * w as u32)) & 0x0303_0303) << above)
-                })
+                std::array::from_fn(|w| low[w] | moved_bits(bits, 2 * w as u32, above, 0x0303_0303))
             }
         };
         match layout.value {
@@ -133,8 +139,28 @@ impl<'k, U: Uni> PlaneRow<'k, U> {
         }
     }
 
-    /// The scale of half a group.
+    /// The scale of half a group: a weight is `d * code + m`, or `d * value + m` where codes are signed or looked up.
     pub fn affine<G: Uni>(
+        self,
+        layout: Layout,
+        group: Val<'k, u32, G>,
+        half: Word<'k>,
+    ) -> Affine<'k>
+    where
+        U: BlockUni<G>,
+    {
+        let Affine { d, m } = self.scale(layout, group, half);
+        match layout.zero() {
+            0 => Affine { d, m },
+            zero => Affine {
+                d,
+                m: Some(d * -f32::from(zero)),
+            },
+        }
+    }
+
+    /// The scale of half a group before the code of zero is accounted for: a weight is `d * (code - zero) + m`.
+    pub(crate) fn scale<G: Uni>(
         self,
         layout: Layout,
         group: Val<'k, u32, G>,
@@ -149,6 +175,7 @@ impl<'k, U: Uni> PlaneRow<'k, U> {
             let [word] = self.piece(self.scales, 2, 1, block, 0).words::<1, _>(0);
             two_halves(word)
         };
+        // What a group has in `sub` is loaded whole: then a warp's accesses are one run.
         let (d, m) = match layout.scale {
             Scale::None => (Val::constant(1.0), None),
             Scale::Half => (single(), None),
@@ -162,30 +189,31 @@ impl<'k, U: Uni> PlaneRow<'k, U> {
             }
             Scale::SuperMin => {
                 let (d, least) = both();
-                let sub = self.piece(self.sub, 2, 1, group, 0);
-                (d * sub.at(0).f32(), Some(-(least * sub.at(1).f32())))
+                let sub = self.piece(self.sub, 2, 1, group, 0).cast::<u16>().at(0);
+                (
+                    d * byte(Type::U8, sub),
+                    Some(-(least * byte(Type::U8, sub >> 8))),
+                )
             }
             Scale::SuperMin16 => {
                 let (d, least) = both();
-                let sub = self.piece(self.sub, 4, 1, group, 0).from(half);
-                (d * sub.at(0).f32(), Some(-(least * sub.at(2).f32())))
+                let [sub] = self.piece(self.sub, 4, 1, group, 0).words::<1, _>(0);
+                let sub = sub >> (half * 8);
+                (
+                    d * byte(Type::U8, sub),
+                    Some(-(least * byte(Type::U8, sub >> 16))),
+                )
             }
-            Scale::Super16 => (
-                single() * signed_byte(self.piece(self.sub, 2, 1, group, 0).at(half)),
-                None,
-            ),
-            Scale::Super32 => (
-                single() * signed_byte(self.piece(self.sub, 1, 1, group, 0).at(0)),
-                None,
-            ),
+            Scale::Super16 => {
+                let sub = self.piece(self.sub, 2, 1, group, 0).cast::<u16>().at(0);
+                (single() * byte(Type::S8, sub >> (half * 8)), None)
+            }
+            Scale::Super32 => {
+                let sub = self.piece(self.sub, 1, 1, group, 0).at(0);
+                (single() * byte(Type::S8, sub), None)
+            }
         };
-        match layout.value {
-            Value::Linear { zero } if zero != 0 => Affine {
-                d,
-                m: Some(d * -f32::from(zero)),
-            },
-            Value::Linear { .. } | Value::Signed | Value::Table(_) => Affine { d, m },
-        }
+        Affine { d, m }
     }
 
     /// Sixteen weights as f32, equal bit for bit to the scalar dequantisation: products are exact, one sum rounds.
@@ -203,17 +231,9 @@ impl<'k, U: Uni> PlaneRow<'k, U> {
         }
         let words = self.words(layout, group, half);
         let Affine { d, m } = self.affine(layout, group, half);
-        let byte = match layout.value {
-            Value::Linear { .. } => Type::U8,
-            Value::Signed | Value::Table(_) => Type::S8,
-        };
+        let ty = layout.code_type();
         std::array::from_fn(|at| {
-            let word = words[at / 4] >> (8 * (at as u32 % 4));
-            let q: F32<'k> = raw::define(
-                Op::Cvt,
-                &[Qual::Rn, Qual::T(Type::F32), Qual::T(byte)],
-                [word.operand()],
-            );
+            let q = byte(ty, words[at / 4] >> (8 * (at as u32 % 4)));
             match m {
                 Some(m) => q.mul_add(d, m),
                 None => q * d,
@@ -221,7 +241,7 @@ impl<'k, U: Uni> PlaneRow<'k, U> {
         })
     }
 
-    fn float_values<G: Uni>(
+    pub(super) fn float_values<G: Uni>(
         self,
         ty: FloatType,
         group: Val<'k, u32, G>,
@@ -259,7 +279,7 @@ impl<'k, U: Uni> PlaneRow<'k, U> {
 
 /// The bytes `table[n]` for the four low nibbles `n` of `selector`: a permutation of each half of the table, and one
 /// that picks between them by the nibbles' top bits.
-fn look_up<'k>(table: &[i8; 16], selector: Word<'k>) -> Word<'k> {
+pub(super) fn look_up<'k>(table: &[i8; 16], selector: Word<'k>) -> Word<'k> {
     let quarter =
         |at: usize| u32::from_le_bytes(std::array::from_fn(|b| table[4 * at + b].cast_unsigned()));
     let within = selector & 0x7777;

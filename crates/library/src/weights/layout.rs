@@ -13,6 +13,7 @@
 //! Then a weight is `d * q + m`, with `q` an integer and `d`, `m` of its half of the group.
 
 use warpsmith_formats::quant::{IQ4_NL_VALUES, MXFP4_VALUES, WeightType};
+use warpsmith_ptx::types::Type;
 
 /// Weights of a group.
 pub const GROUP: u32 = 32;
@@ -218,6 +219,39 @@ impl Layout {
             Scale::None => 0,
             Scale::Half | Scale::Brain | Scale::Super16 | Scale::Super32 => 1,
             Scale::HalfMin | Scale::SuperMin | Scale::SuperMin16 => 2,
+        }
+    }
+
+    /// The code of zero.
+    pub fn zero(self) -> u8 {
+        match self.value {
+            Value::Linear { zero } => zero,
+            Value::Signed | Value::Table(_) => 0,
+        }
+    }
+
+    /// The type of a decoded code: `.u8` or `.s8`.
+    pub fn code_type(self) -> Type {
+        match self.value {
+            Value::Linear { .. } => Type::U8,
+            Value::Signed | Value::Table(_) => Type::S8,
+        }
+    }
+
+    /// Whether both halves of a group have the same scale.
+    pub fn scale_is_whole(self) -> bool {
+        match self.scale {
+            Scale::None | Scale::Half | Scale::Brain | Scale::HalfMin | Scale::SuperMin => true,
+            Scale::Super32 => true,
+            Scale::SuperMin16 | Scale::Super16 => false,
+        }
+    }
+
+    /// Whether the weights are quantised.
+    pub fn is_quantised(self) -> bool {
+        match self.codes {
+            Codes::Byte | Codes::Nibble | Codes::NibbleInOrder | Codes::Pair => true,
+            Codes::Float(_) => false,
         }
     }
 

@@ -1,9 +1,15 @@
 //! Weights on the device: one layout description for every type, one packing, one decoding.
 
 mod decode;
+mod group;
+mod host;
 mod layout;
 mod pack;
+mod planes;
 
 pub use decode::{Affine, BlockUni, PlaneRow};
+pub use group::{GroupCodes, GroupScales};
 pub use layout::{BLOCK, Block, Codes, FloatType, GROUP, High, Layout, Scale, Value, layout_name};
 pub use pack::{PackError, Packed, pack};
+pub use planes::PlaneSizes;
+pub(crate) use planes::{plane_row, plane_sizes};

@@ -1,0 +1,221 @@
+//! The choice of a kernel for a product, and of the form its activations take, as data.
+
+use super::{
+    exact::GemmF32,
+    tensor_core::{Gemm, Tiling},
+};
+use crate::{
+    epilogue::Epilogue,
+    gemv::{GemvF32, GemvQ8, Spread},
+    quantize::Columns,
+    weights::{GROUP, Layout},
+};
+use half::f16;
+use warpsmith_kernel::Half;
+use warpsmith_ptx::target::Target;
+
+/// How a product may be computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Precision {
+    /// f32 throughout, on dequantised weights.
+    Exact,
+    /// 8-bit or f16 activations, tensor cores.
+    Fast,
+}
+
+/// A product `[m, k]` by `[n, k]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Problem {
+    /// Rows of x.
+    pub m: u32,
+    /// Rows of W.
+    pub n: u32,
+    /// Columns of both.
+    pub k: u32,
+    /// Layout of W.
+    pub layout: Layout,
+    /// What is done to each output.
+    pub epilogue: Epilogue,
+    /// How it may be computed.
+    pub precision: Precision,
+}
+
+/// What it runs on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Hardware {
+    /// Target that kernels are built for.
+    pub target: Target,
+    /// Multiprocessors.
+    pub sms: u32,
+}
+
+/// A kernel for a product.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Product {
+    /// Few rows, quantised activations.
+    GemvQ8(GemvQ8),
+    /// Few rows, f32.
+    GemvF32(GemvF32),
+    /// Many rows, f32.
+    GemmF32(GemmF32),
+    /// Many rows, tensor cores.
+    Gemm(Gemm),
+}
+
+/// The form in which a product takes its activations `[m, k]`; whatever is not f32 is scratch that a kernel of
+/// [`crate::quantize`] fills.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Activations {
+    /// As they are.
+    F32,
+    /// By `quantize::QuantizeQ8`.
+    Q8 {
+        /// Words of a row, u32.
+        row_words: u32,
+        /// Scales of a row, f32.
+        row_scales: u32,
+    },
+    /// By `quantize::ToF16`, with one f32 of row scale for each row.
+    F16 {
+        /// Elements of a row, f16.
+        padded: u32,
+    },
+}
+
+impl Activations {
+    /// Of rows of `k` quantised to 8 bits.
+    pub fn q8(k: u32) -> Activations {
+        let groups = k.div_ceil(GROUP);
+        Activations::Q8 {
+            row_words: groups * 8,
+            row_scales: groups * 4,
+        }
+    }
+
+    /// Of rows of `k` in f16.
+    pub fn f16(k: u32) -> Activations {
+        Activations::F16 {
+            padded: k.next_multiple_of(GROUP),
+        }
+    }
+
+    /// Elements of the two scratch arrays for `m` rows: words and scales, or f16 and row scales; zeros for f32.
+    pub fn scratch(self, m: u32) -> [u64; 2] {
+        let rows = |per_row: u32| u64::from(m) * u64::from(per_row);
+        match self {
+            Activations::F32 => [0, 0],
+            Activations::Q8 {
+                row_words,
+                row_scales,
+            } => [rows(row_words), rows(row_scales)],
+            Activations::F16 { padded } => [rows(padded), rows(1)],
+        }
+    }
+}
+
+/// A kernel and the form of its activations.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Choice {
+    /// The kernel.
+    pub product: Product,
+    /// The form of `x`.
+    pub activations: Activations,
+}
+
+/// Rows up to which a product is a matter of reading the weights.
+const FEW: u32 = 8;
+/// Rows up to which decoding weights once for each row of CTAs is cheaper than a tile of 64.
+const FEW_EXACT: u32 = 4;
+
+/// Picks the kernel for a product.
+///
+/// Exact: up to 4 rows a warp for each block of rows of W, above tiles of 64 by 64. Fast: up to 8 rows integer products,
+/// f32 where weights are not quantised; above tensor cores, or f32 tiles where the target has none.
+pub fn choose(problem: Problem, hardware: Hardware) -> Choice {
+    let Problem {
+        m,
+        n,
+        k,
+        layout,
+        epilogue,
+        precision,
+    } = problem;
+    let spread = Spread::choose(m, n, k, hardware.sms);
+    let columns = Columns::of(k);
+    let few_f32 = || Choice {
+        product: Product::GemvF32(GemvF32 {
+            layout,
+            columns,
+            spread,
+            epilogue,
+        }),
+        activations: Activations::F32,
+    };
+    let many_f32 = || Choice {
+        product: Product::GemmF32(GemmF32 {
+            layout,
+            columns,
+            epilogue,
+        }),
+        activations: Activations::F32,
+    };
+    match precision {
+        Precision::Exact if m <= FEW_EXACT => few_f32(),
+        Precision::Exact => many_f32(),
+        Precision::Fast if m <= FEW && !layout.is_quantised() => few_f32(),
+        Precision::Fast if m <= FEW => Choice {
+            product: Product::GemvQ8(GemvQ8 {
+                layout,
+                spread,
+                epilogue,
+            }),
+            activations: Activations::q8(k),
+        },
+        Precision::Fast if hardware.target.sm < f16::FIRST_SM => many_f32(),
+        Precision::Fast => Choice {
+            product: Product::Gemm(Gemm {
+                layout,
+                tiling: Tiling::for_rows(m),
+                epilogue,
+            }),
+            activations: Activations::f16(k),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use warpsmith_formats::quant::WeightType;
+
+    fn pick(ty: WeightType, m: u32, precision: Precision, sm: u16) -> Choice {
+        let problem = Problem {
+            m,
+            n: 576,
+            k: 1536,
+            layout: Layout::of(ty),
+            epilogue: Epilogue::default(),
+            precision,
+        };
+        let target = Target::sm(sm);
+        choose(problem, Hardware { target, sms: 132 })
+    }
+
+    #[test]
+    fn rows_and_precision_decide() {
+        let fast = |ty, m, sm| pick(ty, m, Precision::Fast, sm);
+        let one = fast(WeightType::Q4K, 1, 90);
+        assert!(matches!(one.product, Product::GemvQ8(_)));
+        assert_eq!(one.activations.scratch(1), [384, 192]);
+        let half = fast(WeightType::F16, 8, 90);
+        assert!(matches!(half.product, Product::GemvF32(_)));
+        let many = fast(WeightType::Q4K, 9, 90);
+        assert!(matches!(many.product, Product::Gemm(_)));
+        assert_eq!(many.activations.scratch(9), [9 * 1536, 9]);
+        let old = fast(WeightType::Q4K, 9, 70);
+        assert!(matches!(old.product, Product::GemmF32(_)));
+        let exact = pick(WeightType::Q4K, 4, Precision::Exact, 90);
+        assert!(matches!(exact.product, Product::GemvF32(_)));
+        assert_eq!(exact.activations.scratch(4), [0, 0]);
+    }
+}

@@ -1,0 +1,146 @@
+//! `y = epilogue(x W^T)` in f32 throughout: tiles of 64 by 64, a ring of two stages, 8 rows by 2 columns a thread.
+
+use crate::{
+    epilogue::Epilogue,
+    quantize::Columns,
+    weights::{BLOCK, GROUP, Layout, layout_name, plane_row, plane_sizes},
+};
+use warpsmith_kernel::{Cta, Device, Kernel, LaunchError, Pipeline, Scope, Val, View, args, uni};
+
+args! {
+    /// `x` is f32 `[m, columns]`, `W` is `[n, columns]` in the planes of its layout, `y` is f32 `[m, n]`.
+    pub struct GemmF32Args {
+        x: In<f32>[m, columns],
+        codes: In<u32>[blocks, code_block], high: Maybe<u32>[blocks, high_block],
+        sub: Maybe<u8>[blocks, sub_block], scales: Maybe<u16>[blocks, scale_block],
+        bias: Maybe<f32>[n], residual: Maybe<f32>[m, n], y: Out<f32>[m, n],
+        m: Scalar<u32>, n: Scalar<u32>, columns: Scalar<u32>,
+        blocks: Scalar<u32>, code_block: Scalar<u32>, high_block: Scalar<u32>, sub_block: Scalar<u32>, scale_block: Scalar<u32>,
+    }
+}
+
+/// The kernel: a layout, an epilogue. Weights are the values of the scalar dequantisation; each product is fused with
+/// its addition, columns in ascending order.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct GemmF32 {
+    /// Layout of `W`.
+    pub layout: Layout,
+    /// How `x` is read.
+    pub columns: Columns,
+    /// What is done to each output.
+    pub epilogue: Epilogue,
+}
+
+/// Rows and columns of a tile.
+const TILE: u32 = 64;
+/// Rows of a warp: all its lanes share them, so activations are read at one address.
+const ROWS: u32 = 8;
+const WARPS: u32 = TILE / ROWS;
+
+impl Kernel for GemmF32 {
+    type Args = GemmF32Args;
+
+    fn name(&self) -> String {
+        let layout = layout_name(self.layout);
+        let (columns, epilogue) = (self.columns.suffix(), self.epilogue.suffix());
+        format!("gemm_f32_{layout}{columns}{epilogue}")
+    }
+
+    fn threads(&self) -> u32 {
+        WARPS * 32
+    }
+
+    fn grid(&self, a: &GemmF32Args) -> Result<u64, LaunchError> {
+        self.columns.check(a.columns)?;
+        plane_sizes!(a).check(self.layout, a.n, a.columns)?;
+        Ok(u64::from(a.m.div_ceil(TILE)) * u64::from(a.n.div_ceil(TILE)))
+    }
+
+    fn body<'k>(&self, cta: &mut Cta<'k>, a: GemmF32Args<Device<'k>>) {
+        let tiles_m = a.m.div_ceil(TILE);
+        let (m0, n0) = ((cta.id() % tiles_m) * TILE, (cta.id() / tiles_m) * TILE);
+        let mut ring = Pipeline::<2>::new();
+        let x_part = ring.part::<f32>(TILE * GROUP);
+        let w_part = ring.part::<f32>(GROUP * TILE);
+        let zero: Vec<[Val<'k, f32>; 2]> = vec![[Val::constant(0.0); 2]; ROWS as usize];
+        let sums = ring.run(
+            cta,
+            a.columns.div_ceil(GROUP),
+            zero,
+            |cta, stage, round| {
+                let (xs, ws) = (stage.part(x_part), stage.part(w_part));
+                match self.columns {
+                    Columns::Quads => cta.each(TILE * GROUP / 4, |_, piece| {
+                        let (row, within) = (piece / (GROUP / 4), (piece % (GROUP / 4)) * 4);
+                        let column = round * GROUP + within;
+                        let valid = (m0 + row).lt(a.m) & column.lt(a.columns);
+                        let row = a.x.row((m0 + row).min(a.m - 1));
+                        // An address that is not read stays inside all the same.
+                        let from = row.from(column.min(a.columns - 4));
+                        xs.copy16(piece * 4, from, valid);
+                    }),
+                    Columns::Any => cta.each(TILE * GROUP, |lane, item| {
+                        let (row, column) = (item / GROUP, round * GROUP + item % GROUP);
+                        let valid = (m0 + row).lt(a.m) & column.lt(a.columns);
+                        let read = a.x.row((m0 + row).min(a.m - 1));
+                        let value = lane.either(valid, |_| read.at(column), |_| Val::constant(0.0));
+                        xs.set(item, value);
+                    }),
+                }
+                // Rows of W past the last repeat it: their columns are not stored.
+                cta.each(TILE * 2, |_, item| {
+                    let (column, half) = (item % TILE, item / TILE);
+                    let source = (n0 + column).min(a.n - 1);
+                    let planes = plane_row!(a, source / BLOCK, source % BLOCK);
+                    let values = planes.half_values(self.layout, round, half);
+                    let slot = half * (16 * TILE) + column;
+                    for (at, value) in values.into_iter().enumerate() {
+                        ws.set(slot + at as u32 * TILE, value);
+                    }
+                });
+            },
+            |cta, stage, _, sums| multiply(cta, stage.part(x_part), stage.part(w_part), sums),
+        );
+        cta.each_warp(|warp| {
+            let top = m0 + warp.id() * ROWS;
+            for (r, sums) in sums.into_iter().enumerate() {
+                let row = (top + r as u32).varying();
+                for (side, sum) in sums.into_iter().enumerate() {
+                    let column = n0 + warp.lane() + side as u32 * 32;
+                    warp.if_(row.lt(a.m) & column.lt(a.n), |_| {
+                        let residual = a.residual.row(row);
+                        let y = self.epilogue.apply(sum, column, a.bias, residual);
+                        a.y.row(row).set(column, y);
+                    });
+                }
+            }
+        });
+    }
+}
+
+/// Adds one group of columns: a lane has columns `lane` and `lane + 32` of the tile.
+fn multiply<'k>(
+    cta: &mut Cta<'k>,
+    xs: View<'_, 'k, f32>,
+    ws: View<'_, 'k, f32>,
+    mut sums: Vec<[Val<'k, f32>; 2]>,
+) -> Vec<[Val<'k, f32>; 2]> {
+    cta.in_warps(|warp| {
+        let xs = xs.from(warp.id() * (ROWS * GROUP));
+        let ws = ws.from(warp.lane());
+        for k in (0..GROUP).step_by(4) {
+            let rows: Vec<[Val<'k, f32, uni::Warp>; 4]> = (0..ROWS)
+                .map(|r| xs.vector::<4, _>(r * GROUP + k).map(Into::into))
+                .collect();
+            for at in 0..4 {
+                let w = [0, 1].map(|side| ws.at((k + at) * TILE + side * 32).varying());
+                for (row, sums) in rows.iter().zip(&mut sums) {
+                    for (w, sum) in w.into_iter().zip(sums) {
+                        *sum = w.mul_add(row[at as usize], *sum);
+                    }
+                }
+            }
+        }
+        sums
+    })
+}

@@ -1,0 +1,138 @@
+//! Products of weights of any layout with f32 activations, in f32 throughout.
+
+use super::spread::{Bounds, Place, Spread, Sums};
+use crate::{
+    epilogue::Epilogue,
+    quantize::Columns,
+    weights::{GROUP, Layout, PlaneRow, layout_name, plane_row, plane_sizes},
+};
+use warpsmith_kernel::{
+    Cta, Device, Global, Kernel, LaunchError, Read, Scope, Val, args, steps, uni,
+};
+
+args! {
+    /// `x` is f32 `[m, columns]`, `W` is `[n, columns]` in the planes of its layout, `y` is f32 `[m, n]`.
+    pub struct GemvF32Args {
+        x: In<f32>[m, columns],
+        codes: In<u32>[blocks, code_block], high: Maybe<u32>[blocks, high_block],
+        sub: Maybe<u8>[blocks, sub_block], scales: Maybe<u16>[blocks, scale_block],
+        bias: Maybe<f32>[n], residual: Maybe<f32>[m, n], y: Out<f32>[m, n],
+        m: Scalar<u32>, n: Scalar<u32>, columns: Scalar<u32>,
+        blocks: Scalar<u32>, code_block: Scalar<u32>, high_block: Scalar<u32>, sub_block: Scalar<u32>, scale_block: Scalar<u32>,
+    }
+}
+
+/// The kernel: a layout, a spread, an epilogue. Weights are the values of the scalar dequantisation; each product is
+/// fused with its addition, columns in ascending order within a warp, then the warps' sums in order.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct GemvF32 {
+    /// Layout of `W`.
+    pub layout: Layout,
+    /// How `x` is read.
+    pub columns: Columns,
+    /// Rows and warps.
+    pub spread: Spread,
+    /// What is done to each output.
+    pub epilogue: Epilogue,
+}
+
+impl Kernel for GemvF32 {
+    type Args = GemvF32Args;
+
+    fn name(&self) -> String {
+        let (layout, spread) = (layout_name(self.layout), self.spread.suffix());
+        let (columns, epilogue) = (self.columns.suffix(), self.epilogue.suffix());
+        format!("gemv_f32_{layout}_{spread}{columns}{epilogue}")
+    }
+
+    fn threads(&self) -> u32 {
+        self.spread.warps() * 32
+    }
+
+    fn grid(&self, a: &GemvF32Args) -> Result<u64, LaunchError> {
+        self.columns.check(a.columns)?;
+        plane_sizes!(a).check(self.layout, a.n, a.columns)?;
+        Ok(self.spread.ctas(a.m, a.n))
+    }
+
+    fn body<'k>(&self, cta: &mut Cta<'k>, a: GemvF32Args<Device<'k>>) {
+        let bounds = Bounds {
+            m: a.m,
+            n: a.n,
+            blocks: a.blocks,
+            groups: a.columns / GROUP,
+        };
+        let lane = cta.in_warps(|warp| warp.lane());
+        let prepare = |place: Place<'k>| {
+            let row = |r: u32| a.x.row((place.first + r).min(a.m - 1));
+            let rows: Vec<Global<'k, f32, Read>> = (0..self.spread.rows).map(row).collect();
+            let planes = plane_row!(a, place.block, lane).placed(self.layout);
+            (planes, rows)
+        };
+        self.spread.run(
+            cta,
+            &bounds,
+            1,
+            prepare,
+            |(planes, rows), group, _, sums| {
+                self.group_step(*planes, group, rows, sums, |x, group, at| {
+                    let x = x.from(group * GROUP);
+                    match self.columns {
+                        Columns::Quads => x.vector::<4, _>(at),
+                        Columns::Any => [0, 1, 2, 3].map(|i| x.at(at + i)),
+                    }
+                })
+            },
+            |warp, place, (planes, rows), sums| {
+                if self.layout.is_quantised() {
+                    return sums;
+                }
+                // What is left of an unquantised row; behind its end x counts as zero.
+                let rest = steps(
+                    place.part + bounds.groups,
+                    a.columns.div_ceil(GROUP),
+                    self.spread.split,
+                );
+                warp.fold(rest, sums, |_, group, sums| {
+                    self.group_step(*planes, group, rows, sums, |x, group, at| {
+                        [0, 1, 2, 3].map(|i| {
+                            let column = group * GROUP + (at + i);
+                            let value = x.at(column.min(a.columns - 1));
+                            column.lt(a.columns).select(value, 0.0)
+                        })
+                    })
+                })
+            },
+            |_, row, column, sum| {
+                let residual = a.residual.row(row);
+                let y = self.epilogue.apply(sum, column, a.bias, residual);
+                a.y.row(row).set(column, y);
+            },
+        );
+    }
+}
+
+type Uniform<'k, T> = Val<'k, T, uni::Warp>;
+
+impl GemvF32 {
+    fn group_step<'k>(
+        &self,
+        planes: PlaneRow<'k>,
+        group: Uniform<'k, u32>,
+        rows: &[Global<'k, f32, Read>],
+        sums: Sums<'k>,
+        read: impl Fn(Global<'k, f32, Read>, Uniform<'k, u32>, u32) -> [Uniform<'k, f32>; 4],
+    ) -> Sums<'k> {
+        let weights = planes.group_values(self.layout, group);
+        let mut sums = sums;
+        for (quad, weights) in weights.as_chunks::<4>().0.iter().enumerate() {
+            for (x, sum) in rows.iter().zip(&mut sums) {
+                let x = read(*x, group, 4 * quad as u32);
+                for (w, x) in weights.iter().zip(x) {
+                    *sum = w.mul_add(x, *sum);
+                }
+            }
+        }
+        sums
+    }
+}

@@ -1,0 +1,194 @@
+//! Decoding of whole groups, by a lane that has a row to itself.
+
+use super::{
+    decode::{Affine, BlockUni, F32, PlaneRow, Word, byte, look_up, moved_bits},
+    layout::{BLOCK, Codes, High, Layout, Value},
+};
+use warpsmith_kernel::{
+    Val, raw,
+    uni::{self, Join, Uni},
+};
+use warpsmith_ptx::{op::Op, qual::Qual, types::Type};
+
+/// The codes of a group in words of four bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct GroupCodes<'k> {
+    /// Weights `16 h + 4 w ..` in word w of half h.
+    pub halves: [[Word<'k>; 4]; 2],
+    /// The second half's bytes are the codes times `2^shift`.
+    pub shift: u32,
+    /// `.u8` or `.s8`.
+    pub ty: Type,
+}
+
+/// The scales of a group: a weight is `d * (code - zero) + m`.
+#[derive(Clone, Copy, Debug)]
+pub enum GroupScales<'k> {
+    /// One for the group.
+    Whole(Affine<'k>),
+    /// One for each half.
+    Halves([Affine<'k>; 2]),
+}
+
+impl<'k> GroupCodes<'k> {
+    /// The dot product of half `half`, as stored, with four words of signed bytes, added to `acc`.
+    #[track_caller]
+    pub fn dot<U: Uni>(
+        &self,
+        half: usize,
+        x: [Val<'k, u32, U>; 4],
+        acc: Val<'k, i32, uni::Lane>,
+    ) -> Val<'k, i32, uni::Lane> {
+        let quals = [Qual::T(wide(self.ty)), Qual::T(Type::S32)];
+        let words = self.halves[half].iter().zip(x);
+        words.fold(acc, |acc, (word, x)| {
+            let sources = [word.operand(), x.operand(), acc.operand()];
+            raw::define(Op::Dp4a, &quals, sources)
+        })
+    }
+}
+
+/// How `dp4a` names four bytes of a type.
+fn wide(ty: Type) -> Type {
+    if ty == Type::U8 { Type::U32 } else { Type::S32 }
+}
+
+impl<'k, U: Uni> PlaneRow<'k, U> {
+    /// The same row with its place among the 32 put into the planes' addresses, once for all groups.
+    pub fn placed(self, layout: Layout) -> PlaneRow<'k, uni::Lane>
+    where
+        U: Join<uni::Lane, Out = uni::Lane>,
+    {
+        PlaneRow {
+            codes: self.codes.from(self.row * layout.piece_words()),
+            high: self.high.from(self.row * layout.high_words()),
+            sub: self.sub.from(self.row * layout.sub_bytes()),
+            scales: self.scales.from(self.row * layout.scale_halves()),
+            row: Val::constant(0),
+        }
+    }
+
+    /// The same row `groups` further on. A later group index must be such that index and index + `groups` are in one
+    /// super-block, where the layout has them.
+    pub fn ahead(self, layout: Layout, groups: u32) -> Self
+    where
+        U: Join<uni::Cta, Out = U>,
+    {
+        let items = groups * BLOCK;
+        let scales = if layout.groups_per_scale() == 1 {
+            items * layout.scale_halves()
+        } else {
+            0
+        };
+        PlaneRow {
+            codes: self.codes.from(items * layout.code_words()),
+            high: self.high.from(items * layout.high_words()),
+            sub: self.sub.from(items * layout.sub_bytes()),
+            scales: self.scales.from(scales),
+            row: self.row,
+        }
+    }
+
+    /// The codes of a group; the layout is a quantised one.
+    pub fn group_codes<G: Uni>(self, layout: Layout, group: Val<'k, u32, G>) -> GroupCodes<'k>
+    where
+        U: BlockUni<G>,
+    {
+        let in_place = layout.high == High::None && matches!(layout.value, Value::Linear { .. });
+        let mut shift = 0;
+        let low: [[Word<'k>; 4]; 2] = match layout.codes {
+            Codes::Byte => [0, 1].map(|half| self.piece(self.codes, 4, 2, group, half).words(0)),
+            Codes::Nibble => {
+                let words: [Word<'k>; 4] = self.piece(self.codes, 4, 1, group, 0).words(0);
+                let first = words.map(|word| word & 0x0f0f_0f0f);
+                // Left where they are, the high nibbles count sixteenfold: one shift of a sum sets that right.
+                let second = if in_place {
+                    shift = 4;
+                    words.map(|word| word & 0xf0f0_f0f0)
+                } else {
+                    words.map(|word| (word >> 4) & 0x0f0f_0f0f)
+                };
+                [first, second]
+            }
+            Codes::NibbleInOrder => {
+                let [a, b, c, d] = self.piece(self.codes, 4, 1, group, 0).words::<4, _>(0);
+                [[a, a >> 16, b, b >> 16], [c, c >> 16, d, d >> 16]]
+            }
+            Codes::Pair => self
+                .piece(self.codes, 2, 1, group, 0)
+                .words::<2, _>(0)
+                .map(|word| std::array::from_fn(|w| (word >> (2 * w as u32)) & 0x0303_0303)),
+            Codes::Float(_) => unreachable!("unquantised weights have no codes"),
+        };
+        let above = layout.low_bits();
+        let with = |bits: [Word<'k>; 2], width: u32, mask: u32, next: u32| {
+            [0, 1].map(|half: usize| {
+                std::array::from_fn(|w| {
+                    let from = width * (w as u32) + next * half as u32;
+                    low[half][w] | moved_bits(bits[half], from, above, mask)
+                })
+            })
+        };
+        let codes = match layout.high {
+            High::None => low,
+            High::One => {
+                let bits = self.piece(self.high, 1, 1, group, 0).at(0);
+                with([bits, bits], 1, 0x0101_0101, 4)
+            }
+            High::Two => {
+                let bits = self.piece(self.high, 2, 1, group, 0).words::<2, _>(0);
+                with(bits, 2, 0x0303_0303, 0)
+            }
+        };
+        let halves = match layout.value {
+            Value::Linear { .. } | Value::Signed => codes,
+            Value::Table(table) => codes.map(|half| half.map(|word| look_up(&table, word))),
+        };
+        GroupCodes {
+            halves,
+            shift,
+            ty: layout.code_type(),
+        }
+    }
+
+    /// The scales of a group.
+    pub fn group_scales<G: Uni>(self, layout: Layout, group: Val<'k, u32, G>) -> GroupScales<'k>
+    where
+        U: BlockUni<G>,
+    {
+        let scale = |half: u32| self.scale(layout, group, Val::constant(half));
+        if layout.scale_is_whole() {
+            GroupScales::Whole(scale(0))
+        } else {
+            GroupScales::Halves([scale(0), scale(1)])
+        }
+    }
+
+    /// The weights of a group as f32, equal bit for bit to the scalar dequantisation.
+    pub fn group_values<G: Uni>(self, layout: Layout, group: Val<'k, u32, G>) -> [F32<'k>; 32]
+    where
+        U: BlockUni<G>,
+    {
+        if let Codes::Float(ty) = layout.codes {
+            let halves = [0u32, 1].map(|half| self.float_values(ty, group, Val::constant(half)));
+            return std::array::from_fn(|at| halves[at / 16][at % 16]);
+        }
+        let GroupCodes { halves, shift, ty } = self.group_codes(layout, group);
+        let scales = [0u32, 1].map(|half| self.affine(layout, group, Val::constant(half)));
+        std::array::from_fn(|at| {
+            let (half, within) = (at / 16, at % 16);
+            let word = halves[half][within / 4] >> (8 * (within as u32 % 4));
+            let word = if half == 1 && shift != 0 {
+                (word >> shift) & 0x0f
+            } else {
+                word
+            };
+            let q = byte(ty, word);
+            let Affine { d, m } = scales[half];
+            match m {
+                Some(m) => q.mul_add(d, m),
+                None => q * d,
+            }
+        })
+    }
+}
