@@ -51,7 +51,9 @@ impl fmt::Display for Failure {
         match self {
             Failure::Unsupported => f.write_str("unsupported on this target"),
             Failure::Refused(why) => write!(f, "refused: {why}"),
-            Failure::Shape { arg, want, got } => write!(f, "`{arg}` has {got} elements, its shape needs {want}"),
+            Failure::Shape { arg, want, got } => {
+                write!(f, "`{arg}` has {got} elements, its shape needs {want}")
+            }
             Failure::Fault(what) => write!(f, "fault: {what}"),
             Failure::Differs { arg, mismatch } => write!(f, "`{arg}`: {mismatch}"),
             Failure::Overrun { arg } => write!(f, "wrote outside `{arg}`"),
@@ -81,20 +83,31 @@ struct Upload<'m> {
 
 impl Upload<'_> {
     fn push(&mut self, bytes: &[u8]) {
-        self.params.resize(self.params.len().next_multiple_of(bytes.len().max(1)), 0);
+        self.params
+            .resize(self.params.len().next_multiple_of(bytes.len().max(1)), 0);
         self.params.extend_from_slice(bytes);
     }
 }
 
 impl Visitor for Upload<'_> {
-    fn array(&mut self, name: &'static str, access: Access, array: Option<&dyn HostBuffer>, dims: &[u128]) {
+    fn array(
+        &mut self,
+        name: &'static str,
+        access: Access,
+        array: Option<&dyn HostBuffer>,
+        dims: &[u128],
+    ) {
         let Some(array) = array else {
             self.push(&0u64.to_le_bytes());
             return;
         };
         let want = dims.iter().product();
         if want != array.len() as u128 {
-            self.failure.get_or_insert(Failure::Shape { arg: name, want, got: array.len() });
+            self.failure.get_or_insert(Failure::Shape {
+                arg: name,
+                want,
+                got: array.len(),
+            });
         }
         let len = array.len() * array.element_bytes();
         let mut before = vec![POISON; len + 2 * GUARD];
@@ -104,14 +117,21 @@ impl Visitor for Upload<'_> {
         let start = match self.machine.alloc(before.len() as u64) {
             Ok(start) => start,
             Err(error) => {
-                self.failure.get_or_insert(Failure::Refused(error.to_string()));
+                self.failure
+                    .get_or_insert(Failure::Refused(error.to_string()));
                 return;
             }
         };
         if let Err(error) = self.machine.write(start, &before) {
-            self.failure.get_or_insert(Failure::Refused(error.to_string()));
+            self.failure
+                .get_or_insert(Failure::Refused(error.to_string()));
         }
-        self.arrays.push(Array { name, access, start, before });
+        self.arrays.push(Array {
+            name,
+            access,
+            start,
+            before,
+        });
         self.push(&(start + GUARD as u64).to_le_bytes());
     }
 
@@ -126,9 +146,17 @@ struct Compare<'a> {
 }
 
 impl Visitor for Compare<'_> {
-    fn array(&mut self, arg: &'static str, access: Access, array: Option<&dyn HostBuffer>, _dims: &[u128]) {
+    fn array(
+        &mut self,
+        arg: &'static str,
+        access: Access,
+        array: Option<&dyn HostBuffer>,
+        _dims: &[u128],
+    ) {
         let Some(array) = array else { return };
-        let Some((Array { before, .. }, after)) = self.after.next() else { return };
+        let Some((Array { before, .. }, after)) = self.after.next() else {
+            return;
+        };
         let end = before.len() - GUARD;
         if before[..GUARD] != after[..GUARD] || before[end..] != after[end..] {
             self.failures.push(Failure::Overrun { arg });
@@ -156,20 +184,36 @@ impl Visitor for Compare<'_> {
 /// All that is wrong, or [`Failure::Unsupported`].
 pub fn run_case(machine: &Machine, target: Target, case: &dyn AnyCase) -> Result<(), Vec<Failure>> {
     let refused = |error: &dyn fmt::Display| vec![Failure::Refused(error.to_string())];
-    let built = case.build(target, Options::default()).map_err(|error| match error {
-        warpsmith_kernel::BuildError::Unsupported { .. } => vec![Failure::Unsupported],
-        error => refused(&error),
-    })?;
+    let built = case
+        .build(target, Options::default())
+        .map_err(|error| match error {
+            warpsmith_kernel::BuildError::Unsupported { .. } => vec![Failure::Unsupported],
+            error => refused(&error),
+        })?;
     let grid = case.grid().map_err(|error| refused(&error))?;
-    let mut upload = Upload { machine, params: Vec::new(), arrays: Vec::new(), failure: None };
+    let mut upload = Upload {
+        machine,
+        params: Vec::new(),
+        arrays: Vec::new(),
+        failure: None,
+    };
     case.visit(&mut upload);
-    let Upload { params, arrays, failure, .. } = upload;
+    let Upload {
+        params,
+        arrays,
+        failure,
+        ..
+    } = upload;
     if let Some(failure) = failure {
         return Err(vec![failure]);
     }
     if grid > 0 {
-        let module = machine.load(&built.module).map_err(|error| refused(&error))?;
-        let kernel = module.kernel(&built.entry).ok_or_else(|| refused(&"the entry is missing"))?;
+        let module = machine
+            .load(&built.module)
+            .map_err(|error| refused(&error))?;
+        let kernel = module
+            .kernel(&built.entry)
+            .ok_or_else(|| refused(&"the entry is missing"))?;
         let launch = Launch {
             kernel,
             grid: [u32::try_from(grid).map_err(|error| refused(&error))?, 1, 1],
@@ -180,7 +224,9 @@ pub fn run_case(machine: &Machine, target: Target, case: &dyn AnyCase) -> Result
         };
         let stream = machine.stream().map_err(|error| refused(&error))?;
         stream.launch(launch).map_err(|error| refused(&error))?;
-        stream.synchronize().map_err(|error| vec![Failure::Fault(error.to_string())])?;
+        stream
+            .synchronize()
+            .map_err(|error| vec![Failure::Fault(error.to_string())])?;
     }
     let mut after = Vec::new();
     for array in arrays {
@@ -188,11 +234,21 @@ pub fn run_case(machine: &Machine, target: Target, case: &dyn AnyCase) -> Result
         let read = machine.read(array.start, &mut bytes);
         let freed = machine.free(array.start);
         if let Some(error) = read.err().or(freed.err()) {
-            return Err(vec![Failure::Fault(format!("`{}` ({:?}): {error}", array.name, array.access))]);
+            return Err(vec![Failure::Fault(format!(
+                "`{}` ({:?}): {error}",
+                array.name, array.access
+            ))]);
         }
         after.push((array, bytes));
     }
-    let mut compare = Compare { after: after.iter(), failures: Vec::new() };
+    let mut compare = Compare {
+        after: after.iter(),
+        failures: Vec::new(),
+    };
     case.visit(&mut compare);
-    if compare.failures.is_empty() { Ok(()) } else { Err(compare.failures) }
+    if compare.failures.is_empty() {
+        Ok(())
+    } else {
+        Err(compare.failures)
+    }
 }

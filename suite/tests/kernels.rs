@@ -11,7 +11,11 @@ fn every_kernel_equals_its_reference() {
     let only = std::env::var("WARPSMITH_ONLY").unwrap_or_default();
     let mut failures = Vec::new();
     for target in [Target::sm(70), Target::sm(75), Target::sm(90)] {
-        let config = Config { memory: 1 << 30, target, ..Config::default() };
+        let config = Config {
+            memory: 1 << 30,
+            target,
+            ..Config::default()
+        };
         let machine = Machine::new(config).expect("a virtual GPU");
         for entry in registry().iter().filter(|entry| entry.name.contains(&only)) {
             let start = Instant::now();
@@ -26,8 +30,17 @@ fn every_kernel_equals_its_reference() {
                     }
                 }
             }
-            println!("{target} {}: {ran} ran, {unsupported} unsupported, {:?}", entry.name, start.elapsed());
+            println!(
+                "{target} {}: {ran} ran, {unsupported} unsupported, {:?}",
+                entry.name,
+                start.elapsed()
+            );
         }
     }
-    assert!(failures.is_empty(), "{} cases failed:\n{}", failures.len(), failures.join("\n"));
+    assert!(
+        failures.is_empty(),
+        "{} cases failed:\n{}",
+        failures.len(),
+        failures.join("\n")
+    );
 }

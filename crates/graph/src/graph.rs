@@ -97,22 +97,66 @@ pub struct Attention {
 pub(crate) enum Op {
     Floats(Span<f32>),
     Ids(Span<u32>),
-    Embed { table: Arc<Weights>, ids: Node },
-    RmsNorm { x: Node, gain: Arc<Vector>, eps: f32, heads: u32 },
-    LayerNorm { x: Node, gain: Arc<Vector>, bias: Arc<Vector>, eps: f32 },
+    Embed {
+        table: Arc<Weights>,
+        ids: Node,
+    },
+    RmsNorm {
+        x: Node,
+        gain: Arc<Vector>,
+        eps: f32,
+        heads: u32,
+    },
+    LayerNorm {
+        x: Node,
+        gain: Arc<Vector>,
+        bias: Arc<Vector>,
+        eps: f32,
+    },
     MatMul(MatMul),
-    Add { a: Node, b: Node },
-    Mul { a: Node, b: Node },
-    Scale { x: Node, by: f32 },
-    Curve { x: Node, curve: Curve },
-    Gated { gate: Node, up: Node, curve: Curve },
-    Softmax { x: Node },
+    Add {
+        a: Node,
+        b: Node,
+    },
+    Mul {
+        a: Node,
+        b: Node,
+    },
+    Scale {
+        x: Node,
+        by: f32,
+    },
+    Curve {
+        x: Node,
+        curve: Curve,
+    },
+    Gated {
+        gate: Node,
+        up: Node,
+        curve: Curve,
+    },
+    Softmax {
+        x: Node,
+    },
     Rotate(Rotation),
-    RotatedKeys { rotation: Node, k: Node },
-    Append { k: Node, v: Node, positions: Node, cache: Arc<Cache> },
+    RotatedKeys {
+        rotation: Node,
+        k: Node,
+    },
+    Append {
+        k: Node,
+        v: Node,
+        positions: Node,
+        cache: Arc<Cache>,
+    },
     Attend(Attention),
-    Rows { x: Node, from: u32 },
-    ArgMax { x: Node },
+    Rows {
+        x: Node,
+        from: u32,
+    },
+    ArgMax {
+        x: Node,
+    },
 }
 
 impl Op {
@@ -121,8 +165,25 @@ impl Op {
         match self {
             Op::Floats(_) | Op::Ids(_) => Vec::new(),
             Op::Embed { table: _, ids } => vec![*ids],
-            Op::RmsNorm { x, gain: _, eps: _, heads: _ } | Op::LayerNorm { x, gain: _, bias: _, eps: _ } => vec![*x],
-            Op::MatMul(MatMul { x, weights: _, bias: _, activation: _, residual }) => {
+            Op::RmsNorm {
+                x,
+                gain: _,
+                eps: _,
+                heads: _,
+            }
+            | Op::LayerNorm {
+                x,
+                gain: _,
+                bias: _,
+                eps: _,
+            } => vec![*x],
+            Op::MatMul(MatMul {
+                x,
+                weights: _,
+                bias: _,
+                activation: _,
+                residual,
+            }) => {
                 let mut inputs = vec![*x];
                 inputs.extend(residual);
                 inputs
@@ -130,10 +191,29 @@ impl Op {
             Op::Add { a, b } | Op::Mul { a, b } => vec![*a, *b],
             Op::Scale { x, by: _ } | Op::Curve { x, curve: _ } | Op::Softmax { x } => vec![*x],
             Op::Gated { gate, up, curve: _ } => vec![*gate, *up],
-            Op::Rotate(Rotation { q, k, positions, head_dim: _, table: _, pairing: _ }) => vec![*q, *k, *positions],
+            Op::Rotate(Rotation {
+                q,
+                k,
+                positions,
+                head_dim: _,
+                table: _,
+                pairing: _,
+            }) => vec![*q, *k, *positions],
             Op::RotatedKeys { rotation, k: _ } => vec![*rotation],
-            Op::Append { k, v, positions, cache: _ } => vec![*k, *v, *positions],
-            Op::Attend(Attention { q, visible, cache: _, heads: _, scale: _, prefill: _ }) => vec![*q, *visible],
+            Op::Append {
+                k,
+                v,
+                positions,
+                cache: _,
+            } => vec![*k, *v, *positions],
+            Op::Attend(Attention {
+                q,
+                visible,
+                cache: _,
+                heads: _,
+                scale: _,
+                prefill: _,
+            }) => vec![*q, *visible],
             Op::Rows { x, from: _ } | Op::ArgMax { x } => vec![*x],
         }
     }
@@ -184,31 +264,70 @@ impl Default for Graph {
 }
 
 fn equal(op: &'static str, what: &'static str, want: u32, got: u32) -> Result<(), Error> {
-    if want == got { Ok(()) } else { Err(Error::Shape { op, what, want: want.into(), got: got.into() }) }
+    if want == got {
+        Ok(())
+    } else {
+        Err(Error::Shape {
+            op,
+            what,
+            want: want.into(),
+            got: got.into(),
+        })
+    }
 }
 
 impl Graph {
     /// An empty graph.
     pub fn new() -> Graph {
         static NEXT: AtomicU32 = AtomicU32::new(0);
-        Graph { id: NEXT.fetch_add(1, Ordering::Relaxed), entries: Vec::new() }
+        Graph {
+            id: NEXT.fetch_add(1, Ordering::Relaxed),
+            entries: Vec::new(),
+        }
     }
 
     fn push(&mut self, op: Op, kind: Kind, rows: u32, columns: u32) -> Node {
-        self.entries.push(Entry { op, extent: Extent { rows, columns }, kind, kept: false });
-        Node { index: self.entries.len() as u32 - 1, graph: self.id }
+        self.entries.push(Entry {
+            op,
+            extent: Extent { rows, columns },
+            kind,
+            kept: false,
+        });
+        Node {
+            index: self.entries.len() as u32 - 1,
+            graph: self.id,
+        }
     }
 
-    fn entry(&self, op: &'static str, operand: &'static str, node: Node, kind: Kind) -> Result<Extent, Error> {
-        let entry = self.entries.get(node.index as usize).filter(|_| node.graph == self.id);
+    fn entry(
+        &self,
+        op: &'static str,
+        operand: &'static str,
+        node: Node,
+        kind: Kind,
+    ) -> Result<Extent, Error> {
+        let entry = self
+            .entries
+            .get(node.index as usize)
+            .filter(|_| node.graph == self.id);
         let entry = entry.ok_or(Error::Foreign { op, operand })?;
         if entry.kind != kind {
-            return Err(Error::Kind { op, operand, want: kind.name(), got: entry.kind.name() });
+            return Err(Error::Kind {
+                op,
+                operand,
+                want: kind.name(),
+                got: entry.kind.name(),
+            });
         }
         Ok(entry.extent)
     }
 
-    fn floats_of(&self, op: &'static str, operand: &'static str, node: Node) -> Result<Extent, Error> {
+    fn floats_of(
+        &self,
+        op: &'static str,
+        operand: &'static str,
+        node: Node,
+    ) -> Result<Extent, Error> {
         self.entry(op, operand, node, Kind::F32)
     }
 
@@ -217,13 +336,22 @@ impl Graph {
     /// # Errors
     /// [`Error::Foreign`].
     pub fn extent(&self, node: Node) -> Result<Extent, Error> {
-        let entry = self.entries.get(node.index as usize).filter(|_| node.graph == self.id);
-        entry.map(|entry| entry.extent).ok_or(Error::Foreign { op: "extent", operand: "node" })
+        let entry = self
+            .entries
+            .get(node.index as usize)
+            .filter(|_| node.graph == self.id);
+        entry.map(|entry| entry.extent).ok_or(Error::Foreign {
+            op: "extent",
+            operand: "node",
+        })
     }
 
     /// Operations, leaves not counted.
     pub fn operations(&self) -> usize {
-        self.entries.iter().filter(|entry| !matches!(entry.op, Op::Floats(_) | Op::Ids(_))).count()
+        self.entries
+            .iter()
+            .filter(|entry| !matches!(entry.op, Op::Floats(_) | Op::Ids(_)))
+            .count()
     }
 
     /// Leaves: values that come from outside.
@@ -248,7 +376,12 @@ impl Graph {
     pub fn floats(&mut self, buffer: &Buffer<f32>, rows: u32, columns: u32) -> Result<Node, Error> {
         let want = u64::from(rows) * u64::from(columns);
         if buffer.len() as u64 != want {
-            return Err(Error::Shape { op: "floats", what: "length", want, got: buffer.len() as u64 });
+            return Err(Error::Shape {
+                op: "floats",
+                what: "length",
+                want,
+                got: buffer.len() as u64,
+            });
         }
         Ok(self.push(Op::Floats(Span::of(buffer)), Kind::F32, rows, columns))
     }
@@ -264,28 +397,63 @@ impl Graph {
     /// A wrong operand, by name.
     pub fn embed(&mut self, table: &Arc<Weights>, ids: Node) -> Result<Node, Error> {
         let Extent { rows, columns: _ } = self.entry("embed", "ids", ids, Kind::U32)?;
-        Ok(self.push(Op::Embed { table: Arc::clone(table), ids }, Kind::F32, rows, table.columns))
+        Ok(self.push(
+            Op::Embed {
+                table: Arc::clone(table),
+                ids,
+            },
+            Kind::F32,
+            rows,
+            table.columns,
+        ))
     }
 
     /// RMSNorm of each row, or of each of `heads` equal parts of it.
     ///
     /// # Errors
     /// A wrong operand, by name.
-    pub fn rms_norm(&mut self, x: Node, gain: &Arc<Vector>, eps: f32, heads: u32) -> Result<Node, Error> {
+    pub fn rms_norm(
+        &mut self,
+        x: Node,
+        gain: &Arc<Vector>,
+        eps: f32,
+        heads: u32,
+    ) -> Result<Node, Error> {
         let Extent { rows, columns } = self.floats_of("rms_norm", "x", x)?;
         equal("rms_norm", "columns", gain.len() * heads, columns)?;
-        Ok(self.push(Op::RmsNorm { x, gain: Arc::clone(gain), eps, heads }, Kind::F32, rows, columns))
+        Ok(self.push(
+            Op::RmsNorm {
+                x,
+                gain: Arc::clone(gain),
+                eps,
+                heads,
+            },
+            Kind::F32,
+            rows,
+            columns,
+        ))
     }
 
     /// LayerNorm of each row.
     ///
     /// # Errors
     /// A wrong operand, by name.
-    pub fn layer_norm(&mut self, x: Node, gain: &Arc<Vector>, bias: &Arc<Vector>, eps: f32) -> Result<Node, Error> {
+    pub fn layer_norm(
+        &mut self,
+        x: Node,
+        gain: &Arc<Vector>,
+        bias: &Arc<Vector>,
+        eps: f32,
+    ) -> Result<Node, Error> {
         let Extent { rows, columns } = self.floats_of("layer_norm", "x", x)?;
         equal("layer_norm", "columns", gain.len(), columns)?;
         equal("layer_norm", "bias", gain.len(), bias.len())?;
-        let op = Op::LayerNorm { x, gain: Arc::clone(gain), bias: Arc::clone(bias), eps };
+        let op = Op::LayerNorm {
+            x,
+            gain: Arc::clone(gain),
+            bias: Arc::clone(bias),
+            eps,
+        };
         Ok(self.push(op, Kind::F32, rows, columns))
     }
 
@@ -303,13 +471,21 @@ impl Graph {
         if let Some(residual) = product.residual {
             let residual = self.floats_of("matmul", "residual", residual)?;
             equal("matmul", "rows of the residual", rows, residual.rows)?;
-            equal("matmul", "columns of the residual", outputs, residual.columns)?;
+            equal(
+                "matmul",
+                "columns of the residual",
+                outputs,
+                residual.columns,
+            )?;
         }
         Ok(self.push(Op::MatMul(product), Kind::F32, rows, outputs))
     }
 
     fn same(&mut self, op: &'static str, a: Node, b: Node) -> Result<Extent, Error> {
-        let (first, second) = (self.floats_of(op, "first", a)?, self.floats_of(op, "second", b)?);
+        let (first, second) = (
+            self.floats_of(op, "first", a)?,
+            self.floats_of(op, "second", b)?,
+        );
         equal(op, "rows", first.rows, second.rows)?;
         equal(op, "columns", first.columns, second.columns)?;
         Ok(first)
@@ -381,13 +557,33 @@ impl Graph {
         equal("rotate", "positions", q.rows, positions.rows)?;
         let dim = rotation.head_dim;
         let rotated = 2 * rotation.table.inverse_frequencies.len() as u32;
-        if dim == 0 || !q.columns.is_multiple_of(dim) || !k.columns.is_multiple_of(dim) || rotated > dim {
-            let got = format!("{dim} for {} and {} columns, {rotated} of each head rotated", q.columns, k.columns);
-            return Err(Error::Value { op: "rotate", what: "head_dim", want: "a divisor, with the rotation inside a head", got });
+        if dim == 0
+            || !q.columns.is_multiple_of(dim)
+            || !k.columns.is_multiple_of(dim)
+            || rotated > dim
+        {
+            let got = format!(
+                "{dim} for {} and {} columns, {rotated} of each head rotated",
+                q.columns, k.columns
+            );
+            return Err(Error::Value {
+                op: "rotate",
+                what: "head_dim",
+                want: "a divisor, with the rotation inside a head",
+                got,
+            });
         }
         let keys = rotation.k;
         let queries = self.push(Op::Rotate(rotation), Kind::F32, q.rows, q.columns);
-        let keys = self.push(Op::RotatedKeys { rotation: queries, k: keys }, Kind::F32, k.rows, k.columns);
+        let keys = self.push(
+            Op::RotatedKeys {
+                rotation: queries,
+                k: keys,
+            },
+            Kind::F32,
+            k.rows,
+            k.columns,
+        );
         Ok((queries, keys))
     }
 
@@ -395,12 +591,28 @@ impl Graph {
     ///
     /// # Errors
     /// A wrong operand, by name.
-    pub fn append(&mut self, k: Node, v: Node, positions: Node, cache: &Arc<Cache>) -> Result<Node, Error> {
+    pub fn append(
+        &mut self,
+        k: Node,
+        v: Node,
+        positions: Node,
+        cache: &Arc<Cache>,
+    ) -> Result<Node, Error> {
         let Extent { rows, columns } = self.same("append", k, v)?;
-        equal("append", "columns", cache.kv_heads * cache.head_dim, columns)?;
+        equal(
+            "append",
+            "columns",
+            cache.kv_heads * cache.head_dim,
+            columns,
+        )?;
         let at = self.entry("append", "positions", positions, Kind::U32)?;
         equal("append", "positions", rows, at.rows)?;
-        let op = Op::Append { k, v, positions, cache: Arc::clone(cache) };
+        let op = Op::Append {
+            k,
+            v,
+            positions,
+            cache: Arc::clone(cache),
+        };
         Ok(self.push(op, Kind::F32, rows, columns))
     }
 
@@ -413,7 +625,12 @@ impl Graph {
         let (heads, cache) = (attention.heads, &attention.cache);
         if heads == 0 || !heads.is_multiple_of(cache.kv_heads) {
             let got = format!("{heads} over {} key heads", cache.kv_heads);
-            return Err(Error::Value { op: "attend", what: "heads", want: "a multiple of the key heads", got });
+            return Err(Error::Value {
+                op: "attend",
+                what: "heads",
+                want: "a multiple of the key heads",
+                got,
+            });
         }
         equal("attend", "columns", heads * cache.head_dim, columns)?;
         let visible = self.entry("attend", "visible", attention.visible, Kind::U32)?;
@@ -429,7 +646,12 @@ impl Graph {
         let Extent { rows, columns } = self.floats_of("rows", "x", x)?;
         if u64::from(from) + u64::from(count) > rows.into() {
             let got = u64::from(from) + u64::from(count);
-            return Err(Error::Shape { op: "rows", what: "end", want: rows.into(), got });
+            return Err(Error::Shape {
+                op: "rows",
+                what: "end",
+                want: rows.into(),
+                got,
+            });
         }
         Ok(self.push(Op::Rows { x, from }, Kind::F32, count, columns))
     }

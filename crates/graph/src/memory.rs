@@ -84,7 +84,11 @@ impl Memory {
                 let address = self.address + self.offsets[block.0 as usize] + at;
                 Span::new(address, len as usize, self.allocation.clone())
             }
-            Place::Outside(span, at) => Span::new(span.address() + at, len as usize, span.allocation().cloned()),
+            Place::Outside(span, at) => Span::new(
+                span.address() + at,
+                len as usize,
+                span.allocation().cloned(),
+            ),
         }
     }
 }
@@ -96,12 +100,19 @@ mod tests {
     #[test]
     fn pieces_alive_together_never_overlap_and_others_share() {
         let life = |bytes, first, last| Life { bytes, first, last };
-        let lives = [life(1000, 0, 1), life(500, 1, 2), life(1000, 2, 3), life(300, 0, 3), life(1, 3, 3)];
+        let lives = [
+            life(1000, 0, 1),
+            life(500, 1, 2),
+            life(1000, 2, 3),
+            life(300, 0, 3),
+            life(1, 3, 3),
+        ];
         let (offsets, total) = assign(&lives);
         for a in 0..lives.len() {
             for b in 0..a {
                 let together = lives[a].first <= lives[b].last && lives[b].first <= lives[a].last;
-                let apart = offsets[a] + lives[a].bytes <= offsets[b] || offsets[b] + lives[b].bytes <= offsets[a];
+                let apart = offsets[a] + lives[a].bytes <= offsets[b]
+                    || offsets[b] + lives[b].bytes <= offsets[a];
                 assert!(!together || apart, "{a} and {b} overlap: {offsets:?}");
             }
         }

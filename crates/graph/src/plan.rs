@@ -63,7 +63,15 @@ impl Plan {
     /// Out of memory, or a kernel that refuses its shapes.
     pub fn new(stream: &Stream, graph: &Graph, precision: Precision) -> Result<Plan, Error> {
         let lowered = lower::lower(stream, graph, precision)?;
-        let mut lives: Vec<Life> = lowered.sizes.iter().map(|bytes| Life { bytes: *bytes, first: usize::MAX, last: 0 }).collect();
+        let mut lives: Vec<Life> = lowered
+            .sizes
+            .iter()
+            .map(|bytes| Life {
+                bytes: *bytes,
+                first: usize::MAX,
+                last: 0,
+            })
+            .collect();
         let end = lowered.steps.len();
         for (at, step) in lowered.steps.iter().enumerate() {
             for block in &step.uses {
@@ -82,7 +90,11 @@ impl Plan {
         }
         let (offsets, total) = assign(&lives);
         let arena: Buffer<u8> = stream.alloc(total as usize)?;
-        let memory = Memory { address: arena.address(), allocation: Some(Arc::clone(arena.allocation())), offsets };
+        let memory = Memory {
+            address: arena.address(),
+            allocation: Some(Arc::clone(arena.allocation())),
+            offsets,
+        };
         let offsets = memory.offsets.clone();
         let report = PlanReport {
             launches: lowered.steps.len(),
@@ -90,8 +102,20 @@ impl Plan {
             unshared: lives.iter().map(|life| life.bytes).sum(),
         };
         let names = lowered.steps.iter().map(|step| step.name).collect();
-        let steps = lowered.steps.into_iter().map(|step| (step.make)(&memory)).collect();
-        Ok(Plan { steps, names, kept: lowered.kept, arena, offsets, report, _persistent: lowered.persistent })
+        let steps = lowered
+            .steps
+            .into_iter()
+            .map(|step| (step.make)(&memory))
+            .collect();
+        Ok(Plan {
+            steps,
+            names,
+            kept: lowered.kept,
+            arena,
+            offsets,
+            report,
+            _persistent: lowered.persistent,
+        })
     }
 
     /// What it does.
@@ -109,7 +133,10 @@ impl Plan {
     /// # Errors
     /// Device errors of the launches.
     pub fn run(&self, stream: &Stream) -> Result<(), Error> {
-        self.steps.iter().try_for_each(|step| step.enqueue(stream)).map_err(Error::from)
+        self.steps
+            .iter()
+            .try_for_each(|step| step.enqueue(stream))
+            .map_err(Error::from)
     }
 
     /// Captures the same launches for replay.
@@ -138,7 +165,9 @@ impl Plan {
 
     fn bytes(&self, node: Node) -> Result<Slice<'_, u8>, Error> {
         let not_kept = Error::NotKept { node: node.index };
-        let Some((Place::Planned(block, at), len)) = self.kept.get(&node.index) else { return Err(not_kept) };
+        let Some((Place::Planned(block, at), len)) = self.kept.get(&node.index) else {
+            return Err(not_kept);
+        };
         let from = (self.offsets[block.0 as usize] + at) as usize;
         Ok(self.arena.view().range(from..from + 4 * *len as usize)?)
     }

@@ -26,12 +26,20 @@ impl Weights {
     ///
     /// # Errors
     /// Out of memory, or another device error.
-    pub fn upload(stream: &Stream, name: impl Into<String>, packed: &Packed) -> Result<Weights, Error> {
+    pub fn upload(
+        stream: &Stream,
+        name: impl Into<String>,
+        packed: &Packed,
+    ) -> Result<Weights, Error> {
         fn plane<T: warpsmith_kernel::Elem + bytemuck::Pod>(
             stream: &Stream,
             data: &[T],
         ) -> Result<Option<Buffer<T>>, Error> {
-            Ok(if data.is_empty() { None } else { Some(stream.upload_new(data)?) })
+            Ok(if data.is_empty() {
+                None
+            } else {
+                Some(stream.upload_new(data)?)
+            })
         }
         Ok(Weights {
             name: name.into(),
@@ -100,7 +108,9 @@ impl Vector {
     /// # Errors
     /// Out of memory, or another device error.
     pub fn upload(stream: &Stream, data: &[f32]) -> Result<Vector, Error> {
-        Ok(Vector { buffer: stream.upload_new(data)? })
+        Ok(Vector {
+            buffer: stream.upload_new(data)?,
+        })
     }
 
     /// Elements.
@@ -130,15 +140,31 @@ impl Cache {
     ///
     /// # Errors
     /// Out of memory; [`Error::Value`] where the sizes are zero or the bytes of a head exceed 2^31.
-    pub fn new(stream: &Stream, ty: CacheType, [kv_heads, max_len, head_dim]: [u32; 3]) -> Result<Cache, Error> {
+    pub fn new(
+        stream: &Stream,
+        ty: CacheType,
+        [kv_heads, max_len, head_dim]: [u32; 3],
+    ) -> Result<Cache, Error> {
         let row = u64::from(max_len) * u64::from(head_dim) * u64::from(ty.bytes());
         if kv_heads == 0 || row == 0 || row >= 1 << 31 {
             let got = format!("{kv_heads} x {max_len} x {head_dim}");
-            return Err(Error::Value { op: "cache", what: "shape", want: "positive, below 2^31 bytes a head", got });
+            return Err(Error::Value {
+                op: "cache",
+                what: "shape",
+                want: "positive, below 2^31 bytes a head",
+                got,
+            });
         }
         let bytes = row as usize * kv_heads as usize;
         let (keys, values) = (stream.alloc::<u8>(bytes)?, stream.alloc::<u8>(bytes)?);
-        Ok(Cache { keys: Span::of(&keys), values: Span::of(&values), kv_heads, head_dim, max_len, ty })
+        Ok(Cache {
+            keys: Span::of(&keys),
+            values: Span::of(&values),
+            kv_heads,
+            head_dim,
+            max_len,
+            ty,
+        })
     }
 
     /// Positions it holds.
@@ -166,7 +192,14 @@ impl Table {
     ///
     /// # Errors
     /// Out of memory, or another device error.
-    pub fn upload(stream: &Stream, inverse_frequencies: &[f32], magnitude: f32) -> Result<Table, Error> {
-        Ok(Table { inverse_frequencies: stream.upload_new(inverse_frequencies)?, magnitude })
+    pub fn upload(
+        stream: &Stream,
+        inverse_frequencies: &[f32],
+        magnitude: f32,
+    ) -> Result<Table, Error> {
+        Ok(Table {
+            inverse_frequencies: stream.upload_new(inverse_frequencies)?,
+            magnitude,
+        })
     }
 }

@@ -18,18 +18,36 @@ pub struct Span<T> {
 
 impl<T> Clone for Span<T> {
     fn clone(&self) -> Self {
-        Span { address: self.address, len: self.len, allocation: self.allocation.clone(), elem: PhantomData }
+        Span {
+            address: self.address,
+            len: self.len,
+            allocation: self.allocation.clone(),
+            elem: PhantomData,
+        }
     }
 }
 
 impl<T: Elem> Span<T> {
-    pub(crate) fn new(address: u64, len: usize, allocation: Option<Arc<dyn Any + Send + Sync>>) -> Self {
-        Span { address, len, allocation, elem: PhantomData }
+    pub(crate) fn new(
+        address: u64,
+        len: usize,
+        allocation: Option<Arc<dyn Any + Send + Sync>>,
+    ) -> Self {
+        Span {
+            address,
+            len,
+            allocation,
+            elem: PhantomData,
+        }
     }
 
     /// A whole buffer, kept alive by the span.
     pub fn of(buffer: &Buffer<T>) -> Self {
-        Span::new(buffer.address(), buffer.len(), Some(Arc::clone(buffer.allocation())))
+        Span::new(
+            buffer.address(),
+            buffer.len(),
+            Some(Arc::clone(buffer.allocation())),
+        )
     }
 
     /// Elements.
@@ -45,7 +63,11 @@ impl<T: Elem> Span<T> {
     /// The same bytes as elements of another type; what does not fill an element is left out.
     pub fn cast<U: Elem>(&self) -> Span<U> {
         let bytes = self.len * T::MEMORY.bytes() as usize;
-        Span::new(self.address, bytes / U::MEMORY.bytes() as usize, self.allocation.clone())
+        Span::new(
+            self.address,
+            bytes / U::MEMORY.bytes() as usize,
+            self.allocation.clone(),
+        )
     }
 }
 

@@ -4,6 +4,7 @@
 pub mod args;
 mod build;
 mod frag;
+mod functions;
 pub mod kernel;
 mod memory;
 mod optimise;
@@ -15,6 +16,7 @@ mod shared;
 mod state;
 pub mod uni;
 mod val;
+mod warp;
 
 pub use args::{Device, Elem, Shapes};
 pub use build::STATIC_SHARED;

@@ -264,12 +264,22 @@ impl<'k, T: Elem, A: AccessMark, U: Uni> Global<'k, T, A, U> {
 
     /// The same view, no longer known to start at one place for all threads.
     pub fn varying(self) -> Global<'k, T, A, uni::Lane> {
-        Global { pointer: self.pointer, offset: self.offset, row: self.row, mark: PhantomData }
+        Global {
+            pointer: self.pointer,
+            offset: self.offset,
+            row: self.row,
+            mark: PhantomData,
+        }
     }
 
     /// The same memory with elements of another type; the caller answers for alignment.
     pub fn cast<V: Elem>(self) -> Global<'k, V, A, U> {
-        Global { pointer: self.pointer, offset: self.offset, row: None, mark: PhantomData }
+        Global {
+            pointer: self.pointer,
+            offset: self.offset,
+            row: None,
+            mark: PhantomData,
+        }
     }
 
     /// The array from element `index` on.

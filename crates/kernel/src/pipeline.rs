@@ -182,18 +182,18 @@ impl<'k, const N: usize> Pipeline<'k, N> {
     }
 }
 
-fn is_async() -> bool {
+fn asynchronous() -> bool {
     with(|b| b.target.sm >= 80)
 }
 
 fn commit(at: &'static Location<'static>) {
-    if is_async() {
+    if asynchronous() {
         with(|b| b.push(at, Inst::new(Op::Cp, &[Qual::Async, Qual::CommitGroup], [])));
     }
 }
 
 fn wait(at: &'static Location<'static>, pending: u32) {
-    if is_async() {
+    if asynchronous() {
         let pending = Operand::Imm(Imm::Int(i64::from(pending)));
         with(|b| {
             b.push(

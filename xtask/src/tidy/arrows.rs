@@ -36,6 +36,7 @@ const HOUSE: &[(&str, May)] = &[
     (
         "warpsmith-graph",
         May::Use(&[
+            "warpsmith-ptx",
             "warpsmith-tensor",
             "warpsmith-device",
             "warpsmith-library",

@@ -26,7 +26,11 @@ pub(crate) fn config(
     let default = vgpu::Config::default();
     let target = target.unwrap_or(default.target);
     let first = target.first_version().unwrap_or(default.max_ptx);
+    // A worker runs one CTA at a time, as a multiprocessor with room for one would: kernels choose their grids by this.
+    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    let sms = workers.filter(|workers| *workers > 0).unwrap_or_else(cores) as u32;
     vgpu::Config {
+        sms,
         target,
         memory: memory.unwrap_or(default.memory),
         workers: workers.unwrap_or(default.workers),

@@ -15,7 +15,13 @@ use warpsmith_library::{
 };
 
 impl Lowering<'_> {
-    pub(super) fn append(&mut self, k: Node, v: Node, positions: Node, cache: &Arc<Cache>) -> Result<Place, Error> {
+    pub(super) fn append(
+        &mut self,
+        k: Node,
+        v: Node,
+        positions: Node,
+        cache: &Arc<Cache>,
+    ) -> Result<Place, Error> {
         let tokens = self.graph.entries[k.index as usize].extent.rows;
         let (kv_heads, head_dim, max_len) = (cache.kv_heads, cache.head_dim, cache.max_len);
         let len = u64::from(tokens) * u64::from(kv_heads) * u64::from(head_dim);
@@ -58,7 +64,10 @@ impl Lowering<'_> {
 
     pub(super) fn attend(&mut self, at: usize, attention: &Attention) -> Result<Place, Error> {
         let flash = attention.prefill.and_then(|(start, mask)| {
-            let kernel = Flash { head_dim: attention.cache.head_dim, mask };
+            let kernel = Flash {
+                head_dim: attention.cache.head_dim,
+                mask,
+            };
             let fits = self.precision == Precision::Fast
                 && attention.cache.ty == CacheType::F16
                 && kernel.head_dim.is_multiple_of(8)
@@ -72,8 +81,17 @@ impl Lowering<'_> {
         }
     }
 
-    fn flash(&mut self, at: usize, attention: &Attention, kernel: Flash, start: u32) -> Result<Place, Error> {
-        let Extent { rows: tokens, columns } = self.graph.entries[at].extent;
+    fn flash(
+        &mut self,
+        at: usize,
+        attention: &Attention,
+        kernel: Flash,
+        start: u32,
+    ) -> Result<Place, Error> {
+        let Extent {
+            rows: tokens,
+            columns,
+        } = self.graph.entries[at].extent;
         let (q, y) = (self.place(attention.q), self.value(at));
         let (from, to) = (q.clone(), y.clone());
         let cache = Arc::clone(&attention.cache);
@@ -109,7 +127,11 @@ impl Lowering<'_> {
         let Extent { rows, columns } = self.graph.entries[at].extent;
         let cache = Arc::clone(&attention.cache);
         let splits = self.splits(rows * cache.kv_heads, cache.max_len);
-        let (q, visible, y) = (self.place(attention.q), self.place(attention.visible), self.value(at));
+        let (q, visible, y) = (
+            self.place(attention.q),
+            self.place(attention.visible),
+            self.value(at),
+        );
         let part = u64::from(splits) * u64::from(cache.head_dim + 2);
         let partial_len = u64::from(rows) * u64::from(attention.heads) * part;
         let partial = self.piece::<f32>(partial_len);
@@ -121,7 +143,13 @@ impl Lowering<'_> {
             cache: cache.ty,
         };
         let (heads, scale) = (attention.heads, attention.scale);
-        let places = [q.clone(), visible.clone(), partial.clone(), y.clone(), counters];
+        let places = [
+            q.clone(),
+            visible.clone(),
+            partial.clone(),
+            y.clone(),
+            counters,
+        ];
         self.push(&[&q, &visible, &partial, &y], kernel, move |memory| {
             let [q, visible, partial, y, counters] = &places;
             let len = u64::from(rows) * u64::from(columns);

@@ -28,12 +28,20 @@ impl Lowering<'_> {
         self.graph.entries[node.index as usize].extent
     }
 
-    pub(super) fn embed(&mut self, at: usize, table: &Arc<Weights>, ids: Node) -> Result<Place, Error> {
+    pub(super) fn embed(
+        &mut self,
+        at: usize,
+        table: &Arc<Weights>,
+        ids: Node,
+    ) -> Result<Place, Error> {
         let tokens = self.extent(ids).rows;
         let (ids, y) = (self.place(ids), self.value(at));
         let table = Arc::clone(table);
         let (from, to) = (ids.clone(), y.clone());
-        let kernel = Embed { layout: table.layout, columns: Columns::of(table.columns) };
+        let kernel = Embed {
+            layout: table.layout,
+            columns: Columns::of(table.columns),
+        };
         self.push(&[&ids, &y], kernel, move |memory| {
             let sizes = PlaneSizes::of(table.layout, table.rows, table.columns);
             let planes = table.planes();
@@ -57,34 +65,85 @@ impl Lowering<'_> {
         Ok(y)
     }
 
-    pub(super) fn rms_norm(&mut self, at: usize, x: Node, gain: &Arc<Vector>, eps: f32, heads: u32) -> Result<Place, Error> {
+    pub(super) fn rms_norm(
+        &mut self,
+        at: usize,
+        x: Node,
+        gain: &Arc<Vector>,
+        eps: f32,
+        heads: u32,
+    ) -> Result<Place, Error> {
         let extent = self.extent(x);
         let (rows, n) = (extent.rows * heads, extent.columns / heads);
         let (x, y) = (self.place(x), self.value(at));
         let (from, to, gain) = (x.clone(), y.clone(), Span::of(&gain.buffer));
-        self.push(&[&x, &y], RmsNorm { rows: Rows::for_width(n) }, move |memory| {
-            let len = u64::from(rows) * u64::from(n);
-            RmsNormArgs { x: memory.span(&from, len), gain, y: memory.span(&to, len), rows, n, eps }
-        });
+        self.push(
+            &[&x, &y],
+            RmsNorm {
+                rows: Rows::for_width(n),
+            },
+            move |memory| {
+                let len = u64::from(rows) * u64::from(n);
+                RmsNormArgs {
+                    x: memory.span(&from, len),
+                    gain,
+                    y: memory.span(&to, len),
+                    rows,
+                    n,
+                    eps,
+                }
+            },
+        );
         Ok(y)
     }
 
-    pub(super) fn layer_norm(&mut self, at: usize, x: Node, vectors: [&Arc<Vector>; 2], eps: f32) -> Result<Place, Error> {
+    pub(super) fn layer_norm(
+        &mut self,
+        at: usize,
+        x: Node,
+        vectors: [&Arc<Vector>; 2],
+        eps: f32,
+    ) -> Result<Place, Error> {
         let Extent { rows, columns: n } = self.extent(x);
         let (x, y) = (self.place(x), self.value(at));
         let [gain, bias] = vectors.map(|vector| Span::of(&vector.buffer));
         let (from, to) = (x.clone(), y.clone());
-        self.push(&[&x, &y], LayerNorm { rows: Rows::for_width(n) }, move |memory| {
-            let len = u64::from(rows) * u64::from(n);
-            LayerNormArgs { x: memory.span(&from, len), gain, bias, y: memory.span(&to, len), rows, n, eps }
-        });
+        self.push(
+            &[&x, &y],
+            LayerNorm {
+                rows: Rows::for_width(n),
+            },
+            move |memory| {
+                let len = u64::from(rows) * u64::from(n);
+                LayerNormArgs {
+                    x: memory.span(&from, len),
+                    gain,
+                    bias,
+                    y: memory.span(&to, len),
+                    rows,
+                    n,
+                    eps,
+                }
+            },
+        );
         Ok(y)
     }
 
-    pub(super) fn pointwise(&mut self, at: usize, op: Op, x: Node, other: Option<Node>, by: f32) -> Result<Place, Error> {
+    pub(super) fn pointwise(
+        &mut self,
+        at: usize,
+        op: Op,
+        x: Node,
+        other: Option<Node>,
+        by: f32,
+    ) -> Result<Place, Error> {
         let Extent { rows, columns } = self.extent(x);
         let n = u64::from(rows) * u64::from(columns);
-        let (x, other, y) = (self.place(x), other.map(|other| self.place(other)), self.value(at));
+        let (x, other, y) = (
+            self.place(x),
+            other.map(|other| self.place(other)),
+            self.value(at),
+        );
         let mut places = vec![&x, &y];
         places.extend(&other);
         let (from, second, to) = (x.clone(), other.clone(), y.clone());
@@ -102,10 +161,21 @@ impl Lowering<'_> {
         let Extent { rows, columns: n } = self.extent(x);
         let (x, y) = (self.place(x), self.value(at));
         let (from, to) = (x.clone(), y.clone());
-        self.push(&[&x, &y], Softmax { rows: Rows::for_width(n) }, move |memory| {
-            let len = u64::from(rows) * u64::from(n);
-            SoftmaxArgs { x: memory.span(&from, len), y: memory.span(&to, len), rows, n }
-        });
+        self.push(
+            &[&x, &y],
+            Softmax {
+                rows: Rows::for_width(n),
+            },
+            move |memory| {
+                let len = u64::from(rows) * u64::from(n);
+                SoftmaxArgs {
+                    x: memory.span(&from, len),
+                    y: memory.span(&to, len),
+                    rows,
+                    n,
+                }
+            },
+        );
         Ok(y)
     }
 
@@ -146,26 +216,39 @@ impl Lowering<'_> {
     }
 
     pub(super) fn rotate(&mut self, rotation: &Rotation) -> Result<Place, Error> {
-        let Extent { rows: tokens, columns } = self.extent(rotation.q);
+        let Extent {
+            rows: tokens,
+            columns,
+        } = self.extent(rotation.q);
         let (head_dim, kv_columns) = (rotation.head_dim, self.extent(rotation.k).columns);
-        let (q, k, positions) = (self.owned(rotation.q)?, self.owned(rotation.k)?, self.place(rotation.positions));
+        let (q, k, positions) = (
+            self.owned(rotation.q)?,
+            self.owned(rotation.k)?,
+            self.place(rotation.positions),
+        );
         let all = [q.clone(), k.clone(), positions.clone()];
         let table = Arc::clone(&rotation.table);
-        self.push(&[&q, &k, &positions], Rope { pairing: rotation.pairing }, move |memory| {
-            let [q, k, positions] = &all;
-            RopeArgs {
-                q: memory.span(q, u64::from(tokens) * u64::from(columns)),
-                k: memory.span(k, u64::from(tokens) * u64::from(kv_columns)),
-                positions: memory.span(positions, tokens.into()),
-                inverse: Span::of(&table.inverse_frequencies),
-                tokens,
-                heads: columns / head_dim,
-                kv_heads: kv_columns / head_dim,
-                head_dim,
-                pairs: table.inverse_frequencies.len() as u32,
-                magnitude: table.magnitude,
-            }
-        });
+        self.push(
+            &[&q, &k, &positions],
+            Rope {
+                pairing: rotation.pairing,
+            },
+            move |memory| {
+                let [q, k, positions] = &all;
+                RopeArgs {
+                    q: memory.span(q, u64::from(tokens) * u64::from(columns)),
+                    k: memory.span(k, u64::from(tokens) * u64::from(kv_columns)),
+                    positions: memory.span(positions, tokens.into()),
+                    inverse: Span::of(&table.inverse_frequencies),
+                    tokens,
+                    heads: columns / head_dim,
+                    kv_heads: kv_columns / head_dim,
+                    head_dim,
+                    pairs: table.inverse_frequencies.len() as u32,
+                    magnitude: table.magnitude,
+                }
+            },
+        );
         Ok(q)
     }
 }

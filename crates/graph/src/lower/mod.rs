@@ -70,7 +70,11 @@ pub(crate) struct Lowering<'a> {
 }
 
 /// Kernels and pieces for every operation of `graph`.
-pub(crate) fn lower(stream: &Stream, graph: &Graph, precision: Precision) -> Result<Lowered, Error> {
+pub(crate) fn lower(
+    stream: &Stream,
+    graph: &Graph,
+    precision: Precision,
+) -> Result<Lowered, Error> {
     let info = stream.device().info();
     let mut uses = vec![0; graph.entries.len()];
     for entry in &graph.entries {
@@ -84,7 +88,12 @@ pub(crate) fn lower(stream: &Stream, graph: &Graph, precision: Precision) -> Res
         target: info.target,
         sms: info.sms,
         precision,
-        out: Lowered { steps: Vec::new(), sizes: Vec::new(), kept: BTreeMap::new(), persistent: Vec::new() },
+        out: Lowered {
+            steps: Vec::new(),
+            sizes: Vec::new(),
+            kept: BTreeMap::new(),
+            persistent: Vec::new(),
+        },
         places: vec![None; graph.entries.len()],
         uses,
         prepared: FxHashMap::default(),
@@ -109,27 +118,55 @@ impl Lowering<'_> {
             Op::Floats(span) => Ok(Place::Outside(span.cast(), 0)),
             Op::Ids(span) => Ok(Place::Outside(span.cast(), 0)),
             Op::Embed { table, ids } => self.embed(at, table, *ids),
-            Op::RmsNorm { x, gain, eps, heads } => self.rms_norm(at, *x, gain, *eps, *heads),
+            Op::RmsNorm {
+                x,
+                gain,
+                eps,
+                heads,
+            } => self.rms_norm(at, *x, gain, *eps, *heads),
             Op::LayerNorm { x, gain, bias, eps } => self.layer_norm(at, *x, [gain, bias], *eps),
             Op::MatMul(product) => self.product(at, product),
-            Op::Add { a, b } => self.pointwise(at, warpsmith_library::pointwise::Op::Add, *a, Some(*b), 0.0),
-            Op::Mul { a, b } => self.pointwise(at, warpsmith_library::pointwise::Op::Mul, *a, Some(*b), 0.0),
-            Op::Scale { x, by } => self.pointwise(at, warpsmith_library::pointwise::Op::Scale, *x, None, *by),
-            Op::Curve { x, curve } => {
-                self.pointwise(at, warpsmith_library::pointwise::Op::Curve(*curve), *x, None, 0.0)
+            Op::Add { a, b } => {
+                self.pointwise(at, warpsmith_library::pointwise::Op::Add, *a, Some(*b), 0.0)
             }
-            Op::Gated { gate, up, curve } => {
-                self.pointwise(at, warpsmith_library::pointwise::Op::Gated(*curve), *gate, Some(*up), 0.0)
+            Op::Mul { a, b } => {
+                self.pointwise(at, warpsmith_library::pointwise::Op::Mul, *a, Some(*b), 0.0)
             }
+            Op::Scale { x, by } => {
+                self.pointwise(at, warpsmith_library::pointwise::Op::Scale, *x, None, *by)
+            }
+            Op::Curve { x, curve } => self.pointwise(
+                at,
+                warpsmith_library::pointwise::Op::Curve(*curve),
+                *x,
+                None,
+                0.0,
+            ),
+            Op::Gated { gate, up, curve } => self.pointwise(
+                at,
+                warpsmith_library::pointwise::Op::Gated(*curve),
+                *gate,
+                Some(*up),
+                0.0,
+            ),
             Op::Softmax { x } => self.softmax(at, *x),
             Op::Rotate(rotation) => self.rotate(rotation),
             // The rotation turned them where they were.
-            Op::RotatedKeys { rotation: _, k } => Ok(self.moved.get(k).cloned().unwrap_or_else(|| self.place(*k))),
-            Op::Append { k, v, positions, cache } => self.append(*k, *v, *positions, cache),
+            Op::RotatedKeys { rotation: _, k } => {
+                Ok(self.moved.get(k).cloned().unwrap_or_else(|| self.place(*k)))
+            }
+            Op::Append {
+                k,
+                v,
+                positions,
+                cache,
+            } => self.append(*k, *v, *positions, cache),
             Op::Attend(attention) => self.attend(at, attention),
             Op::Rows { x, from } => {
                 let columns = self.graph.entries[x.index as usize].extent.columns;
-                Ok(self.place(*x).offset(4 * u64::from(*from) * u64::from(columns)))
+                Ok(self
+                    .place(*x)
+                    .offset(4 * u64::from(*from) * u64::from(columns)))
             }
             Op::ArgMax { x } => self.argmax(at, *x),
         }
@@ -137,12 +174,16 @@ impl Lowering<'_> {
 
     /// Where an operand is. Operands come before their users.
     fn place(&self, node: Node) -> Place {
-        self.places[node.index as usize].clone().expect("operands are lowered before their users")
+        self.places[node.index as usize]
+            .clone()
+            .expect("operands are lowered before their users")
     }
 
     /// A new piece of memory for `len` elements.
     fn piece<T: Elem>(&mut self, len: u64) -> Place {
-        self.out.sizes.push((len * u64::from(T::MEMORY.bytes())).max(1));
+        self.out
+            .sizes
+            .push((len * u64::from(T::MEMORY.bytes())).max(1));
         Place::Planned(Block(self.out.sizes.len() as u32 - 1), 0)
     }
 
@@ -179,7 +220,16 @@ impl Lowering<'_> {
                 Place::Outside(..) => None,
             })
             .collect();
-        let make = Box::new(move |memory: &Memory| -> Box<dyn Step> { Box::new(Launch { kernel, args: args(memory) }) });
-        self.out.steps.push(Proto { name: self.name, uses, make });
+        let make = Box::new(move |memory: &Memory| -> Box<dyn Step> {
+            Box::new(Launch {
+                kernel,
+                args: args(memory),
+            })
+        });
+        self.out.steps.push(Proto {
+            name: self.name,
+            uses,
+            make,
+        });
     }
 }

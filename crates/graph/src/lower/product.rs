@@ -33,10 +33,19 @@ struct Common {
 
 impl Lowering<'_> {
     pub(super) fn product(&mut self, at: usize, product: &MatMul) -> Result<Place, Error> {
-        let present = |is| if is { Operand::Present } else { Operand::Absent };
+        let present = |is| {
+            if is {
+                Operand::Present
+            } else {
+                Operand::Absent
+            }
+        };
         let common = Common {
             weights: Arc::clone(&product.weights),
-            bias: product.bias.as_ref().map(|bias| crate::span::Span::of(&bias.buffer)),
+            bias: product
+                .bias
+                .as_ref()
+                .map(|bias| crate::span::Span::of(&bias.buffer)),
             residual: product.residual.map(|residual| self.place(residual)),
             y: self.value(at),
             m: self.graph.entries[at].extent.rows,
@@ -53,8 +62,12 @@ impl Lowering<'_> {
         match (self.precision, few, float) {
             (Precision::Fast, true, false) => self.bytes_product(product.x, common)?,
             (Precision::Fast, false, _) if tensor_cores => self.half_product(product.x, common)?,
-            (Precision::Fast, _, _) | (Precision::Exact, _, _) if few => self.exact_rows(product.x, common)?,
-            (Precision::Fast, _, _) | (Precision::Exact, _, _) => self.exact_tiles(product.x, common)?,
+            (Precision::Fast, _, _) | (Precision::Exact, _, _) if few => {
+                self.exact_rows(product.x, common)?
+            }
+            (Precision::Fast, _, _) | (Precision::Exact, _, _) => {
+                self.exact_tiles(product.x, common)?
+            }
         }
         Ok(y)
     }
@@ -75,35 +88,50 @@ impl Lowering<'_> {
                 let halves = u64::from(rows) * u64::from(padded);
                 let (y, scales) = (self.piece::<f16>(halves), self.piece::<f32>(rows.into()));
                 let all = [from.clone(), y.clone(), scales.clone()];
-                self.push(&[&from, &y, &scales], ToF16 { columns: Columns::of(columns) }, move |memory| {
-                    let [x, y, row_scale] = &all;
-                    ToF16Args {
-                        x: memory.span(x, len),
-                        y: memory.span(y, halves),
-                        row_scale: memory.span(row_scale, rows.into()),
-                        rows,
-                        columns,
-                        padded,
-                    }
-                });
+                self.push(
+                    &[&from, &y, &scales],
+                    ToF16 {
+                        columns: Columns::of(columns),
+                    },
+                    move |memory| {
+                        let [x, y, row_scale] = &all;
+                        ToF16Args {
+                            x: memory.span(x, len),
+                            y: memory.span(y, halves),
+                            row_scale: memory.span(row_scale, rows.into()),
+                            rows,
+                            columns,
+                            padded,
+                        }
+                    },
+                );
                 [y, scales]
             }
             Form::Bytes => {
-                let (words, scales) = (u64::from(rows) * u64::from(groups * 8), u64::from(rows) * u64::from(groups * 4));
+                let (words, scales) = (
+                    u64::from(rows) * u64::from(groups * 8),
+                    u64::from(rows) * u64::from(groups * 4),
+                );
                 let (y, x_scales) = (self.piece::<u32>(words), self.piece::<f32>(scales));
                 let all = [from.clone(), y.clone(), x_scales.clone()];
-                self.push(&[&from, &y, &x_scales], QuantizeQ8 { columns: Columns::of(columns) }, move |memory| {
-                    let [x, y, x_scales] = &all;
-                    QuantizeQ8Args {
-                        x: memory.span(x, len),
-                        words: memory.span(y, words),
-                        scales: memory.span(x_scales, scales),
-                        rows,
-                        columns,
-                        row_words: groups * 8,
-                        row_scales: groups * 4,
-                    }
-                });
+                self.push(
+                    &[&from, &y, &x_scales],
+                    QuantizeQ8 {
+                        columns: Columns::of(columns),
+                    },
+                    move |memory| {
+                        let [x, y, x_scales] = &all;
+                        QuantizeQ8Args {
+                            x: memory.span(x, len),
+                            words: memory.span(y, words),
+                            scales: memory.span(x_scales, scales),
+                            rows,
+                            columns,
+                            row_words: groups * 8,
+                            row_scales: groups * 4,
+                        }
+                    },
+                );
                 [y, x_scales]
             }
         };
@@ -114,14 +142,33 @@ impl Lowering<'_> {
 
     fn bytes_product(&mut self, x: Node, common: Common) -> Result<(), Error> {
         let [words, x_scales] = self.prepared(x, Form::Bytes);
-        let Common { weights, bias, residual, y, m, epilogue } = common;
+        let Common {
+            weights,
+            bias,
+            residual,
+            y,
+            m,
+            epilogue,
+        } = common;
         let groups = weights.padded / GROUP;
         let spread = Spread::choose(m, weights.rows, weights.padded, self.sms);
-        let kernel = GemvQ8 { layout: weights.layout, spread, epilogue };
-        let used = [Some(words.clone()), Some(x_scales.clone()), residual.clone(), Some(y.clone())];
+        let kernel = GemvQ8 {
+            layout: weights.layout,
+            spread,
+            epilogue,
+        };
+        let used = [
+            Some(words.clone()),
+            Some(x_scales.clone()),
+            residual.clone(),
+            Some(y.clone()),
+        ];
         let used: Vec<&Place> = used.iter().flatten().collect();
         self.push(&used, kernel, move |memory| {
-            let (sizes, planes) = (PlaneSizes::of(weights.layout, weights.rows, weights.columns), weights.planes());
+            let (sizes, planes) = (
+                PlaneSizes::of(weights.layout, weights.rows, weights.columns),
+                weights.planes(),
+            );
             let out = u64::from(m) * u64::from(weights.rows);
             GemvQ8Args {
                 words: memory.span(&words, u64::from(m) * u64::from(groups * 8)),
@@ -149,12 +196,31 @@ impl Lowering<'_> {
 
     fn half_product(&mut self, x: Node, common: Common) -> Result<(), Error> {
         let [halves, row_scale] = self.prepared(x, Form::Half);
-        let Common { weights, bias, residual, y, m, epilogue } = common;
-        let kernel = Gemm { layout: weights.layout, tiling: Tiling::for_rows(m), epilogue };
-        let used = [Some(halves.clone()), Some(row_scale.clone()), residual.clone(), Some(y.clone())];
+        let Common {
+            weights,
+            bias,
+            residual,
+            y,
+            m,
+            epilogue,
+        } = common;
+        let kernel = Gemm {
+            layout: weights.layout,
+            tiling: Tiling::for_rows(m),
+            epilogue,
+        };
+        let used = [
+            Some(halves.clone()),
+            Some(row_scale.clone()),
+            residual.clone(),
+            Some(y.clone()),
+        ];
         let used: Vec<&Place> = used.iter().flatten().collect();
         self.push(&used, kernel, move |memory| {
-            let (sizes, planes) = (PlaneSizes::of(weights.layout, weights.rows, weights.columns), weights.planes());
+            let (sizes, planes) = (
+                PlaneSizes::of(weights.layout, weights.rows, weights.columns),
+                weights.planes(),
+            );
             let out = u64::from(m) * u64::from(weights.rows);
             GemmArgs {
                 x: memory.span(&halves, u64::from(m) * u64::from(weights.padded)),
@@ -181,7 +247,14 @@ impl Lowering<'_> {
 
     fn exact_rows(&mut self, x: Node, common: Common) -> Result<(), Error> {
         let x = self.place(x);
-        let Common { weights, bias, residual, y, m, epilogue } = common;
+        let Common {
+            weights,
+            bias,
+            residual,
+            y,
+            m,
+            epilogue,
+        } = common;
         let kernel = GemvF32 {
             layout: weights.layout,
             columns: Columns::of(weights.columns),
@@ -191,7 +264,10 @@ impl Lowering<'_> {
         let used = [Some(x.clone()), residual.clone(), Some(y.clone())];
         let used: Vec<&Place> = used.iter().flatten().collect();
         self.push(&used, kernel, move |memory| {
-            let (sizes, planes) = (PlaneSizes::of(weights.layout, weights.rows, weights.columns), weights.planes());
+            let (sizes, planes) = (
+                PlaneSizes::of(weights.layout, weights.rows, weights.columns),
+                weights.planes(),
+            );
             let out = u64::from(m) * u64::from(weights.rows);
             GemvF32Args {
                 x: memory.span(&x, u64::from(m) * u64::from(weights.columns)),

@@ -1,3 +1,5 @@
+//! Chat templates: reference texts, refusals, and templates that mean harm.
+
 use std::time::{Duration, Instant};
 
 use super::*;

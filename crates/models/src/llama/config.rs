@@ -90,7 +90,11 @@ impl Config {
         let pairing = match architecture.as_str() {
             "llama" => Pairing::Neighbours,
             "qwen2" | "qwen3" => Pairing::Halves,
-            other => return Err(unsupported(format!("architecture `{other}`, expected {ARCHITECTURES}"))),
+            other => {
+                return Err(unsupported(format!(
+                    "architecture `{other}`, expected {ARCHITECTURES}"
+                )));
+            }
         };
         let key = |name: &str| format!("{architecture}.{name}");
         let heads = metadata.u32(&key("attention.head_count"))?;
@@ -99,8 +103,12 @@ impl Config {
             Some(length) => length,
             None => width.checked_div(heads).unwrap_or(0),
         };
-        let factor = metadata.opt_f32(&key("rope.scaling.factor"))?.map_or(1.0, f64::from);
-        let original = metadata.opt_u32(&key("rope.scaling.original_context_length"))?.map(f64::from);
+        let factor = metadata
+            .opt_f32(&key("rope.scaling.factor"))?
+            .map_or(1.0, f64::from);
+        let original = metadata
+            .opt_u32(&key("rope.scaling.original_context_length"))?
+            .map(f64::from);
         let context = metadata.u32(&key("context_length"))?;
         let rope_scaling = match metadata.opt_str(&key("rope.scaling.type"))? {
             _ if has_factors => RopeScaling::Factors,
@@ -112,7 +120,11 @@ impl Config {
                 beta_fast: 32.0,
                 beta_slow: 1.0,
             },
-            Some(other) => return Err(unsupported(format!("rope scaling `{other}`, expected linear or yarn"))),
+            Some(other) => {
+                return Err(unsupported(format!(
+                    "rope scaling `{other}`, expected linear or yarn"
+                )));
+            }
         };
         let vocab = match metadata.opt_u32(&key("vocab_size"))? {
             Some(vocab) => vocab,
@@ -123,13 +135,19 @@ impl Config {
             width,
             feed_forward: metadata.u32(&key("feed_forward_length"))?,
             heads,
-            kv_heads: metadata.opt_u32(&key("attention.head_count_kv"))?.unwrap_or(heads),
+            kv_heads: metadata
+                .opt_u32(&key("attention.head_count_kv"))?
+                .unwrap_or(heads),
             head_dim,
             vocab,
             context,
             eps: metadata.f32(&key("attention.layer_norm_rms_epsilon"))?,
-            rope_base: metadata.opt_f32(&key("rope.freq_base"))?.map_or(10_000.0, f64::from),
-            rope_dims: metadata.opt_u32(&key("rope.dimension_count"))?.unwrap_or(head_dim),
+            rope_base: metadata
+                .opt_f32(&key("rope.freq_base"))?
+                .map_or(10_000.0, f64::from),
+            rope_dims: metadata
+                .opt_u32(&key("rope.dimension_count"))?
+                .unwrap_or(head_dim),
             pairing,
             rope_scaling,
             architecture,
@@ -143,9 +161,14 @@ impl Config {
     /// # Errors
     /// A missing or unusable key, by name; another architecture.
     pub fn from_json(json: &Value) -> Result<Config, Error> {
-        let wrong = |key: &str, want: &str| unsupported(format!("config.json: `{key}` is absent or not {want}"));
+        let wrong = |key: &str, want: &str| {
+            unsupported(format!("config.json: `{key}` is absent or not {want}"))
+        };
         let integer = |key: &str| {
-            let value = json.get(key).and_then(Value::as_u64).and_then(|n| u32::try_from(n).ok());
+            let value = json
+                .get(key)
+                .and_then(Value::as_u64)
+                .and_then(|n| u32::try_from(n).ok());
             value.ok_or_else(|| wrong(key, "an integer below 2^32"))
         };
         let or = |key: &str, default: u32| match json.get(key) {
@@ -158,18 +181,40 @@ impl Config {
         };
         let architecture = match json.get("model_type").and_then(Value::as_str) {
             Some(name @ ("llama" | "qwen2" | "qwen3")) => name.to_owned(),
-            other => return Err(unsupported(format!("model type {other:?}, expected {ARCHITECTURES}"))),
+            other => {
+                return Err(unsupported(format!(
+                    "model type {other:?}, expected {ARCHITECTURES}"
+                )));
+            }
         };
-        let (heads, width, context) = (integer("num_attention_heads")?, integer("hidden_size")?, integer("max_position_embeddings")?);
+        let (heads, width, context) = (
+            integer("num_attention_heads")?,
+            integer("hidden_size")?,
+            integer("max_position_embeddings")?,
+        );
         let head_dim = or("head_dim", width.checked_div(heads).unwrap_or(0))?;
-        let rope_scaling = match json.get("rope_scaling").or_else(|| json.get("rope_parameters")) {
+        let rope_scaling = match json
+            .get("rope_scaling")
+            .or_else(|| json.get("rope_parameters"))
+        {
             None | Some(Value::Null) => RopeScaling::None,
             Some(scaling) => {
-                let ty = scaling.get("rope_type").or_else(|| scaling.get("type")).and_then(Value::as_str);
-                let original = || number(scaling, "original_max_position_embeddings", Some(context.into()));
+                let ty = scaling
+                    .get("rope_type")
+                    .or_else(|| scaling.get("type"))
+                    .and_then(Value::as_str);
+                let original = || {
+                    number(
+                        scaling,
+                        "original_max_position_embeddings",
+                        Some(context.into()),
+                    )
+                };
                 match ty {
                     None | Some("default") => RopeScaling::None,
-                    Some("linear") => RopeScaling::Linear { factor: number(scaling, "factor", None)? },
+                    Some("linear") => RopeScaling::Linear {
+                        factor: number(scaling, "factor", None)?,
+                    },
                     Some("llama3") => RopeScaling::Llama3 {
                         factor: number(scaling, "factor", None)?,
                         low: number(scaling, "low_freq_factor", None)?,
@@ -187,7 +232,11 @@ impl Config {
             }
         };
         let base = json.get("rope_parameters").map_or(json, |parameters| {
-            if parameters.get("rope_theta").is_some() { parameters } else { json }
+            if parameters.get("rope_theta").is_some() {
+                parameters
+            } else {
+                json
+            }
         });
         let config = Config {
             layers: integer("num_hidden_layers")?,
@@ -214,7 +263,9 @@ impl Config {
             if (low..=high).contains(&value) {
                 Ok(())
             } else {
-                Err(unsupported(format!("{what} {value}, expected {low} to {high}")))
+                Err(unsupported(format!(
+                    "{what} {value}, expected {low} to {high}"
+                )))
             }
         };
         within("layer count", self.layers, 1, 4096)?;
@@ -227,28 +278,53 @@ impl Config {
         within("context length", self.context, 1, 1 << 30)?;
         within("rotated dimensions", self.rope_dims, 0, self.head_dim)?;
         if !self.heads.is_multiple_of(self.kv_heads) {
-            return Err(unsupported(format!("{} heads over {} key heads, expected a multiple", self.heads, self.kv_heads)));
+            return Err(unsupported(format!(
+                "{} heads over {} key heads, expected a multiple",
+                self.heads, self.kv_heads
+            )));
         }
         if !self.rope_dims.is_multiple_of(2) {
-            return Err(unsupported(format!("{} rotated dimensions, expected an even number", self.rope_dims)));
+            return Err(unsupported(format!(
+                "{} rotated dimensions, expected an even number",
+                self.rope_dims
+            )));
         }
         let finite = |what: &str, value: f64| {
             let sane = value.is_finite() && value > 0.0;
-            if sane { Ok(()) } else { Err(unsupported(format!("{what} {value}, expected a positive number"))) }
+            if sane {
+                Ok(())
+            } else {
+                Err(unsupported(format!(
+                    "{what} {value}, expected a positive number"
+                )))
+            }
         };
         finite("rope base", self.rope_base)?;
         if !(self.eps >= 0.0 && self.eps.is_finite()) {
-            return Err(unsupported(format!("norm epsilon {}, expected a number from 0", self.eps)));
+            return Err(unsupported(format!(
+                "norm epsilon {}, expected a number from 0",
+                self.eps
+            )));
         }
         match &self.rope_scaling {
             RopeScaling::None | RopeScaling::Factors => Ok(()),
             RopeScaling::Linear { factor } => finite("rope scaling factor", *factor),
-            RopeScaling::Llama3 { factor, low, high, original } => {
-                [*factor, *low, *high, *original].iter().try_for_each(|value| finite("rope scaling number", *value))
-            }
-            RopeScaling::Yarn { factor, original, beta_fast, beta_slow } => {
-                [*factor, *original, *beta_fast, *beta_slow].iter().try_for_each(|value| finite("rope scaling number", *value))
-            }
+            RopeScaling::Llama3 {
+                factor,
+                low,
+                high,
+                original,
+            } => [*factor, *low, *high, *original]
+                .iter()
+                .try_for_each(|value| finite("rope scaling number", *value)),
+            RopeScaling::Yarn {
+                factor,
+                original,
+                beta_fast,
+                beta_slow,
+            } => [*factor, *original, *beta_fast, *beta_slow]
+                .iter()
+                .try_for_each(|value| finite("rope scaling number", *value)),
         }
     }
 
@@ -258,19 +334,34 @@ impl Config {
     /// If there are not as many factors as pairs, or one is not a positive number.
     pub fn frequencies(&self, factors: Option<&[f32]>) -> Result<(Vec<f32>, f32), Error> {
         let pairs = self.rope_dims / 2;
-        let base = |i: u32| self.rope_base.powf(-f64::from(2 * i) / f64::from(self.rope_dims));
+        let base = |i: u32| {
+            self.rope_base
+                .powf(-f64::from(2 * i) / f64::from(self.rope_dims))
+        };
         if let Some(factors) = factors {
-            let wrong = factors.iter().find(|factor| !(**factor > 0.0 && factor.is_finite()));
+            let wrong = factors
+                .iter()
+                .find(|factor| !(**factor > 0.0 && factor.is_finite()));
             if factors.len() != pairs as usize || wrong.is_some() {
-                let what = format!("{} rope factors (first unusable: {wrong:?}), expected {pairs} positive ones", factors.len());
+                let what = format!(
+                    "{} rope factors (first unusable: {wrong:?}), expected {pairs} positive ones",
+                    factors.len()
+                );
                 return Err(unsupported(what));
             }
         }
         let scaled = |i: u32| match &self.rope_scaling {
             RopeScaling::None => base(i),
             RopeScaling::Linear { factor } => base(i) / factor,
-            RopeScaling::Factors => base(i) / factors.map_or(1.0, |factors| f64::from(factors[i as usize])),
-            RopeScaling::Llama3 { factor, low, high, original } => {
+            RopeScaling::Factors => {
+                base(i) / factors.map_or(1.0, |factors| f64::from(factors[i as usize]))
+            }
+            RopeScaling::Llama3 {
+                factor,
+                low,
+                high,
+                original,
+            } => {
                 let wavelength = std::f64::consts::TAU / base(i);
                 if wavelength < original / high {
                     base(i)
@@ -281,12 +372,21 @@ impl Config {
                     (1.0 - smooth) * base(i) / factor + smooth * base(i)
                 }
             }
-            RopeScaling::Yarn { factor, original, beta_fast, beta_slow } => {
+            RopeScaling::Yarn {
+                factor,
+                original,
+                beta_fast,
+                beta_slow,
+            } => {
                 let dimension = |rotations: f64| {
-                    f64::from(self.rope_dims) * (original / (rotations * std::f64::consts::TAU)).ln() / (2.0 * self.rope_base.ln())
+                    f64::from(self.rope_dims)
+                        * (original / (rotations * std::f64::consts::TAU)).ln()
+                        / (2.0 * self.rope_base.ln())
                 };
                 let first = dimension(*beta_fast).floor().max(0.0);
-                let last = dimension(*beta_slow).ceil().min(f64::from(self.rope_dims) - 1.0);
+                let last = dimension(*beta_slow)
+                    .ceil()
+                    .min(f64::from(self.rope_dims) - 1.0);
                 let ramp = ((f64::from(i) - first) / (last - first).max(0.001)).clamp(0.0, 1.0);
                 ramp * base(i) / factor + (1.0 - ramp) * base(i)
             }
@@ -295,6 +395,9 @@ impl Config {
             RopeScaling::Yarn { factor, .. } if *factor > 1.0 => 1.0 + 0.1 * factor.ln(),
             _ => 1.0,
         };
-        Ok(((0..pairs).map(|i| scaled(i) as f32).collect(), magnitude as f32))
+        Ok((
+            (0..pairs).map(|i| scaled(i) as f32).collect(),
+            magnitude as f32,
+        ))
     }
 }

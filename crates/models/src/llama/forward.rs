@@ -16,7 +16,12 @@ pub(super) struct Inputs {
     pub(super) start: Option<u32>,
 }
 
-fn linear(graph: &mut Graph, x: Node, layer: &Linear, residual: Option<Node>) -> Result<Node, Error> {
+fn linear(
+    graph: &mut Graph,
+    x: Node,
+    layer: &Linear,
+    residual: Option<Node>,
+) -> Result<Node, Error> {
     graph.matmul(MatMul {
         x,
         weights: Arc::clone(&layer.weights),
@@ -27,7 +32,12 @@ fn linear(graph: &mut Graph, x: Node, layer: &Linear, residual: Option<Node>) ->
 }
 
 /// The normed hidden states after the last layer, `[rows, width]`; keys and values go to the caches.
-pub(super) fn hidden(graph: &mut Graph, model: &Model, caches: &[Arc<Cache>], inputs: Inputs) -> Result<Node, Error> {
+pub(super) fn hidden(
+    graph: &mut Graph,
+    model: &Model,
+    caches: &[Arc<Cache>],
+    inputs: Inputs,
+) -> Result<Node, Error> {
     let config = model.config();
     let eps = config.eps;
     let scale = 1.0 / (config.head_dim as f32).sqrt();
@@ -46,7 +56,14 @@ pub(super) fn hidden(graph: &mut Graph, model: &Model, caches: &[Arc<Cache>], in
         if config.rope_dims > 0 {
             let table = Arc::clone(&model.rotation);
             let positions = inputs.positions;
-            (q, k) = graph.rotate(Rotation { q, k, positions, head_dim: config.head_dim, table, pairing: config.pairing })?;
+            (q, k) = graph.rotate(Rotation {
+                q,
+                k,
+                positions,
+                head_dim: config.head_dim,
+                table,
+                pairing: config.pairing,
+            })?;
         }
         graph.append(k, v, inputs.positions, cache)?;
         let attended = graph.attend(Attention {

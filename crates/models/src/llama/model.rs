@@ -67,15 +67,26 @@ struct Loader<'a> {
 
 impl Loader<'_> {
     fn required(&self, part: Part) -> Result<Tensor<'_>, Error> {
-        self.source.tensor(part)?.ok_or(Error::MissingTensor { part: format!("{part:?}") })
+        self.source.tensor(part)?.ok_or(Error::MissingTensor {
+            part: format!("{part:?}"),
+        })
     }
 
     fn shape(tensor: &Tensor<'_>, want: &[u32]) -> Result<(), Error> {
-        if tensor.shape.iter().copied().eq(want.iter().map(|n| u64::from(*n))) {
+        if tensor
+            .shape
+            .iter()
+            .copied()
+            .eq(want.iter().map(|n| u64::from(*n)))
+        {
             return Ok(());
         }
         let want = want.iter().map(|n| u64::from(*n)).collect();
-        Err(Error::TensorShape { name: tensor.name.clone(), want, got: tensor.shape.clone() })
+        Err(Error::TensorShape {
+            name: tensor.name.clone(),
+            want,
+            got: tensor.shape.clone(),
+        })
     }
 
     fn upload(&mut self, part: Part, rows: u32, columns: u32) -> Result<Arc<Weights>, Error> {
@@ -90,28 +101,47 @@ impl Loader<'_> {
     }
 
     fn optional_vector(&self, part: Part, len: u32) -> Result<Option<Arc<Vector>>, Error> {
-        let Some(tensor) = self.source.tensor(part)? else { return Ok(None) };
+        let Some(tensor) = self.source.tensor(part)? else {
+            return Ok(None);
+        };
         Self::shape(&tensor, &[len])?;
-        Ok(Some(Arc::new(Vector::upload(self.stream, &tensor.floats()?)?)))
+        Ok(Some(Arc::new(Vector::upload(
+            self.stream,
+            &tensor.floats()?,
+        )?)))
     }
 
     fn vector(&self, part: Part, len: u32) -> Result<Arc<Vector>, Error> {
-        self.optional_vector(part, len)?.ok_or(Error::MissingTensor { part: format!("{part:?}") })
+        self.optional_vector(part, len)?
+            .ok_or(Error::MissingTensor {
+                part: format!("{part:?}"),
+            })
     }
 
     fn layer(&mut self, config: &Config, at: u32) -> Result<Layer, Error> {
         let part = |part| Part::Layer(at, part);
         let (width, inner) = (config.width, config.feed_forward);
-        let (queries, keys) = (config.heads * config.head_dim, config.kv_heads * config.head_dim);
+        let (queries, keys) = (
+            config.heads * config.head_dim,
+            config.kv_heads * config.head_dim,
+        );
         let mut linear = |weights, bias: Option<LayerPart>, rows, columns| {
             let weights = self.upload(part(weights), rows, columns)?;
-            let bias = bias.map(|bias| self.optional_vector(part(bias), rows)).transpose()?.flatten();
+            let bias = bias
+                .map(|bias| self.optional_vector(part(bias), rows))
+                .transpose()?
+                .flatten();
             Ok::<_, Error>(Linear { weights, bias })
         };
         let query = linear(LayerPart::Query, Some(LayerPart::QueryBias), queries, width)?;
         let key = linear(LayerPart::Key, Some(LayerPart::KeyBias), keys, width)?;
         let value = linear(LayerPart::Value, Some(LayerPart::ValueBias), keys, width)?;
-        let output = linear(LayerPart::Output, Some(LayerPart::OutputBias), width, queries)?;
+        let output = linear(
+            LayerPart::Output,
+            Some(LayerPart::OutputBias),
+            width,
+            queries,
+        )?;
         let gate = linear(LayerPart::Gate, None, inner, width)?;
         let up = linear(LayerPart::Up, None, inner, width)?;
         let down = linear(LayerPart::Down, None, width, inner)?;
@@ -136,10 +166,21 @@ impl Model {
     ///
     /// # Errors
     /// Missing tensors, wrong shapes, non-finite weights, each by name; device errors.
-    pub fn load(device: &Device, source: &Source, config: Config, progress: &mut dyn Progress) -> Result<Model, Error> {
+    pub fn load(
+        device: &Device,
+        source: &Source,
+        config: Config,
+        progress: &mut dyn Progress,
+    ) -> Result<Model, Error> {
         let stream = device.stream()?;
         let total = source.weight_bytes();
-        let mut loader = Loader { source, stream: &stream, progress, done: 0, total };
+        let mut loader = Loader {
+            source,
+            stream: &stream,
+            progress,
+            done: 0,
+            total,
+        };
         let factors = match (&config.rope_scaling, source.tensor(Part::RopeFactors)?) {
             (RopeScaling::Factors, Some(tensor)) => Some(tensor.floats()?),
             _ => None,
@@ -151,10 +192,20 @@ impl Model {
             Some(_) => loader.upload(Part::Head, config.vocab, config.width)?,
             None => Arc::clone(&embedding),
         };
-        let layers = (0..config.layers).map(|at| loader.layer(&config, at)).collect::<Result<_, _>>()?;
+        let layers = (0..config.layers)
+            .map(|at| loader.layer(&config, at))
+            .collect::<Result<_, _>>()?;
         let final_norm = loader.vector(Part::FinalNorm, config.width)?;
         stream.synchronize()?;
-        Ok(Model { device: device.clone(), config, embedding, head, final_norm, rotation, layers })
+        Ok(Model {
+            device: device.clone(),
+            config,
+            embedding,
+            head,
+            final_norm,
+            rotation,
+            layers,
+        })
     }
 
     /// The device.
@@ -173,7 +224,12 @@ impl Model {
         let layers: u64 = self
             .layers
             .iter()
-            .flat_map(|l| [&l.query, &l.key, &l.value, &l.output, &l.gate, &l.up, &l.down].map(linear))
+            .flat_map(|l| {
+                [
+                    &l.query, &l.key, &l.value, &l.output, &l.gate, &l.up, &l.down,
+                ]
+                .map(linear)
+            })
             .sum();
         let tied = Arc::ptr_eq(&self.embedding, &self.head);
         layers + self.embedding.bytes() + if tied { 0 } else { self.head.bytes() }
@@ -196,12 +252,17 @@ impl Bundle {
     ///
     /// # Errors
     /// What is wrong with the files, by name; device errors.
-    pub fn load(device: &Device, path: &Path, progress: &mut dyn Progress) -> Result<Bundle, Error> {
+    pub fn load(
+        device: &Device,
+        path: &Path,
+        progress: &mut dyn Progress,
+    ) -> Result<Bundle, Error> {
         let source = Source::open(path)?;
         let (config, tokenizer, template) = match &source {
             Source::Gguf(gguf) => {
                 let metadata = gguf.metadata();
-                let config = Config::from_gguf(metadata, gguf.tensor("rope_freqs.weight").is_some())?;
+                let config =
+                    Config::from_gguf(metadata, gguf.tensor("rope_freqs.weight").is_some())?;
                 let tokenizer = Tokenizer::from_gguf(metadata)?;
                 let template = ChatTemplate::from_gguf(metadata, &tokenizer)?;
                 (config, tokenizer, template)
@@ -209,10 +270,18 @@ impl Bundle {
             Source::Safetensors(_) => super::folder::open(path)?,
         };
         if tokenizer.vocab_len() > config.vocab as usize {
-            let what = format!("a tokenizer of {} tokens for a model of {}", tokenizer.vocab_len(), config.vocab);
+            let what = format!(
+                "a tokenizer of {} tokens for a model of {}",
+                tokenizer.vocab_len(),
+                config.vocab
+            );
             return Err(Error::Unsupported { what });
         }
         let model = Arc::new(Model::load(device, &source, config, progress)?);
-        Ok(Bundle { model, tokenizer, template })
+        Ok(Bundle {
+            model,
+            tokenizer,
+            template,
+        })
     }
 }

@@ -54,7 +54,11 @@ pub struct Session {
 
 /// Logits of the last position, on the device.
 enum Last {
-    Prefill { plan: Plan, logits: Node, best: Node },
+    Prefill {
+        plan: Plan,
+        logits: Node,
+        best: Node,
+    },
     Decode,
 }
 
@@ -139,11 +143,19 @@ impl Session {
     fn check(&self, ids: &[u32]) -> Result<(), Error> {
         let vocab = self.model.config().vocab;
         if let Some(id) = ids.iter().find(|id| **id >= vocab) {
-            return Err(Error::TokenId { what: "token id", id: *id, vocab: vocab as usize });
+            return Err(Error::TokenId {
+                what: "token id",
+                id: *id,
+                vocab: vocab as usize,
+            });
         }
         if ids.len() as u64 + u64::from(self.length) > u64::from(self.context) {
             let (context, have, more) = (self.context, self.length, ids.len());
-            return Err(Error::ContextFull { context, have, more });
+            return Err(Error::ContextFull {
+                context,
+                have,
+                more,
+            });
         }
         Ok(())
     }
@@ -154,8 +166,11 @@ impl Session {
         let start = self.length;
         let positions: Vec<u32> = (start..start + rows).collect();
         let visible: Vec<u32> = positions.iter().map(|position| position + 1).collect();
-        let (ids, positions, visible) =
-            (self.stream.upload_new(ids)?, self.stream.upload_new(&positions)?, self.stream.upload_new(&visible)?);
+        let (ids, positions, visible) = (
+            self.stream.upload_new(ids)?,
+            self.stream.upload_new(&positions)?,
+            self.stream.upload_new(&visible)?,
+        );
         let mut graph = Graph::new();
         let inputs = Inputs {
             ids: graph.ids(&ids),
@@ -179,7 +194,11 @@ impl Session {
     ///
     /// # Errors
     /// [`Error::ContextFull`] and [`Error::TokenId`] before anything is written; device errors.
-    pub fn prefill(&mut self, ids: &[u32], progress: &mut dyn FnMut(usize, usize)) -> Result<(), Error> {
+    pub fn prefill(
+        &mut self,
+        ids: &[u32],
+        progress: &mut dyn FnMut(usize, usize),
+    ) -> Result<(), Error> {
         self.check(ids)?;
         let mut done = 0;
         for chunk in ids.chunks(CHUNK) {
@@ -196,7 +215,11 @@ impl Session {
     ///
     /// # Errors
     /// As [`Session::prefill`].
-    pub fn evaluate(&mut self, ids: &[u32], each: &mut dyn FnMut(usize, &[f32])) -> Result<(), Error> {
+    pub fn evaluate(
+        &mut self,
+        ids: &[u32],
+        each: &mut dyn FnMut(usize, &[f32]),
+    ) -> Result<(), Error> {
         self.check(ids)?;
         for chunk in ids.chunks(CHUNK) {
             let first = self.length as usize;
@@ -215,7 +238,14 @@ impl Session {
     /// [`Error::NoLogits`] before a prompt.
     pub fn logits(&mut self) -> Result<Vec<f32>, Error> {
         let slice = match (&self.last, &self.decode) {
-            (Some(Last::Prefill { plan, logits, best: _ }), _) => plan.floats(*logits)?,
+            (
+                Some(Last::Prefill {
+                    plan,
+                    logits,
+                    best: _,
+                }),
+                _,
+            ) => plan.floats(*logits)?,
             (Some(Last::Decode), Some(decode)) => decode.plan.floats(decode.logits)?,
             (None | Some(Last::Decode), _) => return Err(Error::NoLogits),
         };
@@ -236,7 +266,14 @@ impl Session {
     /// [`Error::NoLogits`] before a prompt.
     pub fn sample(&mut self) -> Result<u32, Error> {
         let slice = match (&self.last, &self.decode) {
-            (Some(Last::Prefill { plan, logits: _, best }), _) => plan.ids(*best)?,
+            (
+                Some(Last::Prefill {
+                    plan,
+                    logits: _,
+                    best,
+                }),
+                _,
+            ) => plan.ids(*best)?,
             (Some(Last::Decode), Some(decode)) => decode.plan.ids(decode.best)?,
             (None | Some(Last::Decode), _) => return Err(Error::NoLogits),
         };
@@ -251,7 +288,11 @@ impl Session {
     /// [`Error::ContextFull`] where the cache is full, [`Error::NoLogits`] before a prompt.
     pub fn step(&mut self) -> Result<u32, Error> {
         if self.length == self.context {
-            return Err(Error::ContextFull { context: self.context, have: self.length, more: 1 });
+            return Err(Error::ContextFull {
+                context: self.context,
+                have: self.length,
+                more: 1,
+            });
         }
         if self.last.is_none() {
             return Err(Error::NoLogits);
@@ -289,7 +330,12 @@ impl Session {
             Run::Eager => None,
             Run::Replay => Some(plan.capture(&self.stream)?),
         };
-        Ok(Decode { plan, replay, logits, best })
+        Ok(Decode {
+            plan,
+            replay,
+            logits,
+            best,
+        })
     }
 
     /// Launches of a decode step.
@@ -300,6 +346,9 @@ impl Session {
         if self.decode.is_none() {
             self.decode = Some(self.plan_decode()?);
         }
-        Ok(self.decode.as_ref().map_or(0, |decode| decode.plan.report().launches as u64))
+        Ok(self
+            .decode
+            .as_ref()
+            .map_or(0, |decode| decode.plan.report().launches as u64))
     }
 }

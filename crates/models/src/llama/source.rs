@@ -84,8 +84,15 @@ impl Source {
     /// # Errors
     /// What the format says of it.
     pub fn open(path: &Path) -> Result<Source, Error> {
-        let is_safetensors = path.is_dir() || path.extension().is_some_and(|e| e == "safetensors" || e == "json");
-        Ok(if is_safetensors { Source::Safetensors(Safetensors::open(path)?) } else { Source::Gguf(Gguf::open(path)?) })
+        let is_safetensors = path.is_dir()
+            || path
+                .extension()
+                .is_some_and(|e| e == "safetensors" || e == "json");
+        Ok(if is_safetensors {
+            Source::Safetensors(Safetensors::open(path)?)
+        } else {
+            Source::Gguf(Gguf::open(path)?)
+        })
     }
 
     /// The tensor of a part, if the file has it. Its numbers are checked to be finite.
@@ -96,17 +103,33 @@ impl Source {
         match self {
             Source::Gguf(gguf) => {
                 let name = gguf_name(part);
-                let Some(info) = gguf.tensor(&name) else { return Ok(None) };
+                let Some(info) = gguf.tensor(&name) else {
+                    return Ok(None);
+                };
                 gguf.check_finite(info)?;
                 let shape = info.dims.iter().rev().copied().collect();
-                Ok(Some(Tensor { name, ty: info.dtype, shape, data: gguf.data(info) }))
+                Ok(Some(Tensor {
+                    name,
+                    ty: info.dtype,
+                    shape,
+                    data: gguf.data(info),
+                }))
             }
             Source::Safetensors(file) => {
-                let Some(name) = hf_name(part) else { return Ok(None) };
-                let Some(info) = file.tensor(&name) else { return Ok(None) };
+                let Some(name) = hf_name(part) else {
+                    return Ok(None);
+                };
+                let Some(info) = file.tensor(&name) else {
+                    return Ok(None);
+                };
                 file.check_finite(info)?;
                 let shape = info.shape.iter().map(|n| *n as u64).collect();
-                Ok(Some(Tensor { name, ty: info.dtype, shape, data: file.data(info) }))
+                Ok(Some(Tensor {
+                    name,
+                    ty: info.dtype,
+                    shape,
+                    data: file.data(info),
+                }))
             }
         }
     }
@@ -168,13 +191,16 @@ fn hf_name(part: Part) -> Option<String> {
     Some(format!("model.layers.{layer}.{name}"))
 }
 
-
 impl Source {
     /// Bytes of all tensors.
     pub fn weight_bytes(&self) -> u64 {
         match self {
             Source::Gguf(gguf) => gguf.tensors().iter().map(|info| info.bytes).sum(),
-            Source::Safetensors(file) => file.tensors().iter().map(|info| file.data(info).len() as u64).sum(),
+            Source::Safetensors(file) => file
+                .tensors()
+                .iter()
+                .map(|info| file.data(info).len() as u64)
+                .sum(),
         }
     }
 }

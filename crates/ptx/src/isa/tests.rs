@@ -1,3 +1,5 @@
+//! The table: every form finds its row.
+
 use super::*;
 
 /// An instruction's opcode and qualifiers from `mad.wide.s32`.
