@@ -6,10 +6,12 @@ use crate::{
         Module, Name, Operand, RegId, Stmt, StmtKind, Var, VarId,
     },
     op::Op,
+    qual::Qual,
     special::Special,
     target::Suffix,
-    types::Space,
+    types::{Space, Type},
 };
+use std::sync::LazyLock;
 
 /// Prints a module.
 pub fn print(module: &Module) -> String {
@@ -21,8 +23,8 @@ pub fn print(module: &Module) -> String {
     let mut out = Printer {
         text: Vec::with_capacity(1024 + 48 * statements),
         module,
+        words: &WORDS,
         names: Vec::new(),
-        ends: Vec::new(),
     };
     out.module();
     out.finish()
@@ -33,8 +35,8 @@ pub fn print_inst(module: &Module, function: &Function, inst: &Inst) -> String {
     let mut out = Printer {
         text: Vec::new(),
         module,
+        words: &WORDS,
         names: Vec::new(),
-        ends: Vec::new(),
     };
     out.name_registers(function);
     out.inst(function, inst);
@@ -42,13 +44,61 @@ pub fn print_inst(module: &Module, function: &Function, inst: &Inst) -> String {
     out.finish()
 }
 
+/// A short text that is copied as a block of fixed size, which costs less than a call for its length.
+#[derive(Clone, Copy)]
+struct Piece<const N: usize> {
+    bytes: [u8; N],
+    len: usize,
+}
+
+impl<const N: usize> Piece<N> {
+    /// `None` if it is too long.
+    fn new(text: &[u8]) -> Option<Piece<N>> {
+        let mut bytes = [0; N];
+        bytes.get_mut(..text.len())?.copy_from_slice(text);
+        let len = text.len();
+        Some(Piece { bytes, len })
+    }
+
+    fn append(&self, out: &mut Vec<u8>) {
+        let end = out.len() + self.len;
+        out.extend_from_slice(&self.bytes);
+        out.truncate(end);
+    }
+}
+
+/// Opcodes behind the indent of a statement, and qualifiers with their dots.
+struct Words {
+    ops: Vec<Piece<32>>,
+    quals: Vec<Piece<32>>,
+}
+
+static WORDS: LazyLock<Words> = LazyLock::new(|| {
+    let piece = |text: String| {
+        Piece::new(text.as_bytes()).unwrap_or(Piece {
+            bytes: [b'?'; 32],
+            len: 32,
+        })
+    };
+    let types = Type::ALL.iter().map(|ty| Qual::T(*ty));
+    let quals = types.chain(Qual::WORDS.iter().copied());
+    Words {
+        ops: Op::ALL
+            .iter()
+            .map(|op| piece(op.name().to_owned()))
+            .collect(),
+        quals: quals
+            .map(|qual| piece(format!(".{}", qual.name())))
+            .collect(),
+    }
+});
+
 struct Printer<'m> {
     text: Vec<u8>,
     module: &'m Module,
-    /// The names of the function's registers one behind the other, each behind [`SEPARATOR`], and
-    /// where each ends.
-    names: Vec<u8>,
-    ends: Vec<u32>,
+    words: &'static Words,
+    /// The names of the function's registers behind [`SEPARATOR`]; `None` for long ones.
+    names: Vec<Option<Piece<16>>>,
 }
 
 /// What stands between operands.
@@ -93,16 +143,17 @@ impl Printer<'_> {
 
     /// Renders the names of a function's registers once.
     fn name_registers(&mut self, function: &Function) {
+        let mut text = Vec::new();
         self.names.clear();
-        self.ends.clear();
-        for reg in &function.regs {
-            self.names.extend_from_slice(SEPARATOR);
-            self.names.extend_from_slice(reg.prefix.as_bytes());
+        self.names.extend(function.regs.iter().map(|reg| {
+            text.clear();
+            text.extend_from_slice(SEPARATOR);
+            text.extend_from_slice(reg.prefix.as_bytes());
             if let Some(number) = reg.number {
-                decimal(&mut self.names, number.into());
+                decimal(&mut text, number.into());
             }
-            self.ends.push(self.names.len() as u32);
-        }
+            Piece::new(&text)
+        }));
     }
 
     fn signed(&mut self, value: i64) {
@@ -429,17 +480,17 @@ impl Printer<'_> {
     fn inst(&mut self, function: &Function, inst: &Inst) {
         if let Some(guard) = inst.guard {
             self.put(if guard.negated { "@!" } else { "@" });
-            self.reg(guard.reg);
+            self.reg(function, guard.reg);
             self.byte(b' ');
         }
-        self.put(inst.op.name());
+        self.words.ops[inst.op as usize].append(&mut self.text);
         for qual in inst.quals.as_slice() {
-            self.put(qual.dotted());
+            self.words.quals[qual.index()].append(&mut self.text);
         }
         for (at, operand) in inst.operands.iter().enumerate() {
             match operand {
                 Operand::Reg(id) if at > 0 => {
-                    self.reg_from(*id, 0);
+                    self.next_reg(function, *id);
                     continue;
                 }
                 _ if at > 0 => self.text.extend_from_slice(SEPARATOR),
@@ -449,31 +500,42 @@ impl Printer<'_> {
         }
     }
 
-    fn reg(&mut self, id: RegId) {
-        self.reg_from(id, SEPARATOR.len());
+    fn reg(&mut self, function: &Function, id: RegId) {
+        match self.names.get(id.index()) {
+            Some(Some(name)) => {
+                let end = self.text.len() + name.len - SEPARATOR.len();
+                self.text.extend_from_slice(&name.bytes[SEPARATOR.len()..]);
+                self.text.truncate(end);
+            }
+            _ => self.long_name(function, id),
+        }
     }
 
-    /// A register's name behind the separator, from this byte of both.
-    fn reg_from(&mut self, id: RegId, from: usize) {
-        let start = match id.index().checked_sub(1) {
-            Some(before) => self.ends.get(before).copied(),
-            None => Some(0),
-        };
-        match (start, self.ends.get(id.index())) {
-            (Some(start), Some(end)) => {
-                let name = &self.names[start as usize + from..*end as usize];
-                self.text.extend_from_slice(name);
+    /// A register behind a separator.
+    fn next_reg(&mut self, function: &Function, id: RegId) {
+        match self.names.get(id.index()) {
+            Some(Some(name)) => name.append(&mut self.text),
+            _ => {
+                self.text.extend_from_slice(SEPARATOR);
+                self.long_name(function, id);
             }
-            _ => self.name_at(None),
+        }
+    }
+
+    fn long_name(&mut self, function: &Function, id: RegId) {
+        let reg = function.regs.get(id.index());
+        self.name_at(reg.map(|reg| &reg.prefix));
+        if let Some(number) = reg.and_then(|reg| reg.number) {
+            self.number(number.into());
         }
     }
 
     fn operand(&mut self, function: &Function, op: Op, operand: &Operand) {
         match operand {
-            Operand::Reg(id) => self.reg(*id),
+            Operand::Reg(id) => self.reg(function, *id),
             Operand::NotReg(id) => {
                 self.byte(b'!');
-                self.reg(*id);
+                self.reg(function, *id);
             }
             Operand::Imm(imm) => self.imm(*imm),
             Operand::Special(special) => self.special(*special),
@@ -485,7 +547,7 @@ impl Printer<'_> {
                 self.byte(b'[');
                 match base {
                     Base::Reg(id) => {
-                        self.reg(*id);
+                        self.reg(function, *id);
                         self.offset(*offset);
                     }
                     Base::Var(id) => {

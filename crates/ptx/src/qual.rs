@@ -10,18 +10,24 @@ macro_rules! quals {
         #[allow(missing_docs)]
         pub enum Qual { T(Type), $($name,)* }
 
+        /// The qualifiers that are not types, for [`Qual::index`].
+        enum Word { $($name,)* }
+
         impl Qual {
+            /// A number for tables: first the types in their order, then [`Qual::WORDS`].
+            pub const fn index(self) -> usize {
+                match self {
+                    Qual::T(ty) => ty as usize,
+                    $(Qual::$name => Type::ALL.len() + Word::$name as usize,)*
+                }
+            }
+
             /// Every qualifier that is not a type.
             pub const WORDS: &'static [Qual] = &[$(Qual::$name,)*];
 
             /// As PTX writes it, without the dot.
             pub const fn name(self) -> &'static str {
                 match self { Qual::T(ty) => ty.name(), $(Qual::$name => $text,)* }
-            }
-
-            /// As PTX writes it, with the dot.
-            pub const fn dotted(self) -> &'static str {
-                match self { Qual::T(ty) => ty.dotted(), $(Qual::$name => concat!(".", $text),)* }
             }
 
             /// The qualifier with this name (without a dot).

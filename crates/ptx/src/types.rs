@@ -18,11 +18,6 @@ macro_rules! types {
                 match self { $(Type::$name => $text,)* }
             }
 
-            /// The name with its dot.
-            pub const fn dotted(self) -> &'static str {
-                match self { $(Type::$name => concat!(".", $text),)* }
-            }
-
             /// The type with this name (without a dot).
             pub fn from_name(name: &str) -> Option<Type> {
                 match name { $($text => Some(Type::$name),)* _ => None }
