@@ -2,7 +2,7 @@
 
 use crate::{
     error::Error,
-    resource::{Cache, Table, Vector, Weights},
+    resource::{Cache, Sampler, Table, Vector, Weights},
     span::Span,
 };
 use std::sync::{
@@ -157,6 +157,10 @@ pub(crate) enum Op {
     ArgMax {
         x: Node,
     },
+    Draw {
+        logits: Node,
+        sampler: Arc<Sampler>,
+    },
 }
 
 impl Op {
@@ -215,6 +219,7 @@ impl Op {
                 prefill: _,
             }) => vec![*q, *visible],
             Op::Rows { x, from: _ } | Op::ArgMax { x } => vec![*x],
+            Op::Draw { logits, sampler: _ } => vec![*logits],
         }
     }
 
@@ -238,6 +243,7 @@ impl Op {
             Op::Attend(_) => "attend",
             Op::Rows { .. } => "rows",
             Op::ArgMax { .. } => "argmax",
+            Op::Draw { .. } => "draw",
         }
     }
 }
@@ -663,5 +669,16 @@ impl Graph {
     pub fn argmax(&mut self, x: Node) -> Result<Node, Error> {
         let Extent { rows, columns: _ } = self.floats_of("argmax", "x", x)?;
         Ok(self.push(Op::ArgMax { x }, Kind::U32, rows, 1))
+    }
+
+    /// Draws a token from one row of logits and moves the sampler's counters on: the token is in its buffer.
+    ///
+    /// # Errors
+    /// A wrong operand, by name.
+    pub fn draw(&mut self, logits: Node, sampler: &Arc<Sampler>) -> Result<Node, Error> {
+        let Extent { rows, columns: _ } = self.floats_of("draw", "logits", logits)?;
+        equal("draw", "rows", 1, rows)?;
+        let op = Op::Draw { logits, sampler: Arc::clone(sampler) };
+        Ok(self.push(op, Kind::U32, 1, 1))
     }
 }

@@ -203,3 +203,81 @@ impl Table {
         })
     }
 }
+
+/// What drawing tokens needs, on the device, for one sequence: settings, counters, recent tokens.
+///
+/// A step reads and moves all of it on the device, so a replayed graph needs nothing from the host between tokens.
+#[derive(Debug)]
+pub struct Sampler {
+    pub(crate) floats: Span<f32>,
+    pub(crate) integers: Span<u32>,
+    pub(crate) recent: Span<u32>,
+    pub(crate) seen: Span<u32>,
+    pub(crate) output: Span<u32>,
+    pub(crate) written: Span<u32>,
+    pub(crate) token: Span<u32>,
+    pub(crate) position: Span<u32>,
+    pub(crate) length: Span<u32>,
+}
+
+/// The buffers behind a [`Sampler`]; the caller keeps them, to write settings and read tokens.
+#[derive(Debug)]
+pub struct SamplerState {
+    /// Temperature, top-p, min-p, repetition penalty.
+    pub floats: Buffer<f32>,
+    /// Top-k, the seed's low and high word.
+    pub integers: Buffer<u32>,
+    /// Ring of recent tokens.
+    pub recent: Buffer<u32>,
+    /// Tokens ever put in the ring.
+    pub seen: Buffer<u32>,
+    /// Ring of drawn tokens.
+    pub output: Buffer<u32>,
+    /// Tokens ever drawn.
+    pub written: Buffer<u32>,
+    /// The token drawn last.
+    pub token: Buffer<u32>,
+    /// Its position.
+    pub position: Buffer<u32>,
+    /// Tokens of the sequence with it; numbers the draws.
+    pub length: Buffer<u32>,
+}
+
+impl SamplerState {
+    /// Buffers for one sequence that penalises the last `window` tokens.
+    ///
+    /// # Errors
+    /// Out of memory.
+    pub fn new(stream: &Stream, window: usize, capacity: usize) -> Result<SamplerState, Error> {
+        let mut state = SamplerState {
+            floats: stream.alloc(4)?,
+            integers: stream.alloc(3)?,
+            recent: stream.alloc(window)?,
+            seen: stream.alloc(1)?,
+            output: stream.alloc(capacity)?,
+            written: stream.alloc(1)?,
+            token: stream.alloc(1)?,
+            position: stream.alloc(1)?,
+            length: stream.alloc(1)?,
+        };
+        for counter in [&mut state.recent, &mut state.seen, &mut state.output, &mut state.written] {
+            stream.fill_zero(counter)?;
+        }
+        Ok(state)
+    }
+
+    /// The same memory as an operand.
+    pub fn sampler(&self) -> Sampler {
+        Sampler {
+            floats: Span::of(&self.floats),
+            integers: Span::of(&self.integers),
+            recent: Span::of(&self.recent),
+            seen: Span::of(&self.seen),
+            output: Span::of(&self.output),
+            written: Span::of(&self.written),
+            token: Span::of(&self.token),
+            position: Span::of(&self.position),
+            length: Span::of(&self.length),
+        }
+    }
+}

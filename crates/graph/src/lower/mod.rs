@@ -2,6 +2,7 @@
 
 mod attention;
 mod basic;
+mod draw;
 mod product;
 
 use crate::{
@@ -169,6 +170,7 @@ impl Lowering<'_> {
                     .offset(4 * u64::from(*from) * u64::from(columns)))
             }
             Op::ArgMax { x } => self.argmax(at, *x),
+            Op::Draw { logits, sampler } => Ok(self.draw(*logits, sampler)),
         }
     }
 

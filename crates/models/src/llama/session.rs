@@ -7,8 +7,8 @@ use super::{
 use crate::{Error, sampling::SamplerConfig};
 use std::sync::Arc;
 use warpsmith_device::{Buffer, Replay, Stream};
-use warpsmith_graph::{Cache, Graph, Node, Plan, Precision};
-use warpsmith_library::attention::CacheType;
+use warpsmith_graph::{Cache, Graph, Node, Plan, Precision, Sampler, SamplerState};
+use warpsmith_library::{attention::CacheType, sample::Settings};
 
 /// How decode steps run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,6 +36,11 @@ const CHUNK: usize = 512;
 /// The context of a session that does not say.
 const DEFAULT_CONTEXT: u32 = 4096;
 
+/// Tokens that the repetition penalty looks back at.
+const WINDOW: usize = 64;
+/// Drawn tokens that stay on the device.
+const OUTPUT: usize = 256;
+
 /// One sequence on a device.
 pub struct Session {
     model: Arc<Model>,
@@ -43,23 +48,26 @@ pub struct Session {
     options: SessionOptions,
     context: u32,
     caches: Vec<Arc<Cache>>,
-    length: u32,
-    /// The last token, its position, and the keys that it sees, as a decode step reads them.
-    token: Buffer<u32>,
-    position: Buffer<u32>,
-    visible: Buffer<u32>,
+    /// The tokens of the sequence; their keys and values are in the caches.
+    history: Vec<u32>,
+    /// The token drawn last, which the next step appends.
+    drawn: Option<u32>,
+    state: SamplerState,
+    sampler: Arc<Sampler>,
     last: Option<Last>,
     decode: Option<Decode>,
 }
 
 /// Logits of the last position, on the device.
 enum Last {
-    Prefill {
-        plan: Plan,
-        logits: Node,
-        best: Node,
-    },
+    Prefill(Evaluated),
     Decode,
+}
+
+/// A chunk that was evaluated.
+struct Evaluated {
+    plan: Plan,
+    logits: Node,
 }
 
 /// The plan of a decode step.
@@ -67,11 +75,10 @@ struct Decode {
     plan: Plan,
     replay: Option<Replay>,
     logits: Node,
-    best: Node,
 }
 
 impl Session {
-    /// An empty session: allocates the cache; no transfer.
+    /// An empty session with a greedy sampler: allocates the cache.
     ///
     /// # Errors
     /// Out of memory.
@@ -90,30 +97,38 @@ impl Session {
         let caches = (0..config.layers)
             .map(|_| Cache::new(&stream, ty, shape).map(Arc::new))
             .collect::<Result<_, _>>()?;
-        let (token, position, visible) = (stream.alloc(1)?, stream.alloc(1)?, stream.alloc(1)?);
-        Ok(Session {
+        let state = SamplerState::new(&stream, WINDOW, OUTPUT)?;
+        let sampler = Arc::new(state.sampler());
+        let mut session = Session {
             model: Arc::clone(model),
             stream,
             options: *options,
             context,
             caches,
-            length: 0,
-            token,
-            position,
-            visible,
+            history: Vec::new(),
+            drawn: None,
+            state,
+            sampler,
             last: None,
             decode: None,
-        })
+        };
+        session.sampler(&SamplerConfig::default())?;
+        Ok(session)
     }
 
     /// Tokens in the cache.
     pub fn len(&self) -> u32 {
-        self.length
+        self.history.len() as u32
     }
 
     /// Whether the cache is empty.
     pub fn is_empty(&self) -> bool {
-        self.length == 0
+        self.history.is_empty()
+    }
+
+    /// The tokens in the cache.
+    pub fn tokens(&self) -> &[u32] {
+        &self.history
     }
 
     /// Positions the cache holds.
@@ -128,52 +143,43 @@ impl Session {
 
     /// Forgets all but the first `len` tokens. No transfer.
     pub fn truncate(&mut self, len: u32) {
-        if len < self.length {
-            self.length = len;
+        if len < self.len() {
+            self.history.truncate(len as usize);
             self.last = None;
+            self.drawn = None;
         }
     }
 
     /// Forgets all tokens. No transfer.
     pub fn reset(&mut self) {
-        self.truncate(0);
+        self.history.clear();
         self.last = None;
+        self.drawn = None;
     }
 
     fn check(&self, ids: &[u32]) -> Result<(), Error> {
         let vocab = self.model.config().vocab;
         if let Some(id) = ids.iter().find(|id| **id >= vocab) {
-            return Err(Error::TokenId {
-                what: "token id",
-                id: *id,
-                vocab: vocab as usize,
-            });
+            return Err(Error::TokenId { what: "token id", id: *id, vocab: vocab as usize });
         }
-        if ids.len() as u64 + u64::from(self.length) > u64::from(self.context) {
-            let (context, have, more) = (self.context, self.length, ids.len());
-            return Err(Error::ContextFull {
-                context,
-                have,
-                more,
-            });
+        if ids.len() as u64 + u64::from(self.len()) > u64::from(self.context) {
+            let (context, have, more) = (self.context, self.len(), ids.len());
+            return Err(Error::ContextFull { context, have, more });
         }
         Ok(())
     }
 
     /// Evaluates a chunk; `heads` says of how many last rows logits are computed.
-    fn chunk(&mut self, ids: &[u32], heads: u32) -> Result<(Plan, Node, Node), Error> {
+    fn chunk(&mut self, ids: &[u32], heads: u32) -> Result<Evaluated, Error> {
         let rows = ids.len() as u32;
-        let start = self.length;
+        let start = self.len();
         let positions: Vec<u32> = (start..start + rows).collect();
         let visible: Vec<u32> = positions.iter().map(|position| position + 1).collect();
-        let (ids, positions, visible) = (
-            self.stream.upload_new(ids)?,
-            self.stream.upload_new(&positions)?,
-            self.stream.upload_new(&visible)?,
-        );
+        let (tokens, positions, visible) =
+            (self.stream.upload_new(ids)?, self.stream.upload_new(&positions)?, self.stream.upload_new(&visible)?);
         let mut graph = Graph::new();
         let inputs = Inputs {
-            ids: graph.ids(&ids),
+            ids: graph.ids(&tokens),
             positions: graph.ids(&positions),
             visible: graph.ids(&visible),
             start: Some(start),
@@ -181,32 +187,27 @@ impl Session {
         let hidden = hidden(&mut graph, &self.model, &self.caches, inputs)?;
         let rows_of_interest = graph.rows(hidden, rows - heads, heads)?;
         let logits = logits(&mut graph, &self.model, rows_of_interest)?;
-        let best = graph.argmax(logits)?;
         graph.keep(logits)?;
-        graph.keep(best)?;
         let plan = Plan::new(&self.stream, &graph, self.options.precision)?;
         plan.run(&self.stream)?;
-        self.length += rows;
-        Ok((plan, logits, best))
+        self.history.extend_from_slice(ids);
+        self.drawn = None;
+        Ok(Evaluated { plan, logits })
     }
 
     /// Appends tokens and computes the logits of the last one.
     ///
     /// # Errors
     /// [`Error::ContextFull`] and [`Error::TokenId`] before anything is written; device errors.
-    pub fn prefill(
-        &mut self,
-        ids: &[u32],
-        progress: &mut dyn FnMut(usize, usize),
-    ) -> Result<(), Error> {
+    pub fn prefill(&mut self, ids: &[u32], progress: &mut dyn FnMut(usize, usize)) -> Result<(), Error> {
         self.check(ids)?;
         let mut done = 0;
         for chunk in ids.chunks(CHUNK) {
-            let (plan, logits, best) = self.chunk(chunk, 1)?;
+            let evaluated = self.chunk(chunk, 1)?;
             done += chunk.len();
             self.stream.synchronize()?;
             progress(done, ids.len());
-            self.last = Some(Last::Prefill { plan, logits, best });
+            self.last = Some(Last::Prefill(evaluated));
         }
         Ok(())
     }
@@ -215,19 +216,14 @@ impl Session {
     ///
     /// # Errors
     /// As [`Session::prefill`].
-    pub fn evaluate(
-        &mut self,
-        ids: &[u32],
-        each: &mut dyn FnMut(usize, &[f32]),
-    ) -> Result<(), Error> {
+    pub fn evaluate(&mut self, ids: &[u32], each: &mut dyn FnMut(usize, &[f32])) -> Result<(), Error> {
         self.check(ids)?;
         for chunk in ids.chunks(CHUNK) {
-            let first = self.length as usize;
-            let (plan, logits, best) = self.chunk(chunk, chunk.len() as u32)?;
+            let first = self.history.len();
+            self.last = None;
+            let Evaluated { plan, logits } = self.chunk(chunk, chunk.len() as u32)?;
             let rows = self.stream.download(plan.floats(logits)?)?.wait()?;
             each(first, &rows);
-            let _ = best;
-            self.last = None;
         }
         Ok(())
     }
@@ -238,67 +234,69 @@ impl Session {
     /// [`Error::NoLogits`] before a prompt.
     pub fn logits(&mut self) -> Result<Vec<f32>, Error> {
         let slice = match (&self.last, &self.decode) {
-            (
-                Some(Last::Prefill {
-                    plan,
-                    logits,
-                    best: _,
-                }),
-                _,
-            ) => plan.floats(*logits)?,
+            (Some(Last::Prefill(Evaluated { plan, logits })), _) => plan.floats(*logits)?,
             (Some(Last::Decode), Some(decode)) => decode.plan.floats(decode.logits)?,
             (None | Some(Last::Decode), _) => return Err(Error::NoLogits),
         };
         Ok(self.stream.download(slice)?.wait()?)
     }
 
-    /// Sets how tokens are drawn.
+    /// Sets how tokens are drawn from now on.
     ///
     /// # Errors
     /// A setting out of its range.
     pub fn sampler(&mut self, config: &SamplerConfig) -> Result<(), Error> {
-        config.validate()
+        config.validate()?;
+        let SamplerConfig { temperature, top_k, top_p, min_p, repeat_penalty, seed } = *config;
+        let settings = Settings { temperature, top_p, min_p, penalty: repeat_penalty, top_k, seed };
+        self.stream.upload(&mut self.state.floats, &settings.floats())?;
+        self.stream.upload(&mut self.state.integers, &settings.integers())?;
+        Ok(())
     }
 
-    /// Draws a token from the last logits, on the device: 4 bytes come back.
+    /// Draws a token from the last logits, on the device: 4 bytes come back. After a step it is the token of that step.
     ///
     /// # Errors
     /// [`Error::NoLogits`] before a prompt.
     pub fn sample(&mut self) -> Result<u32, Error> {
-        let slice = match (&self.last, &self.decode) {
-            (
-                Some(Last::Prefill {
-                    plan,
-                    logits: _,
-                    best,
-                }),
-                _,
-            ) => plan.ids(*best)?,
-            (Some(Last::Decode), Some(decode)) => decode.plan.ids(decode.best)?,
-            (None | Some(Last::Decode), _) => return Err(Error::NoLogits),
-        };
-        let id = self.stream.download(slice)?.wait()?[0];
-        self.stream.upload(&mut self.token, &[id])?;
+        if let Some(drawn) = self.drawn {
+            return Ok(drawn);
+        }
+        let Some(Last::Prefill(Evaluated { plan, logits })) = &self.last else { return Err(Error::NoLogits) };
+        // The counters as if the last token of the prompt had been drawn.
+        let length = self.history.len() as u32;
+        let mut recent = [0; WINDOW];
+        for (at, id) in self.history.iter().enumerate().rev().take(WINDOW) {
+            recent[at % WINDOW] = *id;
+        }
+        self.stream.upload(&mut self.state.recent, &recent)?;
+        self.stream.upload(&mut self.state.seen, &[length])?;
+        self.stream.upload(&mut self.state.position, &[length - 1])?;
+        self.stream.upload(&mut self.state.length, &[length])?;
+        let mut row: Buffer<f32> = self.stream.alloc(self.model.config().vocab as usize)?;
+        self.stream.copy(&mut row, plan.floats(*logits)?)?;
+        let mut graph = Graph::new();
+        let row = graph.floats(&row, 1, self.model.config().vocab)?;
+        graph.draw(row, &self.sampler)?;
+        Plan::new(&self.stream, &graph, self.options.precision)?.run(&self.stream)?;
+        self.token()
+    }
+
+    fn token(&mut self) -> Result<u32, Error> {
+        let id = self.stream.download(&self.state.token)?.wait()?[0];
+        self.drawn = Some(id);
         Ok(id)
     }
 
-    /// Appends the token that was drawn last and draws the next.
+    /// Appends the token that was drawn last and draws the next: nothing goes up, 4 bytes come back.
     ///
     /// # Errors
-    /// [`Error::ContextFull`] where the cache is full, [`Error::NoLogits`] before a prompt.
+    /// [`Error::ContextFull`] where the cache is full, [`Error::NoLogits`] before a token was drawn.
     pub fn step(&mut self) -> Result<u32, Error> {
-        if self.length == self.context {
-            return Err(Error::ContextFull {
-                context: self.context,
-                have: self.length,
-                more: 1,
-            });
+        let drawn = self.drawn.ok_or(Error::NoLogits)?;
+        if self.len() == self.context {
+            return Err(Error::ContextFull { context: self.context, have: self.len(), more: 1 });
         }
-        if self.last.is_none() {
-            return Err(Error::NoLogits);
-        }
-        self.stream.upload(&mut self.position, &[self.length])?;
-        self.stream.upload(&mut self.visible, &[self.length + 1])?;
         if self.decode.is_none() {
             self.decode = Some(self.plan_decode()?);
         }
@@ -307,35 +305,29 @@ impl Session {
             Some(replay) => self.stream.replay(replay)?,
             None => decode.plan.run(&self.stream)?,
         }
-        self.length += 1;
+        self.history.push(drawn);
         self.last = Some(Last::Decode);
-        self.sample()
+        self.token()
     }
 
     fn plan_decode(&self) -> Result<Decode, Error> {
         let mut graph = Graph::new();
         let inputs = Inputs {
-            ids: graph.ids(&self.token),
-            positions: graph.ids(&self.position),
-            visible: graph.ids(&self.visible),
+            ids: graph.ids(&self.state.token),
+            positions: graph.ids(&self.state.position),
+            visible: graph.ids(&self.state.length),
             start: None,
         };
         let hidden = hidden(&mut graph, &self.model, &self.caches, inputs)?;
         let logits = logits(&mut graph, &self.model, hidden)?;
-        let best = graph.argmax(logits)?;
+        graph.draw(logits, &self.sampler)?;
         graph.keep(logits)?;
-        graph.keep(best)?;
         let plan = Plan::new(&self.stream, &graph, self.options.precision)?;
         let replay = match self.options.run {
             Run::Eager => None,
             Run::Replay => Some(plan.capture(&self.stream)?),
         };
-        Ok(Decode {
-            plan,
-            replay,
-            logits,
-            best,
-        })
+        Ok(Decode { plan, replay, logits })
     }
 
     /// Launches of a decode step.
@@ -346,9 +338,6 @@ impl Session {
         if self.decode.is_none() {
             self.decode = Some(self.plan_decode()?);
         }
-        Ok(self
-            .decode
-            .as_ref()
-            .map_or(0, |decode| decode.plan.report().launches as u64))
+        Ok(self.decode.as_ref().map_or(0, |decode| decode.plan.report().launches as u64))
     }
 }

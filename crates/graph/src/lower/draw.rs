@@ -1,0 +1,50 @@
+//! Drawing the next token: the sampler, then its counters.
+
+use super::Lowering;
+use crate::{graph::Node, memory::Place, resource::Sampler};
+use std::sync::Arc;
+use warpsmith_library::sample::{Advance, AdvanceArgs, Sample, SampleArgs};
+
+/// Threads of the sampler's one CTA: a card hides latencies with many, the virtual GPU pays for each.
+const THREADS: [u32; 2] = [256, 1024];
+
+impl Lowering<'_> {
+    pub(super) fn draw(&mut self, logits: Node, sampler: &Arc<Sampler>) -> Place {
+        let vocab = self.graph.entries[logits.index as usize].extent.columns;
+        let logits = self.place(logits);
+        let scratch = self.piece::<f32>(2 * u64::from(vocab));
+        let all = [logits.clone(), scratch.clone()];
+        let threads = if self.sms < 16 { THREADS[0] } else { THREADS[1] };
+        let state = Arc::clone(sampler);
+        self.push(&[&logits, &scratch], Sample { threads }, move |memory| {
+            let [logits, scratch] = &all;
+            SampleArgs {
+                logits: memory.span(logits, vocab.into()),
+                floats: state.floats.clone(),
+                integers: state.integers.clone(),
+                steps: state.length.clone(),
+                recent: state.recent.clone(),
+                seen: state.seen.clone(),
+                y: state.token.clone(),
+                scratch: memory.span(scratch, 2 * u64::from(vocab)),
+                rows: 1,
+                vocab,
+                window: state.recent.len() as u32,
+            }
+        });
+        let state = Arc::clone(sampler);
+        self.push(&[], Advance, move |_| AdvanceArgs {
+            ids: state.token.clone(),
+            positions: state.position.clone(),
+            steps: state.length.clone(),
+            recent: state.recent.clone(),
+            seen: state.seen.clone(),
+            output: state.output.clone(),
+            written: state.written.clone(),
+            rows: 1,
+            window: state.recent.len() as u32,
+            capacity: state.output.len() as u32,
+        });
+        Place::Outside(sampler.token.cast(), 0)
+    }
+}
