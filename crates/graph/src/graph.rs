@@ -678,7 +678,10 @@ impl Graph {
     pub fn draw(&mut self, logits: Node, sampler: &Arc<Sampler>) -> Result<Node, Error> {
         let Extent { rows, columns: _ } = self.floats_of("draw", "logits", logits)?;
         equal("draw", "rows", 1, rows)?;
-        let op = Op::Draw { logits, sampler: Arc::clone(sampler) };
+        let op = Op::Draw {
+            logits,
+            sampler: Arc::clone(sampler),
+        };
         Ok(self.push(op, Kind::U32, 1, 1))
     }
 }

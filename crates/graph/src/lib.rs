@@ -15,7 +15,7 @@ mod span;
 
 pub use error::Error;
 pub use graph::{Attention, Extent, Graph, MatMul, Node, Rotation};
-pub use lower::Precision;
 pub use plan::{Plan, PlanReport};
 pub use resource::{Cache, Sampler, SamplerState, Table, Vector, Weights};
 pub use span::{Planned, Span};
+pub use warpsmith_library::gemm::Precision;

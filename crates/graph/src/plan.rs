@@ -3,13 +3,14 @@
 use crate::{
     error::Error,
     graph::{Graph, Node},
-    lower::{self, Precision},
+    lower,
     memory::{Life, Memory, Place, assign},
     span::Planned,
 };
 use std::{collections::BTreeMap, sync::Arc};
 use warpsmith_device::{Buffer, Replay, Slice, Stream};
 use warpsmith_kernel::{Kernel, Shapes, args::Signature};
+use warpsmith_library::gemm::Precision;
 
 /// One launch of a plan.
 pub(crate) trait Step: Send + Sync {

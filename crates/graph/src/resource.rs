@@ -260,7 +260,12 @@ impl SamplerState {
             position: stream.alloc(1)?,
             length: stream.alloc(1)?,
         };
-        for counter in [&mut state.recent, &mut state.seen, &mut state.output, &mut state.written] {
+        for counter in [
+            &mut state.recent,
+            &mut state.seen,
+            &mut state.output,
+            &mut state.written,
+        ] {
             stream.fill_zero(counter)?;
         }
         Ok(state)

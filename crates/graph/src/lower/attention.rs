@@ -1,6 +1,6 @@
 //! Attention and what feeds it: rotation, the cache.
 
-use super::{Lowering, Precision};
+use super::Lowering;
 use crate::{
     error::Error,
     graph::{Attention, Extent, Node},
@@ -11,6 +11,7 @@ use std::sync::Arc;
 use warpsmith_kernel::{Half, Kernel};
 use warpsmith_library::{
     attention::{CacheType, Decode, DecodeArgs, Flash, FlashArgs},
+    gemm::Precision,
     kv::{KvScatter, KvScatterArgs, KvScatterF16, KvScatterF16Args},
 };
 

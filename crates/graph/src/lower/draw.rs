@@ -14,7 +14,11 @@ impl Lowering<'_> {
         let logits = self.place(logits);
         let scratch = self.piece::<f32>(2 * u64::from(vocab));
         let all = [logits.clone(), scratch.clone()];
-        let threads = if self.sms < 16 { THREADS[0] } else { THREADS[1] };
+        let threads = if self.sms < 16 {
+            THREADS[0]
+        } else {
+            THREADS[1]
+        };
         let state = Arc::clone(sampler);
         self.push(&[&logits, &scratch], Sample { threads }, move |memory| {
             let [logits, scratch] = &all;

@@ -16,17 +16,8 @@ use rustc_hash::FxHashMap;
 use std::{collections::BTreeMap, sync::Arc};
 use warpsmith_device::{Buffer, Stream};
 use warpsmith_kernel::{Elem, Kernel, Shapes, args::Signature};
+use warpsmith_library::gemm::Precision;
 use warpsmith_ptx::target::Target;
-
-/// The arithmetic of a plan.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Precision {
-    /// f32 throughout.
-    Exact,
-    /// Tensor cores on f16, 8-bit activations for single rows.
-    #[default]
-    Fast,
-}
 
 /// A launch whose addresses are not known yet.
 pub(crate) struct Proto {

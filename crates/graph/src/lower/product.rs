@@ -1,6 +1,6 @@
 //! Matrix products: the kernel and the form of the activations by shape, layout, target and precision.
 
-use super::{Form, Lowering, Precision};
+use super::{Form, Lowering};
 use crate::{
     error::Error,
     graph::{Extent, MatMul, Node},
@@ -9,17 +9,13 @@ use crate::{
 };
 use half::f16;
 use std::sync::Arc;
-use warpsmith_kernel::Half;
 use warpsmith_library::{
     epilogue::{Epilogue, Operand},
-    gemm::{Gemm, GemmArgs, Tiling},
-    gemv::{GemvF32, GemvF32Args, GemvQ8, GemvQ8Args, Spread},
+    gemm::{Gemm, GemmArgs, GemmF32, GemmF32Args, Hardware, Problem, Product, choose},
+    gemv::{GemvF32, GemvF32Args, GemvQ8, GemvQ8Args},
     quantize::{Columns, QuantizeQ8, QuantizeQ8Args, ToF16, ToF16Args},
-    weights::{Codes, GROUP, PlaneSizes},
+    weights::{GROUP, PlaneSizes},
 };
-
-/// Rows up to which a product is bound by reading the weights.
-const FEW_ROWS: u32 = 8;
 
 /// Operands that all product kernels share.
 struct Common {
@@ -56,18 +52,23 @@ impl Lowering<'_> {
             },
         };
         let y = common.y.clone();
-        let float = matches!(common.weights.layout.codes, Codes::Float(_));
-        let few = common.m <= FEW_ROWS;
-        let tensor_cores = self.target.sm >= f16::FIRST_SM;
-        match (self.precision, few, float) {
-            (Precision::Fast, true, false) => self.bytes_product(product.x, common)?,
-            (Precision::Fast, false, _) if tensor_cores => self.half_product(product.x, common)?,
-            (Precision::Fast, _, _) | (Precision::Exact, _, _) if few => {
-                self.exact_rows(product.x, common)?
-            }
-            (Precision::Fast, _, _) | (Precision::Exact, _, _) => {
-                self.exact_tiles(product.x, common)?
-            }
+        let problem = Problem {
+            m: common.m,
+            n: common.weights.rows,
+            k: common.weights.columns,
+            layout: common.weights.layout,
+            epilogue: common.epilogue,
+            precision: self.precision,
+        };
+        let hardware = Hardware {
+            target: self.target,
+            sms: self.sms,
+        };
+        match choose(problem, hardware).product {
+            Product::GemvQ8(kernel) => self.bytes_product(product.x, common, kernel),
+            Product::Gemm(kernel) => self.half_product(product.x, common, kernel),
+            Product::GemvF32(kernel) => self.exact_rows(product.x, common, kernel),
+            Product::GemmF32(kernel) => self.exact_tiles(product.x, common, kernel),
         }
         Ok(y)
     }
@@ -140,7 +141,7 @@ impl Lowering<'_> {
         places
     }
 
-    fn bytes_product(&mut self, x: Node, common: Common) -> Result<(), Error> {
+    fn bytes_product(&mut self, x: Node, common: Common, kernel: GemvQ8) {
         let [words, x_scales] = self.prepared(x, Form::Bytes);
         let Common {
             weights,
@@ -148,15 +149,9 @@ impl Lowering<'_> {
             residual,
             y,
             m,
-            epilogue,
+            epilogue: _,
         } = common;
         let groups = weights.padded / GROUP;
-        let spread = Spread::choose(m, weights.rows, weights.padded, self.sms);
-        let kernel = GemvQ8 {
-            layout: weights.layout,
-            spread,
-            epilogue,
-        };
         let used = [
             Some(words.clone()),
             Some(x_scales.clone()),
@@ -191,10 +186,9 @@ impl Lowering<'_> {
                 scale_block: sizes.scale_block,
             }
         });
-        Ok(())
     }
 
-    fn half_product(&mut self, x: Node, common: Common) -> Result<(), Error> {
+    fn half_product(&mut self, x: Node, common: Common, kernel: Gemm) {
         let [halves, row_scale] = self.prepared(x, Form::Half);
         let Common {
             weights,
@@ -202,13 +196,8 @@ impl Lowering<'_> {
             residual,
             y,
             m,
-            epilogue,
+            epilogue: _,
         } = common;
-        let kernel = Gemm {
-            layout: weights.layout,
-            tiling: Tiling::for_rows(m),
-            epilogue,
-        };
         let used = [
             Some(halves.clone()),
             Some(row_scale.clone()),
@@ -242,10 +231,9 @@ impl Lowering<'_> {
                 scale_block: sizes.scale_block,
             }
         });
-        Ok(())
     }
 
-    fn exact_rows(&mut self, x: Node, common: Common) -> Result<(), Error> {
+    fn exact_rows(&mut self, x: Node, common: Common, kernel: GemvF32) {
         let x = self.place(x);
         let Common {
             weights,
@@ -253,14 +241,8 @@ impl Lowering<'_> {
             residual,
             y,
             m,
-            epilogue,
+            epilogue: _,
         } = common;
-        let kernel = GemvF32 {
-            layout: weights.layout,
-            columns: Columns::of(weights.columns),
-            spread: Spread::choose(m, weights.rows, weights.padded, self.sms),
-            epilogue,
-        };
         let used = [Some(x.clone()), residual.clone(), Some(y.clone())];
         let used: Vec<&Place> = used.iter().flatten().collect();
         self.push(&used, kernel, move |memory| {
@@ -288,11 +270,44 @@ impl Lowering<'_> {
                 scale_block: sizes.scale_block,
             }
         });
-        Ok(())
     }
 
-    /// Until a tiled f32 kernel is chosen here, many rows go through the row kernel, eight at a time in one launch.
-    fn exact_tiles(&mut self, x: Node, common: Common) -> Result<(), Error> {
-        self.exact_rows(x, common)
+    fn exact_tiles(&mut self, x: Node, common: Common, kernel: GemmF32) {
+        let x = self.place(x);
+        let Common {
+            weights,
+            bias,
+            residual,
+            y,
+            m,
+            epilogue: _,
+        } = common;
+        let used = [Some(x.clone()), residual.clone(), Some(y.clone())];
+        let used: Vec<&Place> = used.iter().flatten().collect();
+        self.push(&used, kernel, move |memory| {
+            let (sizes, planes) = (
+                PlaneSizes::of(weights.layout, weights.rows, weights.columns),
+                weights.planes(),
+            );
+            let out = u64::from(m) * u64::from(weights.rows);
+            GemmF32Args {
+                x: memory.span(&x, u64::from(m) * u64::from(weights.columns)),
+                codes: planes.codes,
+                high: planes.high,
+                sub: planes.sub,
+                scales: planes.scales,
+                bias,
+                residual: residual.map(|residual| memory.span(&residual, out)),
+                y: memory.span(&y, out),
+                m,
+                n: weights.rows,
+                columns: weights.columns,
+                blocks: sizes.blocks,
+                code_block: sizes.code_block,
+                high_block: sizes.high_block,
+                sub_block: sizes.sub_block,
+                scale_block: sizes.scale_block,
+            }
+        });
     }
 }

@@ -15,11 +15,12 @@ use warpsmith_kernel::Half;
 use warpsmith_ptx::target::Target;
 
 /// How a product may be computed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Precision {
     /// f32 throughout, on dequantised weights.
     Exact,
     /// 8-bit or f16 activations, tensor cores.
+    #[default]
     Fast,
 }
 

@@ -160,11 +160,19 @@ impl Session {
     fn check(&self, ids: &[u32]) -> Result<(), Error> {
         let vocab = self.model.config().vocab;
         if let Some(id) = ids.iter().find(|id| **id >= vocab) {
-            return Err(Error::TokenId { what: "token id", id: *id, vocab: vocab as usize });
+            return Err(Error::TokenId {
+                what: "token id",
+                id: *id,
+                vocab: vocab as usize,
+            });
         }
         if ids.len() as u64 + u64::from(self.len()) > u64::from(self.context) {
             let (context, have, more) = (self.context, self.len(), ids.len());
-            return Err(Error::ContextFull { context, have, more });
+            return Err(Error::ContextFull {
+                context,
+                have,
+                more,
+            });
         }
         Ok(())
     }
@@ -175,8 +183,11 @@ impl Session {
         let start = self.len();
         let positions: Vec<u32> = (start..start + rows).collect();
         let visible: Vec<u32> = positions.iter().map(|position| position + 1).collect();
-        let (tokens, positions, visible) =
-            (self.stream.upload_new(ids)?, self.stream.upload_new(&positions)?, self.stream.upload_new(&visible)?);
+        let (tokens, positions, visible) = (
+            self.stream.upload_new(ids)?,
+            self.stream.upload_new(&positions)?,
+            self.stream.upload_new(&visible)?,
+        );
         let mut graph = Graph::new();
         let inputs = Inputs {
             ids: graph.ids(&tokens),
@@ -199,7 +210,11 @@ impl Session {
     ///
     /// # Errors
     /// [`Error::ContextFull`] and [`Error::TokenId`] before anything is written; device errors.
-    pub fn prefill(&mut self, ids: &[u32], progress: &mut dyn FnMut(usize, usize)) -> Result<(), Error> {
+    pub fn prefill(
+        &mut self,
+        ids: &[u32],
+        progress: &mut dyn FnMut(usize, usize),
+    ) -> Result<(), Error> {
         self.check(ids)?;
         let mut done = 0;
         for chunk in ids.chunks(CHUNK) {
@@ -216,7 +231,11 @@ impl Session {
     ///
     /// # Errors
     /// As [`Session::prefill`].
-    pub fn evaluate(&mut self, ids: &[u32], each: &mut dyn FnMut(usize, &[f32])) -> Result<(), Error> {
+    pub fn evaluate(
+        &mut self,
+        ids: &[u32],
+        each: &mut dyn FnMut(usize, &[f32]),
+    ) -> Result<(), Error> {
         self.check(ids)?;
         for chunk in ids.chunks(CHUNK) {
             let first = self.history.len();
@@ -247,10 +266,26 @@ impl Session {
     /// A setting out of its range.
     pub fn sampler(&mut self, config: &SamplerConfig) -> Result<(), Error> {
         config.validate()?;
-        let SamplerConfig { temperature, top_k, top_p, min_p, repeat_penalty, seed } = *config;
-        let settings = Settings { temperature, top_p, min_p, penalty: repeat_penalty, top_k, seed };
-        self.stream.upload(&mut self.state.floats, &settings.floats())?;
-        self.stream.upload(&mut self.state.integers, &settings.integers())?;
+        let SamplerConfig {
+            temperature,
+            top_k,
+            top_p,
+            min_p,
+            repeat_penalty,
+            seed,
+        } = *config;
+        let settings = Settings {
+            temperature,
+            top_p,
+            min_p,
+            penalty: repeat_penalty,
+            top_k,
+            seed,
+        };
+        self.stream
+            .upload(&mut self.state.floats, &settings.floats())?;
+        self.stream
+            .upload(&mut self.state.integers, &settings.integers())?;
         Ok(())
     }
 
@@ -262,7 +297,9 @@ impl Session {
         if let Some(drawn) = self.drawn {
             return Ok(drawn);
         }
-        let Some(Last::Prefill(Evaluated { plan, logits })) = &self.last else { return Err(Error::NoLogits) };
+        let Some(Last::Prefill(Evaluated { plan, logits })) = &self.last else {
+            return Err(Error::NoLogits);
+        };
         // The counters as if the last token of the prompt had been drawn.
         let length = self.history.len() as u32;
         let mut recent = [0; WINDOW];
@@ -271,7 +308,8 @@ impl Session {
         }
         self.stream.upload(&mut self.state.recent, &recent)?;
         self.stream.upload(&mut self.state.seen, &[length])?;
-        self.stream.upload(&mut self.state.position, &[length - 1])?;
+        self.stream
+            .upload(&mut self.state.position, &[length - 1])?;
         self.stream.upload(&mut self.state.length, &[length])?;
         let mut row: Buffer<f32> = self.stream.alloc(self.model.config().vocab as usize)?;
         self.stream.copy(&mut row, plan.floats(*logits)?)?;
@@ -295,7 +333,11 @@ impl Session {
     pub fn step(&mut self) -> Result<u32, Error> {
         let drawn = self.drawn.ok_or(Error::NoLogits)?;
         if self.len() == self.context {
-            return Err(Error::ContextFull { context: self.context, have: self.len(), more: 1 });
+            return Err(Error::ContextFull {
+                context: self.context,
+                have: self.len(),
+                more: 1,
+            });
         }
         if self.decode.is_none() {
             self.decode = Some(self.plan_decode()?);
@@ -327,7 +369,11 @@ impl Session {
             Run::Eager => None,
             Run::Replay => Some(plan.capture(&self.stream)?),
         };
-        Ok(Decode { plan, replay, logits })
+        Ok(Decode {
+            plan,
+            replay,
+            logits,
+        })
     }
 
     /// Launches of a decode step.
@@ -338,6 +384,9 @@ impl Session {
         if self.decode.is_none() {
             self.decode = Some(self.plan_decode()?);
         }
-        Ok(self.decode.as_ref().map_or(0, |decode| decode.plan.report().launches as u64))
+        Ok(self
+            .decode
+            .as_ref()
+            .map_or(0, |decode| decode.plan.report().launches as u64))
     }
 }
