@@ -1,3 +1,4 @@
 //! Conformance: every kernel of the library against its reference, on the virtual GPU.
 
+mod docs;
 pub mod run_case;
