@@ -204,7 +204,7 @@ impl Place for InGeneric {
 }
 
 /// `X` at the addresses in `a` plus `imm` (64 bits wide where `aux` is 1) with the lanes of `b` and `c`; old
-/// values to `dst`.
+/// values to `dst` unless `more[0]` is 1.
 struct Atomic<X, P>(PhantomData<(X, P)>);
 
 impl<X: Change, P: Place> Handler for Atomic<X, P> {
@@ -259,6 +259,9 @@ fn atomic<X: Change, P: Place>(ctx: &mut Ctx, op: &MicroOp) {
                 continue;
             }
         };
+        if op.more[0] == 1 {
+            continue;
+        }
         let global = matches!(P::find(ctx, address, first), Memories::Global);
         for lane in bits(turns) {
             out[lane] = value.to_cell();
@@ -269,7 +272,9 @@ fn atomic<X: Change, P: Place>(ctx: &mut Ctx, op: &MicroOp) {
             };
         }
     }
-    ctx.put_cells(op.dst, out);
+    if op.more[0] == 0 {
+        ctx.put_cells(op.dst, out);
+    }
     ctx.fuel -= SPIN_COST;
 }
 
@@ -324,11 +329,17 @@ pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
             Some(swap) => source(l, swap, ty)?,
             None => b,
         };
-        let dst = if returns == 1 {
-            let to = items(operand(l, inst, 0)?).get(i).unwrap_or(&Operand::Sink);
-            l.dst(to)?.slot
-        } else {
-            l.temp()
+        let dst = match inst.op {
+            Op::Atom => {
+                let to = items(operand(l, inst, 0)?).get(i).unwrap_or(&Operand::Sink);
+                (to != &Operand::Sink).then_some(to)
+            }
+            _ => None,
+        };
+        let more = [u32::from(dst.is_none()), 0, 0, 0];
+        let dst = match dst {
+            Some(to) => l.dst(to)?.slot,
+            None => 0,
         };
         let imm = at.offset.wrapping_add(i as u64 * u64::from(ty.bytes()));
         l.emit(MicroOp {
@@ -338,6 +349,7 @@ pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
             c,
             imm,
             aux: u32::from(at.wide),
+            more,
             ..op
         });
     }

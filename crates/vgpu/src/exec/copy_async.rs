@@ -58,6 +58,16 @@ impl<T: Word + 'static, C: Cell> Handler for Copy<T, C> {
             {
                 return;
             }
+            if off != 0 && step == 16 {
+                let mut at = [[0; 32]; 2];
+                for i in 0..32 {
+                    at[0][i] = to::<C>(ctx, op, i);
+                    at[1][i] = from(ctx, op, i);
+                }
+                if ctx.shared.copy_rows(&at[0], &ctx.global, &at[1]) {
+                    return;
+                }
+            }
         }
         each::<T, C>(ctx, op, |ctx, lane| ctx.global.load(from(ctx, op, lane)));
     }

@@ -7,7 +7,7 @@
 use super::{
     MicroOp,
     flow::{Stop, Warp},
-    lane::{Cell, Lane},
+    lane::Cell,
 };
 use crate::{
     error::{Fault, FaultKind},
@@ -110,14 +110,11 @@ impl Ctx {
         unsafe { &*self.slot::<[C; 32]>(slot) }
     }
 
-    /// 32 values.
+    /// 32 cells to be written, which no other slot shares.
     #[inline(always)]
-    pub(crate) fn get<T: Lane>(&self, slot: u32) -> [T; 32]
-    where
-        T: Default,
-    {
-        let cells = self.cells::<T::Cell>(slot);
-        super::lane::lanes(|i| T::from_cell(cells[i]))
+    pub(crate) fn cells_mut<C: Cell>(&mut self, slot: u32) -> &mut [C; 32] {
+        // SAFETY: as in `cells`; `&mut self` holds off readers.
+        unsafe { &mut *self.slot::<[C; 32]>(slot) }
     }
 
     /// The scalar of a slot.
@@ -158,12 +155,6 @@ impl Ctx {
         if !full {
             self.blend::<C>(slot);
         }
-    }
-
-    /// Writes the lanes of `self.mask`.
-    #[inline(always)]
-    pub(crate) fn put<T: Lane>(&mut self, slot: u32, values: [T; 32]) {
-        self.put_cells(slot, super::lane::lanes(|i| values[i].to_cell()));
     }
 
     #[inline(never)]

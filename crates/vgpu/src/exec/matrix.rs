@@ -3,9 +3,13 @@
 //! A register across the warp is such a matrix, row by row: so a row in memory is copied as it is, and `.trans`
 //! is a transposition of 128 bytes. Lane `8 * j + r` gives the address of row `r` of matrix `j`.
 
+#[cfg_attr(target_arch = "x86_64", path = "matrix/transpose_x86.rs")]
+#[cfg_attr(not(target_arch = "x86_64"), path = "matrix/transpose_other.rs")]
+mod transpose;
+
 use super::{
     Ctx, Handler, MicroOp,
-    lane::{Cell, lanes},
+    lane::Cell,
     ldst::{self, items},
     operand,
 };
@@ -22,10 +26,10 @@ use warpsmith_ptx::{
     types::Space,
 };
 
-/// How a matrix in memory becomes a register.
+/// How a matrix in memory becomes a register, or back: both ways are their own inverse.
 trait Order: 'static {
-    /// From rows in memory to cells, or back: both orders are their own inverse.
-    fn arrange(rows: [[u64; 2]; 8]) -> [[u64; 2]; 8];
+    /// Arranges 8 rows of 16 bytes.
+    fn arrange(rows: &mut [u32; 32]);
 }
 
 /// As it is.
@@ -35,54 +39,14 @@ struct Trans;
 
 impl Order for Plain {
     #[inline(always)]
-    fn arrange(rows: [[u64; 2]; 8]) -> [[u64; 2]; 8] {
-        rows
-    }
+    fn arrange(_: &mut [u32; 32]) {}
 }
 
 impl Order for Trans {
     #[inline(always)]
-    fn arrange(rows: [[u64; 2]; 8]) -> [[u64; 2]; 8] {
-        transpose(rows)
+    fn arrange(rows: &mut [u32; 32]) {
+        transpose::transpose(rows);
     }
-}
-
-/// Swaps blocks across the diagonal: of 4x4, then 2x2, then single elements.
-#[inline(always)]
-fn transpose(mut rows: [[u64; 2]; 8]) -> [[u64; 2]; 8] {
-    for i in 0..4 {
-        let high = rows[i][1];
-        rows[i][1] = rows[i + 4][0];
-        rows[i + 4][0] = high;
-    }
-    for word in 0..2 {
-        for i in [0, 1, 4, 5] {
-            let (a, b) = (rows[i][word], rows[i + 2][word]);
-            rows[i][word] = a & 0xFFFF_FFFF | b << 32;
-            rows[i + 2][word] = a >> 32 | b & !0xFFFF_FFFF;
-        }
-        for i in [0, 2, 4, 6] {
-            const LOW: u64 = 0x0000_FFFF_0000_FFFF;
-            let (a, b) = (rows[i][word], rows[i + 1][word]);
-            rows[i][word] = a & LOW | (b & LOW) << 16;
-            rows[i + 1][word] = a >> 16 & LOW | b & !LOW;
-        }
-    }
-    rows
-}
-
-#[inline(always)]
-fn to_cells(rows: [[u64; 2]; 8]) -> [u32; 32] {
-    lanes(|i| (rows[i / 4][i / 2 % 2] >> (32 * (i % 2))) as u32)
-}
-
-#[inline(always)]
-fn from_cells(cells: &[u32; 32]) -> [[u64; 2]; 8] {
-    let mut rows = [[0; 2]; 8];
-    for (i, cell) in cells.iter().enumerate() {
-        rows[i / 4][i / 2 % 2] |= u64::from(*cell) << (32 * (i % 2));
-    }
-    rows
 }
 
 /// Where the shared window begins in the addresses of the instruction.
@@ -95,6 +59,19 @@ fn window(ctx: &Ctx, op: &MicroOp) -> Window {
     }
 }
 
+/// The addresses of the rows of `N` matrices.
+#[inline(always)]
+fn addresses<C: Cell, const N: usize>(ctx: &Ctx, op: &MicroOp) -> [[u64; 8]; N] {
+    let at = ctx.cells::<C>(op.a);
+    let mut all = [[0; 8]; N];
+    for (all, at) in all.iter_mut().zip(at.as_chunks::<8>().0) {
+        for (all, at) in all.iter_mut().zip(at) {
+            *all = C::narrow(at.widen().wrapping_add(op.imm)).widen();
+        }
+    }
+    all
+}
+
 /// `N` matrices from the addresses in `a` plus `imm` to `dst` and `more`; generic addresses if `c` is 1.
 struct Load<C, O, const N: usize>(PhantomData<(C, O)>);
 
@@ -103,25 +80,22 @@ impl<C: Cell, O: Order, const N: usize> Handler for Load<C, O, N> {
     fn run(ctx: &mut Ctx, op: &MicroOp) {
         let window = window(ctx, op);
         let slots = [op.dst, op.more[0], op.more[1], op.more[2]];
-        let mut all = [[[0; 2]; 8]; N];
+        let at = addresses::<C, N>(ctx, op);
         let mut fine = true;
-        {
-            let at = ctx.cells::<C>(op.a);
-            for (j, rows) in all.iter_mut().enumerate() {
-                for (r, row) in rows.iter_mut().enumerate() {
-                    let address = C::narrow(at[8 * j + r].widen().wrapping_add(op.imm)).widen();
-                    match window.load(address) {
-                        Ok(data) => *row = data,
-                        Err(_) => fine = false,
-                    }
-                }
+        for (at, slot) in at.iter().zip(slots) {
+            if ctx.full {
+                let to = ctx.cells_mut(slot);
+                fine &= window.read_rows(at, to);
+                O::arrange(to);
+            } else {
+                let mut rows = [0; 32];
+                fine &= window.read_rows(at, &mut rows);
+                O::arrange(&mut rows);
+                ctx.put_cells(slot, rows);
             }
         }
         if !fine {
-            refuse::<C>(ctx, op, window, N);
-        }
-        for j in 0..N {
-            ctx.put_cells(slots[j], to_cells(O::arrange(all[j])));
+            refuse(ctx, op, window, at.as_flattened());
         }
     }
 }
@@ -129,12 +103,10 @@ impl<C: Cell, O: Order, const N: usize> Handler for Load<C, O, N> {
 /// Names the first row that cannot be accessed.
 #[cold]
 #[inline(never)]
-fn refuse<C: Cell>(ctx: &mut Ctx, op: &MicroOp, window: Window, count: usize) {
-    let at = *ctx.cells::<C>(op.a);
-    for (lane, at) in at.iter().enumerate().take(8 * count) {
-        let address = C::narrow(at.widen().wrapping_add(op.imm)).widen();
-        if let Err(bad) = window.load::<[u64; 2]>(address) {
-            ctx.refuse(op, bad, lane as u32, address, 16);
+fn refuse(ctx: &mut Ctx, op: &MicroOp, window: Window, at: &[u64]) {
+    for (lane, at) in at.iter().enumerate() {
+        if let Err(bad) = window.load::<[u64; 2]>(*at) {
+            ctx.refuse(op, bad, lane as u32, *at, 16);
             return;
         }
     }
@@ -148,19 +120,15 @@ impl<C: Cell, O: Order, const N: usize> Handler for Store<C, O, N> {
     fn run(ctx: &mut Ctx, op: &MicroOp) {
         let window = window(ctx, op);
         let slots = [op.dst, op.more[0], op.more[1], op.more[2]];
+        let at = addresses::<C, N>(ctx, op);
         let mut fine = true;
-        {
-            let at = ctx.cells::<C>(op.a);
-            for j in 0..N {
-                let rows = O::arrange(from_cells(ctx.cells(slots[j])));
-                for (r, row) in rows.iter().enumerate() {
-                    let address = C::narrow(at[8 * j + r].widen().wrapping_add(op.imm)).widen();
-                    fine &= window.store(address, *row).is_ok();
-                }
-            }
+        for (at, slot) in at.iter().zip(slots) {
+            let mut rows = *ctx.cells(slot);
+            O::arrange(&mut rows);
+            fine &= window.write_rows(at, &rows);
         }
         if !fine {
-            refuse::<C>(ctx, op, window, N);
+            refuse(ctx, op, window, at.as_flattened());
         }
     }
 }
@@ -171,8 +139,9 @@ struct Transpose;
 impl Handler for Transpose {
     #[inline(always)]
     fn run(ctx: &mut Ctx, op: &MicroOp) {
-        let out = to_cells(transpose(from_cells(ctx.cells(op.a))));
-        ctx.put_cells(op.dst, out);
+        let mut rows = *ctx.cells(op.a);
+        transpose::transpose(&mut rows);
+        ctx.put_cells(op.dst, rows);
     }
 }
 

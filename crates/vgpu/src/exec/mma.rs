@@ -167,7 +167,12 @@ pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
             let known = matches!((halves, depth), (1, 16) | (2, 16) | (2, 32));
             if known {
                 let frags = Frags::new(l, inst)?;
-                int::emit(l, halves, depth / 16, flags, &frags);
+                match l.tier() {
+                    Tier::Baseline => int::emit::<int::Loops>(l, halves, depth / 16, flags, &frags),
+                    Tier::Avx2 | Tier::Avx512 => {
+                        int::emit::<native::Words>(l, halves, depth / 16, flags, &frags)
+                    }
+                }
             }
             known
         }

@@ -24,9 +24,9 @@ pub(crate) enum Bad {
 /// and 16-byte aligned at `base` for as long as copies of the window are used.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Window {
-    host: *mut u8,
-    base: u64,
-    size: u64,
+    pub(super) host: *mut u8,
+    pub(super) base: u64,
+    pub(super) size: u64,
 }
 
 // SAFETY: a window is an address; all access through it is atomic or opaque to the compiler.
@@ -123,7 +123,8 @@ impl Window {
     #[inline(always)]
     pub(crate) fn store<T: Word>(&self, address: u64, value: T) -> Result<(), Bad> {
         // SAFETY: as in `load`.
-        self.word_at::<T>(address).map(|at| unsafe { value.store(at) })
+        self.word_at::<T>(address)
+            .map(|at| unsafe { value.store(at) })
     }
 
     /// An atomic of 32 bits, for `atom` and `red`.
@@ -131,7 +132,8 @@ impl Window {
     #[inline(always)]
     pub(crate) fn atomic32(&self, address: u64) -> Result<&AtomicU32, Bad> {
         // SAFETY: as in `load`; the reference lives no longer than the window.
-        self.word_at::<u32>(address).map(|at| unsafe { &*at.cast::<AtomicU32>() })
+        self.word_at::<u32>(address)
+            .map(|at| unsafe { &*at.cast::<AtomicU32>() })
     }
 
     /// An atomic of 64 bits, for `atom` and `red`.
@@ -139,7 +141,8 @@ impl Window {
     #[inline(always)]
     pub(crate) fn atomic64(&self, address: u64) -> Result<&AtomicU64, Bad> {
         // SAFETY: as in `atomic32`.
-        self.word_at::<u64>(address).map(|at| unsafe { &*at.cast::<AtomicU64>() })
+        self.word_at::<u64>(address)
+            .map(|at| unsafe { &*at.cast::<AtomicU64>() })
     }
 
     /// A whole block to `to`; `false` if it is not all inside.

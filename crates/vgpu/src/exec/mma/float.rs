@@ -3,7 +3,7 @@
 use super::{
     super::{Ctx, Handler, MicroOp, half::F16, lane::lanes},
     Frags,
-    tile::{Engine, Lanes, Sums, TileA, TileB},
+    tile::{Engine, Lanes, TileA, TileB, TileC},
 };
 use crate::lower::Lowerer;
 use std::marker::PhantomData;
@@ -33,8 +33,8 @@ impl Default for Tiles {
 
 /// What the accumulators are.
 pub(super) trait Sum: 'static {
-    /// Reads C with `read`, multiplies, and writes D.
-    fn around(ctx: &mut Ctx, frags: &Frags, multiply: impl Fn([&Lanes; 4], &mut Sums));
+    /// Reads C, multiplies, and writes D.
+    fn product<E: Engine>(ctx: &mut Ctx, frags: &Frags, depth: usize, a: &TileA, b: &TileB);
 }
 
 /// Accumulators of f32.
@@ -44,26 +44,47 @@ pub(super) struct Half;
 
 impl Sum for Full {
     #[inline(always)]
-    fn around(ctx: &mut Ctx, frags: &Frags, multiply: impl Fn([&Lanes; 4], &mut Sums)) {
-        let mut d = [[0; 32]; 4];
-        multiply(frags.c.map(|slot| ctx.cells(slot)), &mut d);
-        for i in 0..4 {
-            ctx.put_cells(frags.d[i], d[i]);
+    fn product<E: Engine>(ctx: &mut Ctx, frags: &Frags, depth: usize, a: &TileA, b: &TileB) {
+        let [c0, c1, c2, c3] = frags.c;
+        let c = [ctx.cells(c0), ctx.cells(c1), ctx.cells(c2), ctx.cells(c3)];
+        let mut d = TileC([[0; 8]; 16]);
+        E::multiply(depth, a, b, c, &mut d);
+        for (i, slot) in frags.d.into_iter().enumerate() {
+            if ctx.full {
+                spill(&d, i, ctx.cells_mut(slot));
+            } else {
+                let mut part = [0; 32];
+                spill(&d, i, &mut part);
+                ctx.put_cells(slot, part);
+            }
         }
+    }
+}
+
+/// Register `i` of an accumulator.
+#[inline(always)]
+fn spill(d: &TileC, i: usize, to: &mut Lanes) {
+    let (rows, at) = (8 * (i / 2), 4 * (i % 2));
+    for (r, to) in to.as_chunks_mut::<4>().0.iter_mut().enumerate() {
+        to.copy_from_slice(&d.0[rows + r][at..at + 4]);
     }
 }
 
 impl Sum for Half {
     #[inline(always)]
-    fn around(ctx: &mut Ctx, frags: &Frags, multiply: impl Fn([&Lanes; 4], &mut Sums)) {
+    fn product<E: Engine>(ctx: &mut Ctx, frags: &Frags, depth: usize, a: &TileA, b: &TileB) {
         let mut c = [[0; 32]; 4];
         for i in 0..2 {
             let packed = ctx.cells::<u32>(frags.c[i]);
             c[2 * i] = lanes(|l| F16(packed[l] as u16).to_f32().to_bits());
             c[2 * i + 1] = lanes(|l| F16((packed[l] >> 16) as u16).to_f32().to_bits());
         }
+        let mut tile = TileC([[0; 8]; 16]);
+        E::multiply(depth, a, b, [&c[0], &c[1], &c[2], &c[3]], &mut tile);
         let mut d = [[0; 32]; 4];
-        multiply(c.each_ref(), &mut d);
+        for (i, d) in d.iter_mut().enumerate() {
+            spill(&tile, i, d);
+        }
         for i in 0..2 {
             let packed: Lanes = lanes(|l| {
                 let low = F16::from_f32(f32::from_bits(d[2 * i][l])).0;
@@ -93,15 +114,15 @@ impl<E: Engine, S: Sum, const BLOCKS: usize> Handler for Run<E, S, BLOCKS> {
             };
             let a = &mut tiles.a[record[0] as usize % TILES];
             if record[0] & FRESH != 0 {
-                E::widen_a::<BLOCKS>(frags.a.map(|slot| ctx.cells(slot)), a);
+                let [a0, a1, a2, a3] = frags.a;
+                let regs = [ctx.cells(a0), ctx.cells(a1), ctx.cells(a2), ctx.cells(a3)];
+                E::widen_a::<BLOCKS>(regs, a);
             }
             let b = &mut tiles.b[record[1] as usize % TILES];
             if record[1] & FRESH != 0 {
-                E::widen_b::<BLOCKS>(frags.b.map(|slot| ctx.cells(slot)), b);
+                E::widen_b::<BLOCKS>([ctx.cells(frags.b[0]), ctx.cells(frags.b[1])], b);
             }
-            S::around(ctx, &frags, |c, d| {
-                E::multiply(BLOCKS * E::PER_BLOCK, a, b, c, d)
-            });
+            S::product::<E>(ctx, &frags, BLOCKS * E::PER_BLOCK, a, b);
         }
         ctx.tiles = Some(tiles);
     }

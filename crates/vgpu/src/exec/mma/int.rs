@@ -3,9 +3,10 @@
 use super::{
     super::{Ctx, Handler, MicroOp},
     Frags,
-    tile::{COLUMNS, Lanes},
+    tile::{COLUMNS, Lanes, Sums},
 };
 use crate::lower::Lowerer;
+use std::marker::PhantomData;
 
 /// Bits of an op's `imm`.
 pub(super) mod flags {
@@ -17,10 +18,22 @@ pub(super) mod flags {
     pub(in super::super) const SATURATE: u64 = 4;
 }
 
-/// 8 rows for each of `HALVES`, k in `BLOCKS` blocks of 16. Slots as in [`Frags`] at `aux`, [`flags`] in `imm`.
-struct Product<const HALVES: usize, const BLOCKS: usize>;
+/// How dot products of bytes are found.
+pub(super) trait Bytes: 'static {
+    /// The dot products of 8 rows for each of `HALVES` with k in `BLOCKS` blocks of 16, exact. `signs` are the
+    /// weights of the sign bits of A and B, or 0.
+    fn dots<const HALVES: usize, const BLOCKS: usize>(
+        a: [&Lanes; 4],
+        b: [&Lanes; 2],
+        signs: [u16; 2],
+        d: &mut Sums,
+    );
+}
 
-/// The 16 bytes of a row as i16; `sign` is the weight of a sign bit, or 0.
+/// Plain loops.
+pub(super) struct Loops;
+
+/// The 16 bytes of a row as i16.
 #[inline(always)]
 fn widen(row: &[u32; 4], sign: u16) -> [i16; 16] {
     let mut out = [0; 16];
@@ -32,75 +45,87 @@ fn widen(row: &[u32; 4], sign: u16) -> [i16; 16] {
     out
 }
 
-impl<const HALVES: usize, const BLOCKS: usize> Handler for Product<HALVES, BLOCKS> {
+impl Bytes for Loops {
     #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
-        let frags = Frags::read(ctx, op.aux);
-        let sign = |flag| if op.imm & flag != 0 { 0x80 } else { 0 };
-        let (sign_a, sign_b) = (sign(flags::SIGNED_A), sign(flags::SIGNED_B));
-        // k in pairs outside, then the columns in the order of the accumulator registers.
-        let mut y = [[[0i16; 2]; 8]; 16];
-        for block in 0..BLOCKS {
-            let rows = ctx.cells::<u32>(frags.b[block]).as_chunks::<4>().0;
+    fn dots<const HALVES: usize, const BLOCKS: usize>(
+        a: [&Lanes; 4],
+        b: [&Lanes; 2],
+        signs: [u16; 2],
+        d: &mut Sums,
+    ) {
+        // k outside, then the columns in the order of the accumulator registers.
+        let mut y = [[0i16; 8]; 32];
+        for (block, b) in b.iter().enumerate().take(BLOCKS) {
+            let rows = b.as_chunks::<4>().0;
             for (j, column) in COLUMNS.iter().enumerate() {
-                let wide = widen(&rows[*column], sign_b);
-                for (k, pair) in wide.as_chunks::<2>().0.iter().enumerate() {
-                    y[8 * block + k][j] = *pair;
+                for (k, value) in widen(&rows[*column], signs[1]).into_iter().enumerate() {
+                    y[16 * block + k][j] = value;
                 }
             }
         }
-        let mut d: [Lanes; 4] = [[0; 32]; 4];
         for half in 0..HALVES {
-            let (even, odd) = (2 * half, 2 * half + 1);
-            let c = [
-                ctx.cells::<u32>(frags.c[even]),
-                ctx.cells::<u32>(frags.c[odd]),
-            ];
-            let a: [&Lanes; BLOCKS] =
-                std::array::from_fn(|block| ctx.cells(frags.a[block * HALVES + half]));
             for row in 0..8 {
                 let mut acc = [0i32; 8];
-                for (block, a) in a.iter().enumerate() {
-                    let x = widen(&a.as_chunks::<4>().0[row], sign_a);
-                    for (k, pair) in x.as_chunks::<2>().0.iter().enumerate() {
-                        let y = &y[8 * block + k];
-                        for j in 0..8 {
-                            acc[j] += i32::from(pair[0]) * i32::from(y[j][0])
-                                + i32::from(pair[1]) * i32::from(y[j][1]);
+                for block in 0..BLOCKS {
+                    let x = widen(&a[block * HALVES + half].as_chunks::<4>().0[row], signs[0]);
+                    for (x, y) in x.iter().zip(&y[16 * block..]) {
+                        for (acc, y) in acc.iter_mut().zip(y) {
+                            *acc += i32::from(*x) * i32::from(*y);
                         }
                     }
                 }
                 for j in 0..4 {
-                    let at = 4 * row + j;
-                    d[even][at] = acc[j] as u32;
-                    d[odd][at] = acc[4 + j] as u32;
-                }
-            }
-            for (d, c) in d[even..].iter_mut().zip(c) {
-                for (d, c) in d.iter_mut().zip(c) {
-                    let (dot, sum) = (*d as i32, *c as i32);
-                    let clamped = dot.saturating_add(sum);
-                    let wrapped = dot.wrapping_add(sum);
-                    *d = if op.imm & flags::SATURATE != 0 {
-                        clamped
-                    } else {
-                        wrapped
-                    } as u32;
+                    d[2 * half][4 * row + j] = acc[j] as u32;
+                    d[2 * half + 1][4 * row + j] = acc[4 + j] as u32;
                 }
             }
         }
-        for (i, d) in d.iter().enumerate().take(2 * HALVES) {
+    }
+}
+
+/// Slots as in [`Frags`] at `aux`, [`flags`] in `imm`.
+struct Product<B, const HALVES: usize, const BLOCKS: usize>(PhantomData<B>);
+
+impl<B: Bytes, const HALVES: usize, const BLOCKS: usize> Handler for Product<B, HALVES, BLOCKS> {
+    #[inline(always)]
+    fn run(ctx: &mut Ctx, op: &MicroOp) {
+        let frags = Frags::read(ctx, op.aux);
+        let sign = |flag| if op.imm & flag != 0 { 0x80 } else { 0 };
+        let signs = [sign(flags::SIGNED_A), sign(flags::SIGNED_B)];
+        let mut d = [[0; 32]; 4];
+        let (a, b) = (
+            frags.a.map(|slot| ctx.cells(slot)),
+            frags.b.map(|slot| ctx.cells(slot)),
+        );
+        B::dots::<HALVES, BLOCKS>(a, b, signs, &mut d);
+        for (i, d) in d.iter_mut().enumerate().take(2 * HALVES) {
+            let c = ctx.cells::<u32>(frags.c[i]);
+            for (d, c) in d.iter_mut().zip(c) {
+                let (dot, sum) = (*d as i32, *c as i32);
+                let (clamped, wrapped) = (dot.saturating_add(sum), dot.wrapping_add(sum));
+                *d = if op.imm & flags::SATURATE != 0 {
+                    clamped
+                } else {
+                    wrapped
+                } as u32;
+            }
             ctx.put_cells(frags.d[i], *d);
         }
     }
 }
 
 /// Emits a product of `halves` times 8 rows and `blocks` times 16 k.
-pub(super) fn emit(l: &mut Lowerer, halves: usize, blocks: usize, flags: u64, frags: &Frags) {
+pub(super) fn emit<B: Bytes>(
+    l: &mut Lowerer,
+    halves: usize,
+    blocks: usize,
+    flags: u64,
+    frags: &Frags,
+) {
     let op = match (halves, blocks) {
-        (1, _) => l.op::<Product<1, 1>>(),
-        (_, 1) => l.op::<Product<2, 1>>(),
-        (_, _) => l.op::<Product<2, 2>>(),
+        (1, _) => l.op::<Product<B, 1, 1>>(),
+        (_, 1) => l.op::<Product<B, 2, 1>>(),
+        (_, _) => l.op::<Product<B, 2, 2>>(),
     };
     let aux = l.extra(&frags.words());
     l.emit(MicroOp {

@@ -18,6 +18,11 @@ pub(super) struct TileA(pub(super) [[f32; 16]; 16]);
 #[repr(C, align(32))]
 pub(super) struct TileB(pub(super) [[f32; 8]; 16]);
 
+/// 16 rows of C or D, with the columns of a [`TileB`].
+#[derive(Clone, Debug)]
+#[repr(C, align(32))]
+pub(super) struct TileC(pub(super) [[u32; 8]; 16]);
+
 /// The columns of a [`TileB`] row.
 pub(super) const COLUMNS: [usize; 8] = [0, 2, 4, 6, 1, 3, 5, 7];
 /// The bits of every NaN that comes out.
@@ -32,7 +37,7 @@ pub(super) trait Engine: 'static {
     /// Widens `BLOCKS` registers.
     fn widen_b<const BLOCKS: usize>(regs: [&Lanes; 2], tile: &mut TileB);
     /// `d = a * b + c` over `depth` k.
-    fn multiply(depth: usize, a: &TileA, b: &TileB, c: [&Lanes; 4], d: &mut Sums);
+    fn multiply(depth: usize, a: &TileA, b: &TileB, c: [&Lanes; 4], d: &mut TileC);
 }
 
 /// An element type of A and B.
@@ -145,7 +150,7 @@ impl<E: Element, S: Step> Engine for Portable<E, S> {
     }
 
     #[inline(always)]
-    fn multiply(depth: usize, a: &TileA, b: &TileB, c: [&Lanes; 4], d: &mut Sums) {
+    fn multiply(depth: usize, a: &TileA, b: &TileB, c: [&Lanes; 4], d: &mut TileC) {
         for rows in 0..4 {
             let at = rows % 2 * 16;
             let pair = rows / 2 * 2;
@@ -166,10 +171,7 @@ impl<E: Element, S: Step> Engine for Portable<E, S> {
                 }
             }
             for (r, acc) in acc.iter().enumerate() {
-                for j in 0..4 {
-                    d[pair][at + 4 * r + j] = bits(acc[j]);
-                    d[pair + 1][at + 4 * r + j] = bits(acc[4 + j]);
-                }
+                d.0[4 * rows + r] = acc.map(bits);
             }
         }
     }
