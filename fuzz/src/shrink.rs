@@ -66,6 +66,6 @@ mod tests {
 
     #[test]
     fn a_fault_on_everything_shrinks_to_nothing() {
-        assert_eq!(shrink(vec![1, 2, 3], |_| true), []);
+        assert!(shrink(vec![1, 2, 3], |_| true).is_empty());
     }
 }

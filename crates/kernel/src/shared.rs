@@ -159,14 +159,11 @@ impl<'k> Cta<'k> {
 
     /// The sum of `term(i)` over `i < n`, spread over the threads.
     #[track_caller]
-    pub fn sum<T: Num>(
+    pub fn sum<T: Num + Zero>(
         &mut self,
         n: impl Into<Val<'k, u32, uni::Cta>>,
         term: impl FnOnce(Val<'k, u32, uni::Lane>) -> Val<'k, T, uni::Lane>,
-    ) -> Val<'k, T, uni::Cta>
-    where
-        T: Zero,
-    {
+    ) -> Val<'k, T, uni::Cta> {
         let range = crate::scope::steps(self.thread(), n.into().varying(), self.threads());
         let own = self.fold_lanes(range, Val::constant(T::ZERO), |_, i, sum| sum + term(i));
         self.reduce(own, |a, b| a + b)

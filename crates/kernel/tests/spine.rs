@@ -1,6 +1,6 @@
 //! A first kernel goes through the language to verified PTX.
 
-use warpsmith_kernel::{Cta, Device, Kernel, LaunchError, Options, Scope, args, build, require};
+use warpsmith_kernel::{Cta, Device, Kernel, LaunchError, Options, args, build, require};
 use warpsmith_ptx::target::Target;
 
 args! {

@@ -1,12 +1,6 @@
 //! One launch as workers see it: what to run and how far it is.
 
-use crate::{
-    error::Fault,
-    exec::LaunchView,
-    lower::Program,
-    memory::Window,
-    sched::Cta,
-};
+use crate::{error::Fault, exec::LaunchView, lower::Program, memory::Window, sched::Cta};
 use std::{
     collections::VecDeque,
     sync::{
@@ -108,6 +102,9 @@ impl Job {
         if !self.aborted() {
             return None;
         }
-        self.fault.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.fault
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()
     }
 }

@@ -1,12 +1,7 @@
 //! The machine: configuration, device memory, helper threads.
 
 use crate::{
-    config::Config,
-    error::Error,
-    memory::Arena,
-    module::Module,
-    pool::Pool,
-    stream::Stream,
+    config::Config, error::Error, memory::Arena, module::Module, pool::Pool, stream::Stream,
     tier::Tier,
 };
 use std::sync::Arc;
@@ -40,7 +35,12 @@ impl Machine {
         };
         let arena = Arena::new(config.memory, config.poison)?;
         let pool = Pool::new(workers - 1)?;
-        Ok(Machine(Arc::new(Inner { config, tier, arena, pool })))
+        Ok(Machine(Arc::new(Inner {
+            config,
+            tier,
+            arena,
+            pool,
+        })))
     }
 
     /// What it was made with.
@@ -111,5 +111,9 @@ impl Machine {
 
 /// The error of a range that is not in device memory.
 pub(crate) fn check(done: bool, address: u64, len: u64) -> Result<(), Error> {
-    if done { Ok(()) } else { Err(Error::Range { address, len }) }
+    if done {
+        Ok(())
+    } else {
+        Err(Error::Range { address, len })
+    }
 }

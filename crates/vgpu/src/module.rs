@@ -51,10 +51,15 @@ impl Module {
     pub(crate) fn new(machine: &Machine, module: &Verified) -> Result<Module, Error> {
         let newest = machine.0.config.max_ptx;
         if module.version > newest {
-            return Err(Error::PtxVersion { found: module.version, newest });
+            return Err(Error::PtxVersion {
+                found: module.version,
+                newest,
+            });
         }
         if module.address_size != 64 {
-            return Err(Error::AddressSize { found: module.address_size });
+            return Err(Error::AddressSize {
+                found: module.address_size,
+            });
         }
         let mut loaded = Loaded {
             machine: Arc::clone(&machine.0),
@@ -82,7 +87,7 @@ impl Module {
             let bytes = var.bytes().unwrap_or(0) as usize;
             let mut data = vec![0; bytes];
             if let Some(init) = &var.init {
-                fill(&mut data, var, init, &loaded.vars, module)?;
+                fill(&mut data, var, init, &loaded.vars)?;
             }
             machine.write(address, &data)?;
         }
@@ -96,7 +101,11 @@ impl Module {
         })?;
         let function = &self.0.module.functions[index];
         let layout = Layout::new(&self.0.module, function, &self.0.vars).ok()?;
-        Some(Kernel { loaded: Arc::clone(&self.0), index, layout: Arc::new(layout) })
+        Some(Kernel {
+            loaded: Arc::clone(&self.0),
+            index,
+            layout: Arc::new(layout),
+        })
     }
 
     /// The names of its kernels.
@@ -181,13 +190,22 @@ impl Kernel {
 
     /// Declared registers in units of 32 bits.
     pub fn regs(&self) -> u32 {
-        self.function().regs.iter().map(|reg| reg.ty.bits().div_ceil(32)).sum()
+        self.function()
+            .regs
+            .iter()
+            .map(|reg| reg.ty.bits().div_ceil(32))
+            .sum()
     }
 
     /// The program for a block shape; lowers it the first time.
     pub(crate) fn program(&self, block: [u32; 3]) -> Result<Arc<Program>, Error> {
         let key = (self.index, block);
-        let programs = || self.loaded.programs.lock().unwrap_or_else(PoisonError::into_inner);
+        let programs = || {
+            self.loaded
+                .programs
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+        };
         if let Some(program) = programs().get(&key) {
             return Ok(Arc::clone(program));
         }
@@ -203,17 +221,15 @@ impl Kernel {
 }
 
 fn unsupported(var: &Var, what: &str) -> Error {
-    Error::Unsupported { kernel: var.name.clone(), span: Span::None, what: what.to_owned() }
+    Error::Unsupported {
+        kernel: var.name.clone(),
+        span: Span::None,
+        what: what.to_owned(),
+    }
 }
 
 /// Encodes an initialiser; list items fill elements in order.
-fn fill(
-    data: &mut [u8],
-    var: &Var,
-    init: &Init,
-    vars: &[u64],
-    module: &Verified,
-) -> Result<(), Error> {
+fn fill(data: &mut [u8], var: &Var, init: &Init, vars: &[u64]) -> Result<(), Error> {
     let size = var.ty.bytes().max(1) as usize;
     match init {
         Init::List(items) => {
@@ -222,7 +238,7 @@ fn fill(
                 _ => size,
             };
             for (part, item) in data.chunks_mut(each.max(1)).zip(items) {
-                fill(part, var, item, vars, module)?;
+                fill(part, var, item, vars)?;
             }
             Ok(())
         }
@@ -237,17 +253,25 @@ fn fill(
             put(data, bits, size);
             Ok(())
         }
-        Init::Address { symbol: InitSymbol::Var(i), offset, .. } => {
+        Init::Address {
+            symbol: InitSymbol::Var(i),
+            offset,
+            ..
+        } => {
             let base = vars.get(*i as usize).copied().unwrap_or(0);
             if base == 0 {
-                return Err(unsupported(var, "the address of a variable of another space"));
+                return Err(unsupported(
+                    var,
+                    "the address of a variable of another space",
+                ));
             }
             put(data, base.wrapping_add_signed(*offset), size);
             Ok(())
         }
-        Init::Address { symbol: InitSymbol::Func(_), .. } => {
-            Err(unsupported(var, "the address of a function"))
-        }
+        Init::Address {
+            symbol: InitSymbol::Func(_),
+            ..
+        } => Err(unsupported(var, "the address of a function")),
     }
 }
 

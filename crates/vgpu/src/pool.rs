@@ -38,17 +38,26 @@ impl Pool {
     /// Starts `helpers` threads.
     pub(crate) fn new(helpers: usize) -> Result<Pool, Error> {
         let shared = Arc::new(Shared {
-            state: Mutex::new(State { job: None, stop: false }),
+            state: Mutex::new(State {
+                job: None,
+                stop: false,
+            }),
             wake: Condvar::new(),
             epoch: AtomicU64::new(0),
         });
-        let mut pool = Pool { shared, helpers: Vec::new(), turn: Mutex::new(0) };
+        let mut pool = Pool {
+            shared,
+            helpers: Vec::new(),
+            turn: Mutex::new(0),
+        };
         for i in 0..helpers {
             let shared = Arc::clone(&pool.shared);
             let handle = std::thread::Builder::new()
                 .name(format!("vgpu helper {i}"))
                 .spawn(move || help(&shared))
-                .map_err(|e| Error::Thread { reason: e.to_string() })?;
+                .map_err(|e| Error::Thread {
+                    reason: e.to_string(),
+                })?;
             pool.helpers.push(handle);
         }
         Ok(pool)
@@ -92,13 +101,18 @@ fn help(shared: &Shared) {
         }
         let mut state = lock(&shared.state);
         while shared.epoch.load(Ordering::Acquire) == seen && !state.stop {
-            state = shared.wake.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = shared
+                .wake
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
         }
         if state.stop {
             return;
         }
         seen = shared.epoch.load(Ordering::Acquire);
-        let Some(job) = state.job.clone() else { continue };
+        let Some(job) = state.job.clone() else {
+            continue;
+        };
         job.running.fetch_add(1, Ordering::Relaxed);
         drop(state);
         worker.work(&job);

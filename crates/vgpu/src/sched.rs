@@ -146,12 +146,18 @@ impl Cta {
     fn start(&mut self, ctx: &mut Ctx, job: &Job, index: u64) {
         let program = &job.program;
         let [x, y, _] = job.view.grid.map(u64::from);
-        self.cta = [(index % x) as u32, (index / x % y) as u32, (index / x / y) as u32];
+        self.cta = [
+            (index % x) as u32,
+            (index / x % y) as u32,
+            (index / x / y) as u32,
+        ];
         let threads: u32 = job.view.block.iter().product();
         let warps = threads.div_ceil(32);
-        self.frames.reserve(program.frame_bytes as usize * warps as usize);
+        self.frames
+            .reserve(program.frame_bytes as usize * warps as usize);
         self.shared.reserve(job.shared_bytes as usize);
-        self.local.reserve(program.local_bytes as usize * warps as usize * 32);
+        self.local
+            .reserve(program.local_bytes as usize * warps as usize * 32);
         let serial = job.serial.load(Ordering::Relaxed);
         let fresh = std::mem::replace(&mut self.serial, serial) != serial;
         self.warps.resize_with(warps as usize, Warp::default);
@@ -234,7 +240,11 @@ impl Cta {
             let lanes = parked.lanes.count_ones();
             barrier.used = true;
             barrier.lanes += lanes;
-            barrier.slots += if parked.lanes == self.warps[i].live { 32 } else { lanes };
+            barrier.slots += if parked.lanes == self.warps[i].live {
+                32
+            } else {
+                lanes
+            };
             barrier.count = parked.count;
             barrier.votes += parked.votes.count_ones();
             barrier.missing += lanes - parked.votes.count_ones();
@@ -280,7 +290,11 @@ impl Cta {
             .iter()
             .flat_map(|warp| {
                 warp.parked.iter().map(|parked| {
-                    (warp.index, parked.lanes.count_ones(), program.span(parked.span))
+                    (
+                        warp.index,
+                        parked.lanes.count_ones(),
+                        program.span(parked.span),
+                    )
                 })
             })
             .collect();
@@ -290,7 +304,9 @@ impl Cta {
         Fault {
             kind: FaultKind::Deadlock { waiting },
             kernel: program.name.clone(),
-            span: place.map(|parked| program.span(parked.span)).unwrap_or_default(),
+            span: place
+                .map(|parked| program.span(parked.span))
+                .unwrap_or_default(),
             cta: self.cta,
             thread: ctx.thread(index),
             address: None,
@@ -299,7 +315,9 @@ impl Cta {
 }
 
 fn frame(ctx: &mut Ctx, frames: &Buffer, program: &Program, warp: usize) {
-    let at = frames.as_ptr().wrapping_add(warp * program.frame_bytes as usize);
+    let at = frames
+        .as_ptr()
+        .wrapping_add(warp * program.frame_bytes as usize);
     // SAFETY: `start` reserved one frame for each warp; frame sizes are multiples of 64, as is the buffer's
     // alignment; the CTA keeps the buffer while it runs, and the context runs only this program's ops.
     unsafe { ctx.set_frame(at, program.frame_bytes) };
@@ -331,14 +349,21 @@ fn set(ctx: &mut Ctx, preset: &Preset, first: u32) {
             ctx.full = true;
             ctx.put_cells(preset.slot, lanes);
         }
-        Value::Param { offset, bytes, signed } => {
+        Value::Param {
+            offset,
+            bytes,
+            signed,
+        } => {
             let mut raw = [0u8; 8];
             let (at, len) = (offset as usize, usize::from(bytes));
             if let Some(from) = ctx.view.params.get(at..at + len) {
                 raw[..len].copy_from_slice(from);
             }
             let bits = if signed { 8 * u32::from(bytes) } else { 0 };
-            ctx.set_scalar(preset.slot, crate::exec::extend(u64::from_le_bytes(raw), bits));
+            ctx.set_scalar(
+                preset.slot,
+                crate::exec::extend(u64::from_le_bytes(raw), bits),
+            );
         }
     }
 }

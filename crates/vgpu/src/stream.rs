@@ -65,7 +65,10 @@ struct Signal<T> {
 
 impl<T> Signal<T> {
     fn new() -> Arc<Signal<T>> {
-        Arc::new(Signal { value: Mutex::new(None), changed: Condvar::new() })
+        Arc::new(Signal {
+            value: Mutex::new(None),
+            changed: Condvar::new(),
+        })
     }
 
     fn set(&self, value: T) {
@@ -76,7 +79,10 @@ impl<T> Signal<T> {
     fn wait(&self) -> MutexGuard<'_, Option<T>> {
         let mut value = lock(&self.value);
         while value.is_none() {
-            value = self.changed.wait(value).unwrap_or_else(PoisonError::into_inner);
+            value = self
+                .changed
+                .wait(value)
+                .unwrap_or_else(PoisonError::into_inner);
         }
         value
     }
@@ -89,7 +95,9 @@ impl Completion {
     /// Those of the read, or of the stream before it.
     pub fn wait(&self) -> Result<Vec<u8>, Error> {
         let mut value = self.0.wait();
-        value.replace(Ok(Vec::new())).unwrap_or_else(|| Ok(Vec::new()))
+        value
+            .replace(Ok(Vec::new()))
+            .unwrap_or_else(|| Ok(Vec::new()))
     }
 
     /// Whether [`Completion::wait`] would not wait.
@@ -185,12 +193,21 @@ impl Stream {
             advanced: Condvar::new(),
             error: Mutex::new(None),
         });
-        let engine = Engine { machine: Arc::clone(&machine.0), shared: Arc::clone(&shared) };
+        let engine = Engine {
+            machine: Arc::clone(&machine.0),
+            shared: Arc::clone(&shared),
+        };
         let handle = std::thread::Builder::new()
             .name("vgpu engine".to_owned())
             .spawn(move || engine.run())
-            .map_err(|e| Error::Thread { reason: e.to_string() })?;
-        Ok(Stream { machine, shared, engine: Some(handle) })
+            .map_err(|e| Error::Thread {
+                reason: e.to_string(),
+            })?;
+        Ok(Stream {
+            machine,
+            shared,
+            engine: Some(handle),
+        })
     }
 
     fn push(&self, command: Command) {
@@ -202,7 +219,11 @@ impl Stream {
     }
 
     fn in_range(&self, address: u64, len: u64) -> Result<(), Error> {
-        check(self.machine.0.arena.window().holds(address, len), address, len)
+        check(
+            self.machine.0.arena.window().holds(address, len),
+            address,
+            len,
+        )
     }
 
     /// Enqueues a launch; checks it and lowers its kernel now.
@@ -220,7 +241,9 @@ impl Stream {
     /// # Errors
     /// As [`Stream::launch`].
     pub fn prepare(&self, launches: Vec<Launch>) -> Result<Prepared, Error> {
-        let jobs = launches.into_iter().map(|launch| self.job(launch).map(Arc::new));
+        let jobs = launches
+            .into_iter()
+            .map(|launch| self.job(launch).map(Arc::new));
         Ok(Prepared(jobs.collect::<Result<_, _>>()?))
     }
 
@@ -234,12 +257,24 @@ impl Stream {
     }
 
     fn job(&self, launch: Launch) -> Result<Job, Error> {
-        let Launch { kernel, grid, block, dynamic_shared, params, cooperative } = launch;
+        let Launch {
+            kernel,
+            grid,
+            block,
+            dynamic_shared,
+            params,
+            cooperative,
+        } = launch;
         let name = kernel.name().clone();
         if !Arc::ptr_eq(kernel.machine(), &self.machine.0) {
             return Err(Error::OtherMachine { kernel: name });
         }
-        let refuse = |what, found, expected| Error::Launch { kernel: name.clone(), what, found, expected };
+        let refuse = |what, found, expected| Error::Launch {
+            kernel: name.clone(),
+            what,
+            found,
+            expected,
+        };
         let threads: u64 = block.iter().map(|n| u64::from(*n)).product();
         if !(1..=1024).contains(&threads) || block[2] > 64 {
             return Err(refuse("threads of a block", threads, 1024));
@@ -249,7 +284,11 @@ impl Stream {
         }
         for (n, limit) in grid.iter().zip([0x7FFF_FFFF, 0xFFFF, 0xFFFF]) {
             if *n > limit {
-                return Err(refuse("an extent of the grid", u64::from(*n), u64::from(limit)));
+                return Err(refuse(
+                    "an extent of the grid",
+                    u64::from(*n),
+                    u64::from(limit),
+                ));
             }
         }
         for directive in &kernel.function().directives {
@@ -273,12 +312,20 @@ impl Stream {
             }
         }
         if params.len() as u64 != u64::from(kernel.param_bytes()) {
-            return Err(refuse("bytes of parameters", params.len() as u64, u64::from(kernel.param_bytes())));
+            return Err(refuse(
+                "bytes of parameters",
+                params.len() as u64,
+                u64::from(kernel.param_bytes()),
+            ));
         }
         let config = &self.machine.0.config;
         let shared = u64::from(kernel.static_shared()) + u64::from(dynamic_shared);
         if shared > u64::from(config.shared_per_block) {
-            return Err(refuse("bytes of shared memory", shared, u64::from(config.shared_per_block)));
+            return Err(refuse(
+                "bytes of shared memory",
+                shared,
+                u64::from(config.shared_per_block),
+            ));
         }
         let total: u64 = grid.iter().map(|n| u64::from(*n)).product();
         if cooperative && total > 1 << 14 {
@@ -378,7 +425,11 @@ impl Stream {
         if !done() {
             let mut waiting = lock(&self.shared.waiters);
             while !done() {
-                waiting = self.shared.advanced.wait(waiting).unwrap_or_else(PoisonError::into_inner);
+                waiting = self
+                    .shared
+                    .advanced
+                    .wait(waiting)
+                    .unwrap_or_else(PoisonError::into_inner);
             }
         }
         match lock(&self.shared.error).take() {
@@ -402,7 +453,10 @@ impl fmt::Debug for Stream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let done = self.shared.done.load(Ordering::Relaxed);
         let sent = self.shared.sent.load(Ordering::Relaxed);
-        f.debug_struct("Stream").field("sent", &sent).field("done", &done).finish()
+        f.debug_struct("Stream")
+            .field("sent", &sent)
+            .field("done", &done)
+            .finish()
     }
 }
 
@@ -432,9 +486,8 @@ impl Engine {
 
     fn next(&self) -> Command {
         let shared = &self.shared;
-        let has_more = || {
-            shared.sent.load(Ordering::Acquire) != shared.done.load(Ordering::Relaxed)
-        };
+        let has_more =
+            || shared.sent.load(Ordering::Acquire) != shared.done.load(Ordering::Relaxed);
         let mut spins = 0;
         while !has_more() && spins < SPINS {
             spins += 1;
@@ -445,7 +498,10 @@ impl Engine {
             if let Some(command) = queue.pop_front() {
                 return command;
             }
-            queue = shared.pushed.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            queue = shared
+                .pushed
+                .wait(queue)
+                .unwrap_or_else(PoisonError::into_inner);
         }
     }
 
@@ -482,9 +538,10 @@ impl Engine {
                 Ok(())
             }
             Command::Launch(job) => self.launch(&job, worker),
-            Command::Replay(prepared) => {
-                prepared.0.iter().try_for_each(|job| self.launch(job, worker))
-            }
+            Command::Replay(prepared) => prepared
+                .0
+                .iter()
+                .try_for_each(|job| self.launch(job, worker)),
             Command::Write(address, bytes) => {
                 let bytes = bytes.as_ref();
                 check(window.write(address, bytes), address, bytes.len() as u64)

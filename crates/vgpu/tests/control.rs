@@ -23,29 +23,40 @@ fn outputs(body: &str, grid: u32, block: u32, tier: Tier) -> Vec<u32> {
     let bench = Bench::new(&text, tier);
     let count = (grid * block) as usize;
     let out = bench.words(&vec![0xDEAD_BEEF; count]);
-    bench.run(grid, block, &[out]).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    bench
+        .run(grid, block, &[out])
+        .unwrap_or_else(|e| panic!("{e}\n{text}"));
     bench.read(out, count)
 }
 
 fn check(body: &str, grid: u32, block: u32, want: impl Fn(u32, u32) -> u32) {
     each_tier(|tier| {
         let got = outputs(body, grid, block, tier);
-        let all: Vec<u32> =
-            (0..grid).flat_map(|c| (0..block).map(move |t| (c, t))).map(|(c, t)| want(c, t)).collect();
+        let all: Vec<u32> = (0..grid)
+            .flat_map(|c| (0..block).map(move |t| (c, t)))
+            .map(|(c, t)| want(c, t))
+            .collect();
         assert_eq!(got, all, "{tier:?}\n{body}");
     });
 }
 
 #[test]
 fn threads_know_their_places() {
-    check("mad.lo.u32 %r9, %r1, 1000, %r0;", 5, 70, |c, t| c * 1000 + t);
+    check("mad.lo.u32 %r9, %r1, 1000, %r0;", 5, 70, |c, t| {
+        c * 1000 + t
+    });
 }
 
 #[test]
 fn branches_part_and_join() {
     let body = "and.b32 %r4, %r0, 1;\nsetp.eq.u32 %p0, %r4, 0;\n@%p0 bra EVEN;\nmul.lo.u32 %r9, %r0, 3;\n\
                 bra JOIN;\nEVEN:\nadd.u32 %r9, %r0, 100;\nJOIN:\nadd.u32 %r9, %r9, 1;";
-    check(body, 2, 96, |_, t| if t % 2 == 0 { t + 101 } else { 3 * t + 1 });
+    check(
+        body,
+        2,
+        96,
+        |_, t| if t % 2 == 0 { t + 101 } else { 3 * t + 1 },
+    );
 }
 
 #[test]
@@ -165,8 +176,13 @@ fn faults_name_thread_and_address() {
         (0x10_0000_0002, FaultKind::Misaligned { bytes: 4 }),
         (u64::MAX - 3, FaultKind::OutOfBounds { bytes: 4 }),
     ] {
-        let Err(Error::Fault(fault)) = bench.run(2, 64, &[address]) else { panic!("no fault at {address:x}") };
-        assert_eq!((fault.kind.clone(), fault.thread, fault.address), (kind, [37, 0, 0], Some(address)));
+        let Err(Error::Fault(fault)) = bench.run(2, 64, &[address]) else {
+            panic!("no fault at {address:x}")
+        };
+        assert_eq!(
+            (fault.kind.clone(), fault.thread, fault.address),
+            (kind, [37, 0, 0], Some(address))
+        );
         assert_eq!(fault.kernel, "k");
         assert!(format!("{fault}").contains("line 1"), "{fault}");
     }
@@ -179,9 +195,16 @@ fn a_barrier_nobody_comes_to_is_a_deadlock() {
     let text = ".visible .entry k()\n{\n.reg .b32 %r<8>;\n.reg .pred %p<4>;\nmov.u32 %r0, %tid.x;\n\
                 setp.ge.u32 %p0, %r0, 32;\n@%p0 bra OTHER;\nbar.sync 1, 64;\nret;\nOTHER:\nbar.sync 2, 64;\nret;\n}\n";
     let bench = Bench::new(text, Tier::best());
-    let Err(Error::Fault(fault)) = bench.run(1, 64, &[]) else { panic!("no fault") };
-    let FaultKind::Deadlock { waiting } = &fault.kind else { panic!("{fault}") };
-    assert_eq!(waiting.iter().map(|(w, l, _)| (*w, *l)).collect::<Vec<_>>(), [(0, 32), (1, 32)]);
+    let Err(Error::Fault(fault)) = bench.run(1, 64, &[]) else {
+        panic!("no fault")
+    };
+    let FaultKind::Deadlock { waiting } = &fault.kind else {
+        panic!("{fault}")
+    };
+    assert_eq!(
+        waiting.iter().map(|(w, l, _)| (*w, *l)).collect::<Vec<_>>(),
+        [(0, 32), (1, 32)]
+    );
 }
 
 #[test]
@@ -214,7 +237,13 @@ fn streams_keep_their_order_and_events_join_them() {
 #[test]
 fn launches_are_checked() {
     let text = ".visible .entry k(.param .u64 out)\n.reqntid 32, 1, 1\n{\nret;\n}\n";
-    let bench = Bench::with(text, Config { memory: 1 << 20, ..Config::default() });
+    let bench = Bench::with(
+        text,
+        Config {
+            memory: 1 << 20,
+            ..Config::default()
+        },
+    );
     let refused = |edit: &dyn Fn(&mut warpsmith_vgpu::Launch)| {
         let mut launch = bench.launch(1, 32, &[0]);
         edit(&mut launch);

@@ -58,3 +58,8 @@ pub use warpsmith_models as models;
 pub use warpsmith_ptx as ptx;
 pub use warpsmith_tensor as tensor;
 pub use warpsmith_vgpu as vgpu;
+
+/// The examples of the README, compiled and run like those of the crate.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -2,8 +2,9 @@
 
 mod common;
 
-use common::{MODELS, facts, floats, ids, model, reference, warpsmith, warpsmith_with};
+use common::{MODELS, facts, ids, model, reference, warpsmith, warpsmith_with};
 use serde_json::{Value, json};
+use std::path::Path;
 
 /// Below this distance of the best two logits the reference's choice is not ours to hold.
 const MARGIN: f64 = 0.02;
@@ -290,4 +291,53 @@ fn a_conversation_is_its_messages_and_evaluates_only_what_is_new() {
         out[want.len()..].starts_with(&first),
         "{out:?} ends with {first:?}"
     );
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_stops_the_text_and_keeps_the_summary() {
+    use std::io::Read;
+    use std::process::{Command, Stdio};
+    let mut child = Command::new(env!("CARGO_BIN_EXE_warpsmith"))
+        .args([
+            "generate",
+            "--model",
+            &model("tiny-qwen2"),
+            "--device",
+            "virtual",
+            "--temperature",
+            "0",
+        ])
+        .args([
+            "--max-tokens",
+            "100000",
+            "--raw",
+            "Hello, world! This is a test of the licence 12345.",
+        ])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let mut out = child.stdout.take().expect("piped");
+    out.read_exact(&mut [0]).expect("text comes");
+    let kill = Command::new("sh")
+        .args(["-c", &format!("kill -INT {}", child.id())])
+        .status();
+    assert!(kill.expect("sh runs").success());
+    out.read_to_end(&mut Vec::new()).expect("read to the end");
+    let ended = child.wait_with_output().expect("the program ends");
+    let summary = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(130), "{summary}");
+    assert!(summary.contains("stopped: interrupted"), "{summary}");
+}
+
+/// Little-endian floats of a file.
+fn floats(path: &Path) -> Vec<f32> {
+    let bytes = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    assert!(bytes.len().is_multiple_of(4));
+    bytes
+        .chunks_exact(4)
+        .map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]))
+        .collect()
 }

@@ -47,6 +47,10 @@ const UNSAFE: &[(&str, &str)] = &[
         "the type of a handler compiled for a processor feature",
     ),
     (
+        "crates/vgpu/src/exec/matrix/transpose_x86.rs",
+        "vector intrinsics of 8x8 transposes",
+    ),
+    (
         "crates/vgpu/src/exec/mma/native_x86.rs",
         "vector intrinsics of matrix fragments",
     ),

@@ -26,9 +26,13 @@ impl<'k> Draw<'k> {
     ) -> Found<'k> {
         let few = possible.le(MOST);
         let by_count = self.top_k.gt(0);
-        // The weight that decides: what top-p keeps of all, or what the draw reaches; never, if top-k has to be counted.
-        let reached = by_count.select(f32::INFINITY, self.u * self.likely);
-        let goal = self.top_p.lt(1.0).select(self.top_p * self.total, reached);
+        // The weight that decides: what top-p keeps of all, or what the draw reaches. Under top-k only the count does,
+        // since top-p is a part of the weight of all k.
+        let needed = self
+            .top_p
+            .lt(1.0)
+            .select(self.top_p * self.total, self.u * self.likely);
+        let goal = by_count.select(f32::INFINITY, needed);
         // Sums of other orders must reach it too.
         let goal = goal * 1.000_01;
         let state = (

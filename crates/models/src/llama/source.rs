@@ -123,7 +123,7 @@ impl Source {
                     return Ok(None);
                 };
                 file.check_finite(info)?;
-                let shape = info.shape.iter().map(|n| *n as u64).collect();
+                let shape = info.shape.clone();
                 Ok(Some(Tensor {
                     name,
                     ty: info.dtype,

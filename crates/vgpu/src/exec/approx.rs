@@ -56,7 +56,14 @@ pub(super) fn log2(x: f32) -> f32 {
     let y = s.mul_add(p, e);
     let y = if x == f32::INFINITY { x } else { y };
     let y = if x == 0.0 { f32::NEG_INFINITY } else { y };
-    (if x < 0.0 { f32::NAN } else if x.is_nan() { x } else { y }).canonical()
+    (if x < 0.0 {
+        f32::NAN
+    } else if x.is_nan() {
+        x
+    } else {
+        y
+    })
+    .canonical()
 }
 
 /// Sine of `x` plus `quarter` right angles, absolute error below 2^-23 up to |x| of about 1e9.
@@ -68,7 +75,10 @@ fn sine(x: f32, quarter: u32) -> f32 {
     let safe = if inside { y } else { 0.0 };
     let shifted = safe.mul_add(std::f64::consts::FRAC_2_PI, MAGIC);
     let k = shifted - MAGIC;
-    let r = k.mul_add(-6.123_233_995_736_766e-17, k.mul_add(-std::f64::consts::FRAC_PI_2, safe));
+    let r = k.mul_add(
+        -6.123_233_995_736_766e-17,
+        k.mul_add(-std::f64::consts::FRAC_PI_2, safe),
+    );
     let z = r * r;
     let mut s = 2.755_731_922_398_589e-6f64;
     s = s.mul_add(z, -1.984_126_984_126_984e-4);
@@ -85,8 +95,17 @@ fn sine(x: f32, quarter: u32) -> f32 {
     let value = if quadrant & 1 != 0 { c } else { s };
     let signed = if quadrant & 2 != 0 { -value } else { value };
     // Zero keeps its sign.
-    let out = if x == 0.0 && quarter == 0 { x } else { signed as f32 };
-    (if x.abs() < f32::INFINITY { out } else { f32::NAN }).canonical()
+    let out = if x == 0.0 && quarter == 0 {
+        x
+    } else {
+        signed as f32
+    };
+    (if x.abs() < f32::INFINITY {
+        out
+    } else {
+        f32::NAN
+    })
+    .canonical()
 }
 
 /// `tanh x`, relative error below 2^-20.

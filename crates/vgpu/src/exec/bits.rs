@@ -1,8 +1,7 @@
 //! Logic, shifts, bit fields and bit counts, on numbers and on predicates.
 
 use super::{
-    Ctx, Handler, MicroOp,
-    operand,
+    Ctx, Handler, MicroOp, operand,
     shape::{self, Bin, Tern, Un},
 };
 use crate::{
@@ -25,7 +24,9 @@ macro_rules! ops {
             type D = $d;
             const COMMUTES: bool = $commutes;
             #[inline(always)]
-            fn f($a: $ty, $b: $bt) -> $d { $body }
+            fn f($a: $ty, $b: $bt) -> $d {
+                $body
+            }
         }
     };
 }
@@ -215,7 +216,11 @@ impl<const WRAP: bool> Bin for Bmsk<WRAP> {
     type D = u32;
     #[inline(always)]
     fn f(a: u32, b: u32) -> u32 {
-        let (a, b) = if WRAP { (a & 31, b & 31) } else { (a.min(32), b.min(32)) };
+        let (a, b) = if WRAP {
+            (a & 31, b & 31)
+        } else {
+            (a.min(32), b.min(32))
+        };
         let ones = ((1u64 << b) - 1) << a;
         ones as u32
     }
@@ -234,7 +239,11 @@ impl<const SIGNED: bool, const WRAP: bool> Bin for Szext<SIGNED, WRAP> {
             return 0;
         }
         let shift = 32 - len;
-        if SIGNED { ((a << shift) as i32 >> shift) as u32 } else { a << shift >> shift }
+        if SIGNED {
+            ((a << shift) as i32 >> shift) as u32
+        } else {
+            a << shift >> shift
+        }
     }
 }
 
@@ -249,7 +258,11 @@ impl<const LEFT: bool, const WRAP: bool> Tern for Shf<LEFT, WRAP> {
     fn f(a: u32, b: u32, c: u32) -> u32 {
         let n = if WRAP { c & 31 } else { c.min(32) };
         let both = u64::from(b) << 32 | u64::from(a);
-        if LEFT { ((both << n) >> 32) as u32 } else { (both >> n) as u32 }
+        if LEFT {
+            ((both << n) >> 32) as u32
+        } else {
+            (both >> n) as u32
+        }
     }
 }
 
@@ -311,7 +324,11 @@ impl Handler for Lop3 {
         for (k, t) in term.iter_mut().enumerate() {
             *t = 0u32.wrapping_sub((op.imm >> k) as u32 & 1);
         }
-        let (a, b, c) = (ctx.cells::<u32>(op.a), ctx.cells::<u32>(op.b), ctx.cells::<u32>(op.c));
+        let (a, b, c) = (
+            ctx.cells::<u32>(op.a),
+            ctx.cells::<u32>(op.b),
+            ctx.cells::<u32>(op.c),
+        );
         let out = super::lane::lanes(|i| lop3(a[i], b[i], c[i], &term));
         ctx.put_cells(op.dst, out);
     }
@@ -358,13 +375,27 @@ impl Handler for MaskLogic {
 /// Emits `dst = a ^ negated` on lane masks.
 pub(super) fn emit_mask_move(l: &mut Lowerer, dst: u32, a: u32, negated: u32) {
     let op = l.cold::<MaskLogic>();
-    l.emit(MicroOp { dst, a, b: a, imm: 3, more: [negated, 0, 0, 0], ..op });
+    l.emit(MicroOp {
+        dst,
+        a,
+        b: a,
+        imm: 3,
+        more: [negated, 0, 0, 0],
+        ..op
+    });
 }
 
 /// Emits `dst = a (op) b` on lane masks; `op` is 0 for and, 1 for or, 2 for xor.
 pub(super) fn emit_mask_logic(l: &mut Lowerer, dst: u32, a: (u32, u32), b: (u32, u32), op: u64) {
     let micro = l.cold::<MaskLogic>();
-    l.emit(MicroOp { dst, a: a.0, b: b.0, imm: op, more: [a.1, b.1, 0, 0], ..micro });
+    l.emit(MicroOp {
+        dst,
+        a: a.0,
+        b: b.0,
+        imm: op,
+        more: [a.1, b.1, 0, 0],
+        ..micro
+    });
 }
 
 macro_rules! by_bits {
@@ -380,7 +411,9 @@ macro_rules! by_bits {
 
 pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
     let q = &inst.quals;
-    let Some(ty) = q.types().next() else { return Err(l.unsupported(inst)) };
+    let Some(ty) = q.types().next() else {
+        return Err(l.unsupported(inst));
+    };
     if ty == Type::Pred {
         return predicates(l, inst);
     }
@@ -492,12 +525,26 @@ fn lop(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
     if a.uniform && b.uniform && c.uniform {
         let to = l.scalar_for(dst);
         let op = l.cold::<Lop3Scalar>();
-        l.emit(MicroOp { dst: to, a: a.slot, b: b.slot, c: c.slot, imm, ..op });
+        l.emit(MicroOp {
+            dst: to,
+            a: a.slot,
+            b: b.slot,
+            c: c.slot,
+            imm,
+            ..op
+        });
         l.spread::<u32>(dst, to);
     } else {
         let (a, b, c) = (l.splat::<u32>(a), l.splat::<u32>(b), l.splat::<u32>(c));
         let op = l.op::<Lop3>();
-        l.emit(MicroOp { dst: dst.slot, a: a.slot, b: b.slot, c: c.slot, imm, ..op });
+        l.emit(MicroOp {
+            dst: dst.slot,
+            a: a.slot,
+            b: b.slot,
+            c: c.slot,
+            imm,
+            ..op
+        });
     }
     Ok(())
 }

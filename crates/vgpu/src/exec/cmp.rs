@@ -143,7 +143,11 @@ struct Sides {
 
 impl Sides {
     fn swapped(self) -> Sides {
-        Sides { a: self.b, b: self.a, ..self }
+        Sides {
+            a: self.b,
+            b: self.a,
+            ..self
+        }
     }
 }
 
@@ -163,7 +167,13 @@ impl Heat for Hot {
             (false, true) => l.op::<Compare<R, V, U>>(),
             (true, false) => l.op::<Compare<R, U, V>>(),
         };
-        l.emit(MicroOp { dst, a: a.slot, b: b.slot, imm: u64::from(negated), ..op });
+        l.emit(MicroOp {
+            dst,
+            a: a.slot,
+            b: b.slot,
+            imm: u64::from(negated),
+            ..op
+        });
     }
 }
 
@@ -177,13 +187,27 @@ impl Heat for Cold {
             b = l.splat::<<R::T as Lane>::Cell>(b);
             l.cold::<Compare<R, V, V>>()
         };
-        l.emit(MicroOp { dst, a: a.slot, b: b.slot, imm: u64::from(negated), ..op });
+        l.emit(MicroOp {
+            dst,
+            a: a.slot,
+            b: b.slot,
+            imm: u64::from(negated),
+            ..op
+        });
     }
 }
 
 /// Emits `dst = a < b` for unsigned 64-bit numbers.
 pub(super) fn emit_less_u64(l: &mut Lowerer, dst: Dst, a: Src, b: Src) {
-    Hot::emit::<Less<u64>>(l, Sides { dst: dst.slot, a, b }, 0);
+    Hot::emit::<Less<u64>>(
+        l,
+        Sides {
+            dst: dst.slot,
+            a,
+            b,
+        },
+        0,
+    );
 }
 
 fn emit_int<H: Heat, T: Lane + Ord>(l: &mut Lowerer, s: Sides, how: Qual) -> Option<()> {
@@ -199,7 +223,11 @@ fn emit_int<H: Heat, T: Lane + Ord>(l: &mut Lowerer, s: Sides, how: Qual) -> Opt
     Some(())
 }
 
-fn emit_float<H: Heat, T: AsFloat, const FTZ: bool>(l: &mut Lowerer, s: Sides, how: Qual) -> Option<()> {
+fn emit_float<H: Heat, T: AsFloat, const FTZ: bool>(
+    l: &mut Lowerer,
+    s: Sides,
+    how: Qual,
+) -> Option<()> {
     match how {
         Qual::Eq => H::emit::<FloatEqual<T, FTZ>>(l, s, 0),
         Qual::Neu => H::emit::<FloatEqual<T, FTZ>>(l, s, !0),
@@ -241,7 +269,9 @@ fn compare(l: &mut Lowerer, inst: &Inst, ty: Type, how: Qual, s: Sides) -> Resul
 
 pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
     let q = inst.quals.as_slice();
-    let Some(&how) = q.first() else { return Err(l.unsupported(inst)) };
+    let Some(&how) = q.first() else {
+        return Err(l.unsupported(inst));
+    };
     let types: Vec<Type> = inst.quals.types().collect();
     let (Some(&ty), Some(&result)) = (types.last(), types.first()) else {
         return Err(l.unsupported(inst));
@@ -282,7 +312,9 @@ pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
     let sides = [(Some(p), 0), (q, !0)];
     let mut moves = Vec::new();
     for (target, negated) in sides {
-        let Some(target @ Operand::Reg(_)) = target else { continue };
+        let Some(target @ Operand::Reg(_)) = target else {
+            continue;
+        };
         let dst = l.dst(target)?.slot;
         let to = l.temp();
         match with {

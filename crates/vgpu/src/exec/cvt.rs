@@ -239,21 +239,51 @@ impl Un for ToTf32 {
     fn f(a: f32) -> u32 {
         let bits = a.to_bits();
         let rounded = bits.wrapping_add(0x1000) & 0xFFFF_E000;
-        if a.is_nan() { 0x7FFF_FFFF } else if a.abs() == f32::INFINITY { bits } else { rounded }
+        if a.is_nan() {
+            0x7FFF_FFFF
+        } else if a.abs() == f32::INFINITY {
+            bits
+        } else {
+            rounded
+        }
     }
 }
 
 macro_rules! by_number {
     ($ty:expr, $l:expr, $inst:expr, $t:ident => $body:expr) => {
         match $ty {
-            Type::U8 => { type $t = u8; $body }
-            Type::S8 => { type $t = i8; $body }
-            Type::U16 => { type $t = u16; $body }
-            Type::S16 => { type $t = i16; $body }
-            Type::U32 => { type $t = u32; $body }
-            Type::S32 => { type $t = i32; $body }
-            Type::U64 => { type $t = u64; $body }
-            Type::S64 => { type $t = i64; $body }
+            Type::U8 => {
+                type $t = u8;
+                $body
+            }
+            Type::S8 => {
+                type $t = i8;
+                $body
+            }
+            Type::U16 => {
+                type $t = u16;
+                $body
+            }
+            Type::S16 => {
+                type $t = i16;
+                $body
+            }
+            Type::U32 => {
+                type $t = u32;
+                $body
+            }
+            Type::S32 => {
+                type $t = i32;
+                $body
+            }
+            Type::U64 => {
+                type $t = u64;
+                $body
+            }
+            Type::S64 => {
+                type $t = i64;
+                $body
+            }
             _ => Err($l.unsupported($inst)),
         }
     };
@@ -262,7 +292,9 @@ macro_rules! by_number {
 pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
     let q = &inst.quals;
     let types: Vec<Type> = q.types().collect();
-    let [to, from] = types[..] else { return Err(l.unsupported(inst)) };
+    let [to, from] = types[..] else {
+        return Err(l.unsupported(inst));
+    };
     let has = |word| q.has(word);
     let (sat, ftz) = (has(Qual::Sat), has(Qual::Ftz));
     if has(Qual::Satfinite) || has(Qual::Rm) || has(Qual::Rp) {
@@ -347,12 +379,24 @@ fn pack(l: &mut Lowerer, inst: &Inst, to: Type) -> Result<(), Error> {
 /// The value in a temporary after a step.
 fn step(l: &mut Lowerer, a: Src, emit: fn(&mut Lowerer, Dst, Src)) -> Src {
     let slot = l.temp();
-    emit(l, Dst { slot, uniform: a.uniform }, a);
-    Src { slot, uniform: a.uniform }
+    emit(
+        l,
+        Dst {
+            slot,
+            uniform: a.uniform,
+        },
+        a,
+    );
+    Src {
+        slot,
+        uniform: a.uniform,
+    }
 }
 
 fn is_integral(inst: &Inst) -> bool {
-    [Qual::Rni, Qual::Rzi, Qual::Rmi, Qual::Rpi].iter().any(|word| inst.quals.has(*word))
+    [Qual::Rni, Qual::Rzi, Qual::Rmi, Qual::Rpi]
+        .iter()
+        .any(|word| inst.quals.has(*word))
 }
 
 fn round32(l: &mut Lowerer, inst: &Inst, a: Src) -> Src {
@@ -391,7 +435,11 @@ fn int_to_int(l: &mut Lowerer, inst: &Inst, a: Src) -> Result<(), Error> {
         return Err(l.unsupported(inst));
     };
     // The narrower of the two decides which bits stay and how they are extended.
-    let decides = if to.bits() < from.bits() || to.bits() == from.bits() { to } else { from };
+    let decides = if to.bits() < from.bits() || to.bits() == from.bits() {
+        to
+    } else {
+        from
+    };
     let target = operand(l, inst, 0)?;
     let dst = l.dst(target)?;
     let to_bits = l.reg_bits(target).unwrap_or(to.bits());
@@ -427,10 +475,18 @@ fn int_to_float(l: &mut Lowerer, inst: &Inst, a: Src) -> Result<(), Error> {
     match (to, from) {
         (Type::F32, Type::S32) => land::<IntToFloat<i32, f32>>(l, inst, a),
         (Type::F32, Type::U32) => land::<IntToFloat<u32, f32>>(l, inst, a),
-        (Type::F32, _) => by_number!(from, l, inst, S => land_cold::<IntToFloat<S, f32>>(l, inst, a)),
-        (Type::F64, _) => by_number!(from, l, inst, S => land_cold::<IntToFloat<S, f64>>(l, inst, a)),
-        (Type::F16, _) => by_number!(from, l, inst, S => land_cold::<IntToFloat<S, F16>>(l, inst, a)),
-        (Type::BF16, _) => by_number!(from, l, inst, S => land_cold::<IntToFloat<S, Bf16>>(l, inst, a)),
+        (Type::F32, _) => {
+            by_number!(from, l, inst, S => land_cold::<IntToFloat<S, f32>>(l, inst, a))
+        }
+        (Type::F64, _) => {
+            by_number!(from, l, inst, S => land_cold::<IntToFloat<S, f64>>(l, inst, a))
+        }
+        (Type::F16, _) => {
+            by_number!(from, l, inst, S => land_cold::<IntToFloat<S, F16>>(l, inst, a))
+        }
+        (Type::BF16, _) => {
+            by_number!(from, l, inst, S => land_cold::<IntToFloat<S, Bf16>>(l, inst, a))
+        }
         _ => Err(l.unsupported(inst)),
     }
 }
@@ -441,7 +497,11 @@ fn float_to_int(l: &mut Lowerer, inst: &Inst, a: Src) -> Result<(), Error> {
         return Err(l.unsupported(inst));
     };
     if from == Type::F64 {
-        let a = if inst.quals.has(Qual::Rzi) { a } else { round64(l, inst, a) };
+        let a = if inst.quals.has(Qual::Rzi) {
+            a
+        } else {
+            round64(l, inst, a)
+        };
         return by_number!(to, l, inst, D => land_cold::<FloatToInt<f64, D>>(l, inst, a));
     }
     let a = match from {
@@ -451,7 +511,11 @@ fn float_to_int(l: &mut Lowerer, inst: &Inst, a: Src) -> Result<(), Error> {
         _ => return Err(l.unsupported(inst)),
     };
     // Truncation is what the conversion does; a flushed subnormal truncates to 0 anyway.
-    let a = if inst.quals.has(Qual::Rzi) { a } else { round32(l, inst, a) };
+    let a = if inst.quals.has(Qual::Rzi) {
+        a
+    } else {
+        round32(l, inst, a)
+    };
     match to {
         Type::S32 => land::<FloatToInt<f32, i32>>(l, inst, a),
         Type::U32 => land::<FloatToInt<f32, u32>>(l, inst, a),
@@ -482,7 +546,10 @@ fn land_with<O: Un>(
         emit(l, dst, a);
         return Ok(());
     }
-    let value = Dst { slot: l.temp(), uniform: dst.uniform };
+    let value = Dst {
+        slot: l.temp(),
+        uniform: dst.uniform,
+    };
     emit(l, value, a);
     let signed = inst.quals.types().next().is_some_and(Type::is_signed);
     if !dst.uniform {

@@ -124,7 +124,11 @@ impl<T: Float, const FTZ: bool, const SAT: bool> Tern for Fma<T, FTZ, SAT> {
 #[inline(always)]
 pub(super) fn min<T: Float, const NAN: bool>(a: T, b: T) -> T {
     let a_first = a < b || (a == b && a.is_negative()) || b.is_nan();
-    let a_wins = if NAN { (a_first && !b.is_nan()) || a.is_nan() } else { a_first && !a.is_nan() || b.is_nan() };
+    let a_wins = if NAN {
+        (a_first && !b.is_nan()) || a.is_nan()
+    } else {
+        a_first && !a.is_nan() || b.is_nan()
+    };
     (if a_wins { a } else { b }).canonical()
 }
 
@@ -132,12 +136,18 @@ pub(super) fn min<T: Float, const NAN: bool>(a: T, b: T) -> T {
 #[inline(always)]
 pub(super) fn max<T: Float, const NAN: bool>(a: T, b: T) -> T {
     let a_first = a > b || (a == b && !a.is_negative()) || b.is_nan();
-    let a_wins = if NAN { (a_first && !b.is_nan()) || a.is_nan() } else { a_first && !a.is_nan() || b.is_nan() };
+    let a_wins = if NAN {
+        (a_first && !b.is_nan()) || a.is_nan()
+    } else {
+        a_first && !a.is_nan() || b.is_nan()
+    };
     (if a_wins { a } else { b }).canonical()
 }
 
 struct Extreme<T, const FTZ: bool, const NAN: bool, const MAX: bool>(PhantomData<T>);
-impl<T: Float, const FTZ: bool, const NAN: bool, const MAX: bool> Bin for Extreme<T, FTZ, NAN, MAX> {
+impl<T: Float, const FTZ: bool, const NAN: bool, const MAX: bool> Bin
+    for Extreme<T, FTZ, NAN, MAX>
+{
     type A = T;
     type B = T;
     type D = T;
@@ -145,7 +155,11 @@ impl<T: Float, const FTZ: bool, const NAN: bool, const MAX: bool> Bin for Extrem
     #[inline(always)]
     fn f(a: T, b: T) -> T {
         let (a, b) = (flushed::<T, FTZ>(a), flushed::<T, FTZ>(b));
-        if MAX { max::<T, NAN>(a, b) } else { min::<T, NAN>(a, b) }
+        if MAX {
+            max::<T, NAN>(a, b)
+        } else {
+            min::<T, NAN>(a, b)
+        }
     }
 }
 
@@ -184,21 +198,34 @@ impl<T: Float> Bin for Copysign<T> {
 
 /// Whether the instruction rounds in a way not done here.
 pub(super) fn odd_rounding(inst: &Inst) -> bool {
-    [Qual::Rz, Qual::Rm, Qual::Rp].iter().any(|word| inst.quals.has(*word))
+    [Qual::Rz, Qual::Rm, Qual::Rp]
+        .iter()
+        .any(|word| inst.quals.has(*word))
 }
 
 /// Binds `$t` to the type and `$ftz` to the flag.
 macro_rules! by_float {
     ($l:expr, $inst:expr, $t:ident, $ftz:ident => $body:expr) => {
         match ($inst.quals.types().next(), $inst.quals.has(Qual::Ftz)) {
-            (Some(Type::F32), false) => { type $t = f32; const $ftz: bool = false; $body }
-            (Some(Type::F32), true) => { type $t = f32; const $ftz: bool = true; $body }
-            (Some(Type::F64), false) => { type $t = f64; const $ftz: bool = false; $body }
+            (Some(Type::F32), false) => {
+                type $t = f32;
+                const $ftz: bool = false;
+                $body
+            }
+            (Some(Type::F32), true) => {
+                type $t = f32;
+                const $ftz: bool = true;
+                $body
+            }
+            (Some(Type::F64), false) => {
+                type $t = f64;
+                const $ftz: bool = false;
+                $body
+            }
             _ => Err($l.unsupported($inst)),
         }
     };
 }
-pub(super) use by_float;
 
 /// `f32` is hot, `f64` is compiled once.
 macro_rules! by_float_hot {
@@ -226,15 +253,21 @@ pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
         Op::Sub => by_float_hot!(l, inst, bin, bin_cold, Sub, false),
         Op::Mul if sat => by_float!(l, inst, T, Z => shape::bin_cold::<Mul<T, Z, true>>(l, inst)),
         Op::Mul => by_float_hot!(l, inst, bin, bin_cold, Mul, false),
-        Op::Fma | Op::Mad if sat => by_float!(l, inst, T, Z => shape::tern_cold::<Fma<T, Z, true>>(l, inst)),
-        Op::Fma | Op::Mad => by_float_hot!(l, inst, tern, tern_cold, Fma, false),
+        Op::Fma | Op::Mad if sat => {
+            by_float!(l, inst, T, Z => shape::tern_cold::<Fma<T, Z, true>>(l, inst))
+        }
+        Op::Fma | Op::Mad => by_float_hot!(l, inst, tern_wide, tern_cold, Fma, false),
         Op::Div => by_float_hot!(l, inst, bin, bin_cold, Div, false),
         Op::Min if inst.operands.len() == 3 => match nan {
-            true => by_float!(l, inst, T, Z => shape::bin_cold::<Extreme<T, Z, true, false>>(l, inst)),
+            true => {
+                by_float!(l, inst, T, Z => shape::bin_cold::<Extreme<T, Z, true, false>>(l, inst))
+            }
             false => by_float_hot!(l, inst, bin, bin_cold, Extreme, false, false),
         },
         Op::Max if inst.operands.len() == 3 => match nan {
-            true => by_float!(l, inst, T, Z => shape::bin_cold::<Extreme<T, Z, true, true>>(l, inst)),
+            true => {
+                by_float!(l, inst, T, Z => shape::bin_cold::<Extreme<T, Z, true, true>>(l, inst))
+            }
             false => by_float_hot!(l, inst, bin, bin_cold, Extreme, false, true),
         },
         Op::Neg => by_float_hot!(l, inst, un, un_cold, Neg),

@@ -101,7 +101,11 @@ impl Warp {
 
     /// Makes lanes wait for their turn at `block`.
     pub(crate) fn hold(&mut self, block: u32, lanes: u32, convergent: bool) {
-        let set = if convergent { &mut self.held } else { &mut self.pending };
+        let set = if convergent {
+            &mut self.held
+        } else {
+            &mut self.pending
+        };
         set[block as usize / 64] |= 1 << (block % 64);
         self.wait[block as usize] |= lanes;
     }
@@ -168,7 +172,11 @@ impl Ctx {
     /// The next block of the warp that can run, with its lanes active; null if there is none.
     pub(crate) fn pick(&mut self) -> *const MicroOp {
         let warp = &mut self.warp;
-        let start = if std::mem::take(&mut warp.rotate) { warp.cursor + 1 } else { 0 };
+        let start = if std::mem::take(&mut warp.rotate) {
+            warp.cursor + 1
+        } else {
+            0
+        };
         let next = first(&warp.pending, start).or_else(|| first(&warp.pending, 0));
         if let Some(block) = next {
             let lanes = warp.take(block);
@@ -190,7 +198,11 @@ impl Ctx {
             return self.block(block);
         }
         warp.active = 0;
-        self.stop = if warp.live == 0 { Stop::Done } else { Stop::Blocked };
+        self.stop = if warp.live == 0 {
+            Stop::Done
+        } else {
+            Stop::Blocked
+        };
         std::ptr::null()
     }
 
@@ -258,16 +270,19 @@ impl Flow for Switch {
         let mut active = ctx.warp.active;
         while active != 0 {
             let lane = active.trailing_zeros();
-            let value = if op.b == 0 { index[lane as usize] } else { ctx.scalar(op.a) as u32 };
+            let value = if op.b == 0 {
+                index[lane as usize]
+            } else {
+                ctx.scalar(op.a) as u32
+            };
             let Some(&block) = targets.get(value as usize) else {
                 let what = "branch index outside of its targets";
                 ctx.fault(op, FaultKind::Misuse { what }, lane, None);
                 ctx.stop = Stop::Fuel;
                 return std::ptr::null();
             };
-            let lanes = super::lane::mask_of(|i| {
-                active >> i & 1 != 0 && (op.b != 0 || index[i] == value)
-            });
+            let lanes =
+                super::lane::mask_of(|i| active >> i & 1 != 0 && (op.b != 0 || index[i] == value));
             let convergent = ctx.program.blocks[block as usize].convergent;
             ctx.warp.hold(block, lanes, convergent);
             active &= !lanes;
@@ -311,7 +326,11 @@ impl Flow for ExitIf {
 struct Trap;
 impl Flow for Trap {
     fn run(ctx: &mut Ctx, op: &MicroOp) -> *const MicroOp {
-        let wanted = if op.b == 1 { ctx.pred(op.a) ^ op.imm as u32 } else { !0 };
+        let wanted = if op.b == 1 {
+            ctx.pred(op.a) ^ op.imm as u32
+        } else {
+            !0
+        };
         let lanes = wanted & ctx.warp.active;
         if lanes != 0 {
             ctx.fault(op, FaultKind::Trap, lanes.trailing_zeros(), None);
@@ -463,7 +482,11 @@ pub(super) fn lower_hint(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
 
 /// Begins the ops under a guard; returns where, for [`end_guard`].
 pub(crate) fn begin_guard(l: &mut Lowerer, slot: u32, negated: u32) -> usize {
-    l.emit(MicroOp { a: slot, imm: u64::from(negated), ..l.flow::<GuardOn>() })
+    l.emit(MicroOp {
+        a: slot,
+        imm: u64::from(negated),
+        ..l.flow::<GuardOn>()
+    })
 }
 
 /// Ends the ops under the guard that began at `at`.
@@ -476,8 +499,16 @@ pub(crate) fn end_guard(l: &mut Lowerer, at: usize) {
 /// Emits the end of a block.
 pub(crate) fn emit_flow(l: &mut Lowerer, term: &Term) -> Result<(), Error> {
     let op = match term {
-        Term::Jump(block) => MicroOp { aux: *block, ..l.flow::<Jump>() },
-        Term::Branch { pred, negated, then, other } => MicroOp {
+        Term::Jump(block) => MicroOp {
+            aux: *block,
+            ..l.flow::<Jump>()
+        },
+        Term::Branch {
+            pred,
+            negated,
+            then,
+            other,
+        } => MicroOp {
             a: l.slot_of(*pred),
             imm: u64::from(*negated),
             aux: *then,
@@ -495,7 +526,11 @@ pub(crate) fn emit_flow(l: &mut Lowerer, term: &Term) -> Result<(), Error> {
             }
         }
         Term::Exit => l.flow::<Exit>(),
-        Term::ExitIf { pred, negated, next } => MicroOp {
+        Term::ExitIf {
+            pred,
+            negated,
+            next,
+        } => MicroOp {
             a: l.slot_of(*pred),
             imm: u64::from(*negated),
             aux: *next,
@@ -520,7 +555,14 @@ pub(crate) fn emit_flow(l: &mut Lowerer, term: &Term) -> Result<(), Error> {
 }
 
 fn emit_barrier(l: &mut Lowerer, term: &BarrierTerm) -> Result<MicroOp, Error> {
-    let BarrierTerm { id, count, reduce, arrive, guard, next } = term;
+    let BarrierTerm {
+        id,
+        count,
+        reduce,
+        arrive,
+        guard,
+        next,
+    } = term;
     let a = l.scalar_src(id)?;
     let b = match count {
         Some(count) => l.scalar_src(count)?,

@@ -49,7 +49,9 @@ impl F16 {
         let magnitude = bits & 0x7FFF_FFFF;
         let odd = magnitude >> 13 & 1;
         let normal = magnitude.wrapping_sub(112 << 23).wrapping_add(0xFFF + odd) >> 13;
-        let subnormal = (f32::from_bits(magnitude) + 0.5).to_bits().wrapping_sub(0x3F00_0000);
+        let subnormal = (f32::from_bits(magnitude) + 0.5)
+            .to_bits()
+            .wrapping_sub(0x3F00_0000);
         let half = if magnitude > 0x7F80_0000 {
             return F16(0x7FFF);
         } else if magnitude >= 0x4780_0000 {
@@ -107,8 +109,16 @@ pub(super) fn odd32(x: f64) -> f32 {
     let back = f64::from(near);
     let bits = near.to_bits();
     let up = back.abs() > x.abs();
-    let other = if up { bits.wrapping_sub(1) } else { bits.wrapping_add(1) };
-    f32::from_bits(if back != x && x == x && bits & 1 == 0 { other } else { bits })
+    let other = if up {
+        bits.wrapping_sub(1)
+    } else {
+        bits.wrapping_add(1)
+    };
+    f32::from_bits(if back != x && x == x && bits & 1 == 0 {
+        other
+    } else {
+        bits
+    })
 }
 
 /// `a * b + c` in `f64`, rounded to odd; `a * b` is exact.
@@ -120,9 +130,17 @@ fn odd_fma(a: f64, b: f64, c: f64) -> f64 {
     let error = (p - (s - t)) + (c - t);
     let bits = s.to_bits();
     let toward = (error > 0.0) == (s > 0.0);
-    let other = if toward { bits.wrapping_add(1) } else { bits.wrapping_sub(1) };
+    let other = if toward {
+        bits.wrapping_add(1)
+    } else {
+        bits.wrapping_sub(1)
+    };
     let inexact = error != 0.0 && error == error && s.abs() < f64::INFINITY;
-    f64::from_bits(if inexact && bits & 1 == 0 { other } else { bits })
+    f64::from_bits(if inexact && bits & 1 == 0 {
+        other
+    } else {
+        bits
+    })
 }
 
 #[inline(always)]
@@ -230,7 +248,10 @@ impl<S: Small, const SAT: bool, const RELU: bool> Tern for Fma2<S, SAT, RELU> {
     #[inline(always)]
     fn f(a: u32, b: u32, c: u32) -> u32 {
         let ((al, ah), (bl, bh), (cl, ch)) = (split::<S>(a), split::<S>(b), split::<S>(c));
-        join(Fma1::<S, SAT, RELU>::f(al, bl, cl), Fma1::<S, SAT, RELU>::f(ah, bh, ch))
+        join(
+            Fma1::<S, SAT, RELU>::f(al, bl, cl),
+            Fma1::<S, SAT, RELU>::f(ah, bh, ch),
+        )
     }
 }
 
@@ -274,7 +295,9 @@ macro_rules! by_small_fma {
 
 pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
     let q = &inst.quals;
-    let Some(ty) = q.types().next() else { return Err(l.unsupported(inst)) };
+    let Some(ty) = q.types().next() else {
+        return Err(l.unsupported(inst));
+    };
     if q.has(Qual::Ftz) || q.has(Qual::Xorsign) {
         return Err(l.unsupported(inst));
     }

@@ -182,7 +182,11 @@ impl<const HIGH: bool> Tern for Mad24<i32, HIGH> {
 #[inline(always)]
 fn byte<const SIGNED: bool>(x: u32, i: u32) -> i32 {
     let shifted = (x >> (8 * i)) as u8;
-    if SIGNED { i32::from(shifted as i8) } else { i32::from(shifted) }
+    if SIGNED {
+        i32::from(shifted as i8)
+    } else {
+        i32::from(shifted)
+    }
 }
 
 /// Four byte products plus a number.
@@ -211,7 +215,11 @@ impl<const SA: bool, const SB: bool, const HIGH: bool> Tern for Dp2a<SA, SB, HIG
     fn f(a: u32, b: u32, c: i32) -> i32 {
         let word = |i: u32| {
             let x = (a >> (16 * i)) as u16;
-            if SA { i32::from(x as i16) } else { i32::from(x) }
+            if SA {
+                i32::from(x as i16)
+            } else {
+                i32::from(x)
+            }
         };
         let at = if HIGH { 2 } else { 0 };
         c.wrapping_add(word(0) * byte::<SB>(b, at) + word(1) * byte::<SB>(b, at + 1))
@@ -221,12 +229,30 @@ impl<const SA: bool, const SB: bool, const HIGH: bool> Tern for Dp2a<SA, SB, HIG
 macro_rules! by_int {
     ($ty:expr, $l:expr, $inst:expr, $t:ident => $body:expr) => {
         match $ty {
-            Type::U16 | Type::B16 => { type $t = u16; $body }
-            Type::S16 => { type $t = i16; $body }
-            Type::U32 | Type::B32 => { type $t = u32; $body }
-            Type::S32 => { type $t = i32; $body }
-            Type::U64 | Type::B64 => { type $t = u64; $body }
-            Type::S64 => { type $t = i64; $body }
+            Type::U16 | Type::B16 => {
+                type $t = u16;
+                $body
+            }
+            Type::S16 => {
+                type $t = i16;
+                $body
+            }
+            Type::U32 | Type::B32 => {
+                type $t = u32;
+                $body
+            }
+            Type::S32 => {
+                type $t = i32;
+                $body
+            }
+            Type::U64 | Type::B64 => {
+                type $t = u64;
+                $body
+            }
+            Type::S64 => {
+                type $t = i64;
+                $body
+            }
             _ => Err($l.unsupported($inst)),
         }
     };
@@ -261,7 +287,9 @@ macro_rules! by_size_hot {
 
 pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
     let q = &inst.quals;
-    let Some(ty) = q.types().next() else { return Err(l.unsupported(inst)) };
+    let Some(ty) = q.types().next() else {
+        return Err(l.unsupported(inst));
+    };
     if q.has(Qual::Cc) || q.has(Qual::Relu) {
         return Err(l.unsupported(inst));
     }
@@ -307,7 +335,9 @@ pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
         },
         Op::Mul24 => {
             let mut inst = inst.clone();
-            inst.operands.push(warpsmith_ptx::ir::Operand::Imm(warpsmith_ptx::ir::Imm::Int(0)));
+            inst.operands.push(warpsmith_ptx::ir::Operand::Imm(
+                warpsmith_ptx::ir::Imm::Int(0),
+            ));
             match (ty, hi) {
                 (Type::U32, false) => shape::tern_cold::<Mad24<u32, false>>(l, &inst),
                 (Type::U32, true) => shape::tern_cold::<Mad24<u32, true>>(l, &inst),
@@ -320,7 +350,7 @@ pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
             (false, false) => shape::tern_cold::<Dp4a<false, false>>(l, inst),
             (false, true) => shape::tern_cold::<Dp4a<false, true>>(l, inst),
             (true, false) => shape::tern_cold::<Dp4a<true, false>>(l, inst),
-            (true, true) => shape::tern::<Dp4a<true, true>>(l, inst),
+            (true, true) => shape::tern_wide::<Dp4a<true, true>>(l, inst),
         },
         Op::Dp2a => match (signs(inst), hi) {
             ((false, false), false) => shape::tern_cold::<Dp2a<false, false, false>>(l, inst),

@@ -84,7 +84,11 @@ pub(super) fn common(ctx: &Ctx, place: u32, address: u64) -> Option<(Window, u64
         place::LOCAL => true,
         _ => address.wrapping_sub(crate::memory::LOCAL_BASE) < crate::memory::WINDOW,
     };
-    if local { None } else { Some(window(ctx, place, address, 0)) }
+    if local {
+        None
+    } else {
+        Some(window(ctx, place, address, 0))
+    }
 }
 
 /// Where the 32 accesses of `step` bytes start, if the active lanes' are neighbours in order.
@@ -101,7 +105,9 @@ fn start<C: Cell>(ctx: &Ctx, op: &MicroOp, step: u64) -> Option<u64> {
         base
     } else {
         let lead = mask.trailing_zeros() & 31;
-        let base = at[lead as usize].widen().wrapping_sub(u64::from(lead) * step);
+        let base = at[lead as usize]
+            .widen()
+            .wrapping_sub(u64::from(lead) * step);
         for i in 0..32 {
             let keep = 0u64.wrapping_sub(u64::from(mask >> i & 1));
             off |= (at[i].widen() ^ C::narrow(base.wrapping_add(i as u64 * step)).widen()) & keep;
@@ -398,29 +404,47 @@ pub(super) fn address(l: &mut Lowerer, operand: &Operand) -> Result<At, Error> {
         Base::Reg(reg) => {
             let bits = l.type_of(*reg).bits();
             let src = l.src(&Operand::Reg(*reg), bits)?;
-            At { src, wide: bits > 32, offset }
+            At {
+                src,
+                wide: bits > 32,
+                offset,
+            }
         }
         Base::Var(var) => {
             let src = l.src(&Operand::Var(*var, 0), 64)?;
-            At { src, wide: true, offset }
+            At {
+                src,
+                wide: true,
+                offset,
+            }
         }
-        Base::Absolute => At { src: l.constant(0), wide: true, offset },
+        Base::Absolute => At {
+            src: l.constant(0),
+            wide: true,
+            offset,
+        },
     })
 }
 
 /// The space an access is in: named, or that of the variable it names.
 pub(super) fn space_of(l: &Lowerer, inst: &Inst, operand: &Operand) -> Space {
     match (roles::space(inst), operand) {
-        (Space::Generic, Operand::Addr(Address { base: Base::Var(var), .. })) => {
-            l.space_of(*var).unwrap_or(Space::Generic)
-        }
+        (
+            Space::Generic,
+            Operand::Addr(Address {
+                base: Base::Var(var),
+                ..
+            }),
+        ) => l.space_of(*var).unwrap_or(Space::Generic),
         (space, _) => space,
     }
 }
 
 pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
     let q = &inst.quals;
-    let Some(ty) = q.types().next() else { return Err(l.unsupported(inst)) };
+    let Some(ty) = q.types().next() else {
+        return Err(l.unsupported(inst));
+    };
     let is_store = inst.op == Op::St;
     let place = operand(l, inst, usize::from(!is_store))?;
     let access = Access {
@@ -435,14 +459,24 @@ pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
         } else {
             1
         },
-        ordered: [Qual::Volatile, Qual::Acquire, Qual::Relaxed, Qual::Mmio, Qual::Release]
-            .iter()
-            .any(|word| q.has(*word)),
+        ordered: [
+            Qual::Volatile,
+            Qual::Acquire,
+            Qual::Relaxed,
+            Qual::Mmio,
+            Qual::Release,
+        ]
+        .iter()
+        .any(|word| q.has(*word)),
     };
     if access.count == 8 || ty.bytes() > 8 || ty == Type::Pred {
         return Err(l.unsupported(inst));
     }
-    if is_store { lower_store(l, inst, &access) } else { lower_load(l, inst, &access) }
+    if is_store {
+        lower_store(l, inst, &access)
+    } else {
+        lower_load(l, inst, &access)
+    }
 }
 
 /// The elements of a vector operand, or the operand alone.
@@ -465,8 +499,15 @@ fn lower_load(l: &mut Lowerer, inst: &Inst, access: &Access) -> Result<(), Error
     let private = access.space == Space::Local
         || (access.space == Space::Generic && l.layout().local_bytes != 0);
     let scalar = at.src.uniform && !private;
-    let mut op = MicroOp { imm: at.offset, ..pick(l, access, &at, scalar, Direction::Load) };
-    op.a = if scalar { at.src.slot } else { varying_address(l, &at) };
+    let mut op = MicroOp {
+        imm: at.offset,
+        ..pick(l, access, &at, scalar, Direction::Load)
+    };
+    op.a = if scalar {
+        at.src.slot
+    } else {
+        varying_address(l, &at)
+    };
     // Where each element lands, and what is left to do to bring it to its register.
     let mut places = [0u32; 4];
     let mut after = Vec::new();
@@ -519,7 +560,11 @@ fn land(l: &mut Lowerer, ty: Type, scalar: bool, dst: Dst, from: u32, bits: u32)
             l.spread::<u32>(dst, wide);
         }
     } else if dst.slot != src {
-        let small = if ty.bits() < 32 && ty.is_signed() { Type::S32 } else { ty };
+        let small = if ty.bits() < 32 && ty.is_signed() {
+            Type::S32
+        } else {
+            ty
+        };
         mov::emit_resize(l, dst.slot, src, small, bits);
     }
 }
@@ -529,7 +574,11 @@ fn load_params(l: &mut Lowerer, access: &Access, to: &[Operand], at: &At) -> Res
     for (k, item) in to.iter().enumerate() {
         let dst = l.dst(item)?;
         let bits = l.reg_bits(item).unwrap_or(access.ty.bits());
-        let slot = if at.src.uniform { l.scalar_for(dst) } else { dst.slot };
+        let slot = if at.src.uniform {
+            l.scalar_for(dst)
+        } else {
+            dst.slot
+        };
         let op = MicroOp {
             dst: slot,
             a: at.src.slot,
@@ -553,7 +602,11 @@ fn load_params(l: &mut Lowerer, access: &Access, to: &[Operand], at: &At) -> Res
 }
 
 fn varying_address(l: &mut Lowerer, at: &At) -> u32 {
-    if at.wide { l.splat::<u64>(at.src).slot } else { l.splat::<u32>(at.src).slot }
+    if at.wide {
+        l.splat::<u64>(at.src).slot
+    } else {
+        l.splat::<u32>(at.src).slot
+    }
 }
 
 fn lower_store(l: &mut Lowerer, inst: &Inst, access: &Access) -> Result<(), Error> {
@@ -564,7 +617,11 @@ fn lower_store(l: &mut Lowerer, inst: &Inst, access: &Access) -> Result<(), Erro
     }
     let mut places = [0u32; 4];
     for (k, item) in from.iter().enumerate() {
-        places[k] = if access.ty.bits() > 32 { l.src64(item)? } else { l.src32(item)? };
+        places[k] = if access.ty.bits() > 32 {
+            l.src64(item)?
+        } else {
+            l.src32(item)?
+        };
     }
     if inst.quals.has(Qual::Release) {
         let op = l.cold::<Release>();
@@ -604,7 +661,13 @@ fn pick(l: &Lowerer, access: &Access, at: &At, scalar: bool, way: Direction) -> 
     MicroOp { aux, ..op }
 }
 
-fn by_count<E: Element>(l: &Lowerer, count: usize, at: &At, scalar: bool, way: Direction) -> MicroOp {
+fn by_count<E: Element>(
+    l: &Lowerer,
+    count: usize,
+    at: &At,
+    scalar: bool,
+    way: Direction,
+) -> MicroOp {
     match count {
         4 => by_shape::<E, 4>(l, at, scalar, way),
         2 => by_shape::<E, 2>(l, at, scalar, way),
@@ -619,7 +682,7 @@ fn by_shape<E: Element, const N: usize>(
     way: Direction,
 ) -> MicroOp {
     match (way, scalar, at.wide) {
-        (Direction::Load, false, true) => l.op::<Load<E, u64, N>>(),
+        (Direction::Load, false, true) => l.wide::<Load<E, u64, N>>(),
         (Direction::Load, false, false) => l.op::<Load<E, u32, N>>(),
         (Direction::Load, true, true) => l.cold::<LoadScalar<E, u64, N>>(),
         (Direction::Load, true, false) => l.cold::<LoadScalar<E, u32, N>>(),

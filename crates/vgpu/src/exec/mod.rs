@@ -14,7 +14,7 @@
 //!    as plain loops over 32 lanes; `l.op::<H>()` takes the instance of the machine's tier. All bodies it
 //!    calls must be `#[inline(always)]` too, or they run as baseline code. Same bits on every tier: only
 //!    `mul_add` where PTX says fma, no reassociation that depends on the width.
-//! 4. Results go through `ctx.put::<T>(slot, [T; 32])` (blends by `ctx.mask`) or `ctx.put_mask(slot, bits)`;
+//! 4. Results go through `ctx.put_cells(slot, [cell; 32])` (blends by `ctx.mask`) or `ctx.put_mask(slot, bits)`;
 //!    scalar destinations through `ctx.set_scalar`. Lanes outside `ctx.mask` must not touch memory.
 //! 5. A fault is noted with `ctx.fault(op, kind, lane, address)`; handlers go on with zeros and the warp stops
 //!    at its next terminator.
@@ -51,14 +51,11 @@ pub(crate) mod shape;
 mod warp;
 
 pub(crate) use flow::{Parked, Reduce, Stop, Warp, begin_guard, emit_flow, end_guard};
+pub(crate) use frame::{Ctx, LaunchView};
 pub(crate) use lane::Cell;
 pub(crate) use ldst::extend;
-pub(crate) use frame::{Ctx, LaunchView};
 
-use crate::{
-    error::Error,
-    lower::Lowerer,
-};
+use crate::{error::Error, lower::Lowerer};
 use warpsmith_ptx::{
     ir::{Inst, Operand},
     op::Op,
@@ -223,10 +220,6 @@ pub(crate) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
 }
 
 /// The operand at `index`, which the verifier knows to be there.
-pub(crate) fn operand<'a>(
-    l: &Lowerer,
-    inst: &'a Inst,
-    index: usize,
-) -> Result<&'a Operand, Error> {
+pub(crate) fn operand<'a>(l: &Lowerer, inst: &'a Inst, index: usize) -> Result<&'a Operand, Error> {
     inst.operands.get(index).ok_or_else(|| l.unsupported(inst))
 }

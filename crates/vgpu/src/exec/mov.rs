@@ -134,8 +134,14 @@ fn map<O: Un>(l: &mut Lowerer, dst: u32, a: u32) {
 
 /// Sign-extends an 8- or 16-bit value in place.
 pub(crate) fn emit_extend(l: &mut Lowerer, slot: u32, scalar: bool, ty: Type) {
-    let src = Src { slot, uniform: scalar };
-    let dst = Dst { slot, uniform: scalar };
+    let src = Src {
+        slot,
+        uniform: scalar,
+    };
+    let dst = Dst {
+        slot,
+        uniform: scalar,
+    };
     if ty.bits() == 8 {
         shape::emit_un::<Extend<i8>>(l, dst, src);
     } else {
@@ -171,7 +177,11 @@ pub(crate) fn emit_sign_extend(l: &mut Lowerer, dst: u32, a: u32) {
 pub(crate) fn emit_clock(l: &mut Lowerer, special: Special, dst: u32) {
     let high = matches!(special, Special::ClockHi | Special::GlobaltimerHi);
     let op = l.cold::<Clock>();
-    l.emit(MicroOp { dst, imm: if high { 32 } else { 0 }, ..op });
+    l.emit(MicroOp {
+        dst,
+        imm: if high { 32 } else { 0 },
+        ..op
+    });
 }
 
 /// `a` with predicate `c` (negated by `imm`), else `b`.
@@ -220,7 +230,14 @@ pub(super) fn emit_select<C: Cell + Lane<Cell = C>>(
         }
     };
     let (c, negated) = pred;
-    l.emit(MicroOp { dst: dst.slot, a: a.slot, b: b.slot, c, imm: u64::from(negated), ..op });
+    l.emit(MicroOp {
+        dst: dst.slot,
+        a: a.slot,
+        b: b.slot,
+        c,
+        imm: u64::from(negated),
+        ..op
+    });
 }
 
 struct Join<S, D>(PhantomData<(S, D)>);
@@ -310,7 +327,9 @@ pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
 }
 
 fn mov(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
-    let Some(ty) = inst.quals.types().next() else { return Err(l.unsupported(inst)) };
+    let Some(ty) = inst.quals.types().next() else {
+        return Err(l.unsupported(inst));
+    };
     let (to, from) = (operand(l, inst, 0)?, operand(l, inst, 1)?);
     match (to, from) {
         _ if ty == Type::Pred => {
@@ -370,7 +389,10 @@ fn pack(
     items: &[Operand],
 ) -> Result<(), Error> {
     let part = ty.bits() / items.len().max(1) as u32;
-    let parts = items.iter().map(|item| l.src(item, part)).collect::<Result<Vec<Src>, _>>()?;
+    let parts = items
+        .iter()
+        .map(|item| l.src(item, part))
+        .collect::<Result<Vec<Src>, _>>()?;
     let dst = l.dst(to)?;
     match (&parts[..], part) {
         (&[a, b], 32) => shape::emit_bin::<Join<u32, u64>>(l, dst, a, b),
@@ -420,7 +442,11 @@ fn cvta(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
     let from = operand(l, inst, 1)?;
     let dst = l.dst(operand(l, inst, 0)?)?;
     let a = l.src(from, 64)?;
-    let delta = if inst.quals.has(Qual::To) { base.wrapping_neg() } else { base };
+    let delta = if inst.quals.has(Qual::To) {
+        base.wrapping_neg()
+    } else {
+        base
+    };
     if delta == 0 {
         shape::emit_un::<Copy<u64>>(l, dst, a);
     } else {
@@ -440,16 +466,24 @@ fn isspacep(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
         Space::Generic | Space::Const | Space::Param => return Err(l.unsupported(inst)),
     };
     let start = l.constant(start.wrapping_neg());
-    let offset = Dst { slot: l.temp(), uniform: a.uniform };
+    let offset = Dst {
+        slot: l.temp(),
+        uniform: a.uniform,
+    };
     shape::emit_bin::<Offset>(l, offset, a, start);
     let size = l.constant(size);
-    let offset = Src { slot: offset.slot, uniform: offset.uniform };
+    let offset = Src {
+        slot: offset.slot,
+        uniform: offset.uniform,
+    };
     super::cmp::emit_less_u64(l, dst, offset, size);
     Ok(())
 }
 
 fn selp(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
-    let Some(ty) = inst.quals.types().next() else { return Err(l.unsupported(inst)) };
+    let Some(ty) = inst.quals.types().next() else {
+        return Err(l.unsupported(inst));
+    };
     let a = l.src(operand(l, inst, 1)?, ty.bits())?;
     let b = l.src(operand(l, inst, 2)?, ty.bits())?;
     let pred = l.pred(operand(l, inst, 3)?)?;
@@ -464,7 +498,9 @@ fn selp(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
 
 fn slct(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
     let types: Vec<Type> = inst.quals.types().collect();
-    let [ty, by] = types[..] else { return Err(l.unsupported(inst)) };
+    let [ty, by] = types[..] else {
+        return Err(l.unsupported(inst));
+    };
     match (ty.bits() > 32, by) {
         (false, Type::S32) => shape::tern::<SelectSign<u32, i32>>(l, inst),
         (true, Type::S32) => shape::tern::<SelectSign<u64, i32>>(l, inst),

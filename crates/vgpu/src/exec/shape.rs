@@ -156,24 +156,58 @@ impl<O: Tern> Handler for Scalar3<O> {
     }
 }
 
+/// How much a handler counts: which tiers it is compiled for.
+trait Heat {
+    fn op<H: Handler>(l: &Lowerer) -> MicroOp;
+}
+struct Hot;
+struct Wide;
+impl Heat for Hot {
+    fn op<H: Handler>(l: &Lowerer) -> MicroOp {
+        l.op::<H>()
+    }
+}
+impl Heat for Wide {
+    fn op<H: Handler>(l: &Lowerer) -> MicroOp {
+        l.wide::<H>()
+    }
+}
+
 /// Emits `dst = O(a)`.
 pub(crate) fn emit_un<O: Un>(l: &mut Lowerer, dst: Dst, a: Src) {
     if a.uniform {
         let to = l.scalar_for(dst);
-        l.emit(MicroOp { dst: to, a: a.slot, ..l.cold::<Scalar1<O>>() });
+        l.emit(MicroOp {
+            dst: to,
+            a: a.slot,
+            ..l.cold::<Scalar1<O>>()
+        });
         l.spread::<<O::D as Lane>::Cell>(dst, to);
     } else {
-        l.emit(MicroOp { dst: dst.slot, a: a.slot, ..l.op::<Map1<O>>() });
+        l.emit(MicroOp {
+            dst: dst.slot,
+            a: a.slot,
+            ..l.op::<Map1<O>>()
+        });
     }
 }
 
 /// Emits `dst = O(a, b)`.
 pub(crate) fn emit_bin<O: Bin>(l: &mut Lowerer, dst: Dst, a: Src, b: Src) {
-    let (a, b) = if O::COMMUTES && a.uniform { (b, a) } else { (a, b) };
+    let (a, b) = if O::COMMUTES && a.uniform {
+        (b, a)
+    } else {
+        (a, b)
+    };
     let op = match (a.uniform, b.uniform) {
         (true, true) => {
             let to = l.scalar_for(dst);
-            l.emit(MicroOp { dst: to, a: a.slot, b: b.slot, ..l.cold::<Scalar2<O>>() });
+            l.emit(MicroOp {
+                dst: to,
+                a: a.slot,
+                b: b.slot,
+                ..l.cold::<Scalar2<O>>()
+            });
             l.spread::<<O::D as Lane>::Cell>(dst, to);
             return;
         }
@@ -181,49 +215,73 @@ pub(crate) fn emit_bin<O: Bin>(l: &mut Lowerer, dst: Dst, a: Src, b: Src) {
         (false, true) => l.op::<Map2<O, V, U>>(),
         (true, false) => l.op::<Map2<O, U, V>>(),
     };
-    l.emit(MicroOp { dst: dst.slot, a: a.slot, b: b.slot, ..op });
+    l.emit(MicroOp {
+        dst: dst.slot,
+        a: a.slot,
+        b: b.slot,
+        ..op
+    });
 }
 
 /// Emits `dst = O(a, b, c)`; shapes without an instance of their own are splatted.
-pub(crate) fn emit_tern<O: Tern>(l: &mut Lowerer, dst: Dst, a: Src, b: Src, c: Src) {
-    let (mut a, mut b) = (a, b);
+fn emit_tern_by<O: Tern, H: Heat>(l: &mut Lowerer, dst: Dst, mut a: Src, mut b: Src, c: Src) {
     let op = match (a.uniform, b.uniform, c.uniform) {
         (true, true, true) => {
             let to = l.scalar_for(dst);
             let op = l.cold::<Scalar3<O>>();
-            l.emit(MicroOp { dst: to, a: a.slot, b: b.slot, c: c.slot, ..op });
+            l.emit(MicroOp {
+                dst: to,
+                a: a.slot,
+                b: b.slot,
+                c: c.slot,
+                ..op
+            });
             l.spread::<<O::D as Lane>::Cell>(dst, to);
             return;
         }
-        (false, false, false) => l.op::<Map3<O, V, V, V>>(),
-        (false, false, true) => l.op::<Map3<O, V, V, U>>(),
-        (false, true, false) => l.op::<Map3<O, V, U, V>>(),
-        (false, true, true) => l.op::<Map3<O, V, U, U>>(),
+        (false, false, false) => H::op::<Map3<O, V, V, V>>(l),
+        (false, false, true) => H::op::<Map3<O, V, V, U>>(l),
+        (false, true, false) => H::op::<Map3<O, V, U, V>>(l),
+        (false, true, true) => H::op::<Map3<O, V, U, U>>(l),
         (true, false, false) => {
             a = l.splat::<<O::A as Lane>::Cell>(a);
-            l.op::<Map3<O, V, V, V>>()
+            H::op::<Map3<O, V, V, V>>(l)
         }
         (true, false, true) => {
             a = l.splat::<<O::A as Lane>::Cell>(a);
-            l.op::<Map3<O, V, V, U>>()
+            H::op::<Map3<O, V, V, U>>(l)
         }
         (true, true, false) => {
             a = l.splat::<<O::A as Lane>::Cell>(a);
             b = l.splat::<<O::B as Lane>::Cell>(b);
-            l.op::<Map3<O, V, V, V>>()
+            H::op::<Map3<O, V, V, V>>(l)
         }
     };
-    l.emit(MicroOp { dst: dst.slot, a: a.slot, b: b.slot, c: c.slot, ..op });
+    l.emit(MicroOp {
+        dst: dst.slot,
+        a: a.slot,
+        b: b.slot,
+        c: c.slot,
+        ..op
+    });
 }
 
 /// [`emit_un`] for what is seldom run.
 pub(crate) fn emit_un_cold<O: Un>(l: &mut Lowerer, dst: Dst, a: Src) {
     if a.uniform {
         let to = l.scalar_for(dst);
-        l.emit(MicroOp { dst: to, a: a.slot, ..l.cold::<Scalar1<O>>() });
+        l.emit(MicroOp {
+            dst: to,
+            a: a.slot,
+            ..l.cold::<Scalar1<O>>()
+        });
         l.spread::<<O::D as Lane>::Cell>(dst, to);
     } else {
-        l.emit(MicroOp { dst: dst.slot, a: a.slot, ..l.cold::<Map1<O>>() });
+        l.emit(MicroOp {
+            dst: dst.slot,
+            a: a.slot,
+            ..l.cold::<Map1<O>>()
+        });
     }
 }
 
@@ -234,13 +292,23 @@ pub(crate) fn bin_cold<O: Bin>(l: &mut Lowerer, inst: &Inst) -> Result<(), Error
     let dst = l.dst(operand(l, inst, 0)?)?;
     if a.uniform && b.uniform {
         let to = l.scalar_for(dst);
-        l.emit(MicroOp { dst: to, a: a.slot, b: b.slot, ..l.cold::<Scalar2<O>>() });
+        l.emit(MicroOp {
+            dst: to,
+            a: a.slot,
+            b: b.slot,
+            ..l.cold::<Scalar2<O>>()
+        });
         l.spread::<<O::D as Lane>::Cell>(dst, to);
         return Ok(());
     }
     let a = l.splat::<<O::A as Lane>::Cell>(a);
     let b = l.splat::<<O::B as Lane>::Cell>(b);
-    l.emit(MicroOp { dst: dst.slot, a: a.slot, b: b.slot, ..l.cold::<Map2<O, V, V>>() });
+    l.emit(MicroOp {
+        dst: dst.slot,
+        a: a.slot,
+        b: b.slot,
+        ..l.cold::<Map2<O, V, V>>()
+    });
     Ok(())
 }
 
@@ -259,7 +327,13 @@ pub(crate) fn emit_tern_cold<O: Tern>(l: &mut Lowerer, dst: Dst, a: Src, b: Src,
     if a.uniform && b.uniform && c.uniform {
         let to = l.scalar_for(dst);
         let op = l.cold::<Scalar3<O>>();
-        l.emit(MicroOp { dst: to, a: a.slot, b: b.slot, c: c.slot, ..op });
+        l.emit(MicroOp {
+            dst: to,
+            a: a.slot,
+            b: b.slot,
+            c: c.slot,
+            ..op
+        });
         l.spread::<<O::D as Lane>::Cell>(dst, to);
         return;
     }
@@ -267,7 +341,13 @@ pub(crate) fn emit_tern_cold<O: Tern>(l: &mut Lowerer, dst: Dst, a: Src, b: Src,
     let b = l.splat::<<O::B as Lane>::Cell>(b);
     let c = l.splat::<<O::C as Lane>::Cell>(c);
     let op = l.cold::<Map3<O, V, V, V>>();
-    l.emit(MicroOp { dst: dst.slot, a: a.slot, b: b.slot, c: c.slot, ..op });
+    l.emit(MicroOp {
+        dst: dst.slot,
+        a: a.slot,
+        b: b.slot,
+        c: c.slot,
+        ..op
+    });
 }
 
 /// [`un`] for what is seldom run.
@@ -295,13 +375,22 @@ pub(crate) fn bin<O: Bin>(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
     Ok(())
 }
 
+/// [`tern`] for the instructions of inner loops.
+pub(crate) fn tern_wide<O: Tern>(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
+    tern_by::<O, Wide>(l, inst)
+}
+
 /// Lowers an instruction `d, a, b, c`.
 pub(crate) fn tern<O: Tern>(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
+    tern_by::<O, Hot>(l, inst)
+}
+
+fn tern_by<O: Tern, H: Heat>(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
     let a = l.src(operand(l, inst, 1)?, width::<O::A>())?;
     let b = l.src(operand(l, inst, 2)?, width::<O::B>())?;
     let c = l.src(operand(l, inst, 3)?, width::<O::C>())?;
     let dst = l.dst(operand(l, inst, 0)?)?;
-    emit_tern::<O>(l, dst, a, b, c);
+    emit_tern_by::<O, H>(l, dst, a, b, c);
     Ok(())
 }
 

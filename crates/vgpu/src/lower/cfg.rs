@@ -25,14 +25,32 @@ pub(crate) struct Block {
 pub(crate) enum Term {
     Jump(u32),
     /// To `then` where `pred ^ negated`.
-    Branch { pred: RegId, negated: u32, then: u32, other: u32 },
+    Branch {
+        pred: RegId,
+        negated: u32,
+        then: u32,
+        other: u32,
+    },
     /// `brx.idx`.
-    Switch { index: Operand, targets: Vec<u32> },
+    Switch {
+        index: Operand,
+        targets: Vec<u32>,
+    },
     Exit,
-    ExitIf { pred: RegId, negated: u32, next: u32 },
-    Trap { guard: Option<(RegId, u32)>, next: u32 },
+    ExitIf {
+        pred: RegId,
+        negated: u32,
+        next: u32,
+    },
+    Trap {
+        guard: Option<(RegId, u32)>,
+        next: u32,
+    },
     /// The next block runs once its members are together.
-    Gate { members: Option<Operand>, next: u32 },
+    Gate {
+        members: Option<Operand>,
+        next: u32,
+    },
     Barrier(Box<BarrierTerm>),
 }
 
@@ -169,7 +187,12 @@ pub(crate) fn blocks(function: &Function, body: &[Stmt]) -> Result<Vec<Block>, E
     block_of[body.len()] = end;
     ranges.push(body.len()..body.len());
 
-    let find = Labels { function, body, at: &labels, block_of: &block_of };
+    let find = Labels {
+        function,
+        body,
+        at: &labels,
+        block_of: &block_of,
+    };
     let mut all = Vec::with_capacity(ranges.len());
     for (i, range) in ranges.into_iter().enumerate() {
         let next = (i as u32 + 1).min(end);
@@ -206,7 +229,11 @@ impl Labels<'_> {
 
     fn block(&self, mut stmts: Range<usize>, next: u32, is_end: bool) -> Result<Block, Error> {
         if is_end {
-            return Ok(Block { stmts, term: Term::Exit, span: self.function.span });
+            return Ok(Block {
+                stmts,
+                term: Term::Exit,
+                span: self.function.span,
+            });
         }
         let last = &self.body[stmts.end - 1];
         let span = last.span;
@@ -224,8 +251,14 @@ impl Labels<'_> {
         let follows = self.body.get(stmts.end).map(|stmt| &stmt.kind);
         let term = match follows {
             Some(StmtKind::Inst(inst)) => match roles::is_sync(inst) {
-                Some(Members::Mask(mask)) => Term::Gate { members: Some(mask), next },
-                Some(Members::All) => Term::Gate { members: None, next },
+                Some(Members::Mask(mask)) => Term::Gate {
+                    members: Some(mask),
+                    next,
+                },
+                Some(Members::All) => Term::Gate {
+                    members: None,
+                    next,
+                },
                 None => Term::Jump(next),
             },
             _ => Term::Jump(next),
@@ -239,12 +272,19 @@ impl Labels<'_> {
             Op::Bra => {
                 let then = self.target(inst.operands.first())?;
                 match guard {
-                    Some((pred, negated)) => Term::Branch { pred, negated, then, other: next },
+                    Some((pred, negated)) => Term::Branch {
+                        pred,
+                        negated,
+                        then,
+                        other: next,
+                    },
                     None => Term::Jump(then),
                 }
             }
             Op::Brx if guard.is_none() => {
-                let Some(Operand::Label(list)) = inst.operands.get(1) else { return None };
+                let Some(Operand::Label(list)) = inst.operands.get(1) else {
+                    return None;
+                };
                 let targets = self.body.iter().find_map(|stmt| match &stmt.kind {
                     StmtKind::BranchTargets { name, targets } if name == list => Some(targets),
                     _ => None,
@@ -253,16 +293,24 @@ impl Labels<'_> {
                     .iter()
                     .map(|label| self.target(Some(&Operand::Label(*label))))
                     .collect::<Option<Vec<u32>>>()?;
-                Term::Switch { index: inst.operands.first()?.clone(), targets }
+                Term::Switch {
+                    index: inst.operands.first()?.clone(),
+                    targets,
+                }
             }
             Op::Exit | Op::Ret => match guard {
-                Some((pred, negated)) => Term::ExitIf { pred, negated, next },
+                Some((pred, negated)) => Term::ExitIf {
+                    pred,
+                    negated,
+                    next,
+                },
                 None => Term::Exit,
             },
             Op::Trap => Term::Trap { guard, next },
-            Op::Bar if inst.quals.has(Qual::Warp) => {
-                Term::Gate { members: inst.operands.first().cloned(), next }
-            }
+            Op::Bar if inst.quals.has(Qual::Warp) => Term::Gate {
+                members: inst.operands.first().cloned(),
+                next,
+            },
             Op::Bar | Op::Barrier => self.barrier(inst, guard, next)?,
             _ => return None,
         })
@@ -312,11 +360,29 @@ fn fold_exits(all: &mut [Block], body: &[Stmt]) {
     for block in all.iter_mut() {
         match block.term {
             Term::Jump(to) if exits[to as usize] => block.term = Term::Exit,
-            Term::Branch { pred, negated, then, other } if exits[then as usize] => {
-                block.term = Term::ExitIf { pred, negated, next: other };
+            Term::Branch {
+                pred,
+                negated,
+                then,
+                other,
+            } if exits[then as usize] => {
+                block.term = Term::ExitIf {
+                    pred,
+                    negated,
+                    next: other,
+                };
             }
-            Term::Branch { pred, negated, then, other } if exits[other as usize] => {
-                block.term = Term::ExitIf { pred, negated: !negated, next: then };
+            Term::Branch {
+                pred,
+                negated,
+                then,
+                other,
+            } if exits[other as usize] => {
+                block.term = Term::ExitIf {
+                    pred,
+                    negated: !negated,
+                    next: then,
+                };
             }
             _ => {}
         }

@@ -15,7 +15,7 @@ use crate::{
 };
 use rustc_hash::FxHashMap;
 use warpsmith_ptx::{
-    ir::{Imm, Inst, Module, Operand, RegId, Span, Stmt, VarId},
+    ir::{Imm, Inst, Operand, RegId, Span, Stmt, VarId},
     op::Op,
     qual::Qual,
     types::{Space, Type},
@@ -61,7 +61,13 @@ impl<'a> Lowerer<'a> {
         Lowerer {
             input,
             ops: Vec::new(),
-            regs: vec![Dst { slot: 0, uniform: false }; count],
+            regs: vec![
+                Dst {
+                    slot: 0,
+                    uniform: false
+                };
+                count
+            ],
             aliases: vec![None; count],
             consts: FxHashMap::default(),
             const_list: Vec::new(),
@@ -76,11 +82,6 @@ impl<'a> Lowerer<'a> {
         }
     }
 
-    /// The module of the kernel.
-    pub(crate) fn module(&self) -> &'a Module {
-        self.input.module
-    }
-
     /// Where variables are.
     pub(crate) fn layout(&self) -> &'a Layout {
         self.input.layout
@@ -89,11 +90,6 @@ impl<'a> Lowerer<'a> {
     /// The tier of the machine.
     pub(crate) fn tier(&self) -> crate::Tier {
         self.input.tier
-    }
-
-    /// The block shape this is lowered for.
-    pub(crate) fn block(&self) -> [u32; 3] {
-        self.input.block
     }
 
     /// The declared type of a register.
@@ -143,6 +139,11 @@ impl<'a> Lowerer<'a> {
     /// Handler `H` for the tier, without operands.
     pub(crate) fn op<H: Handler>(&self) -> MicroOp {
         self.blank(tier::pick::<H>(self.input.tier))
+    }
+
+    /// Handler `H` for the tier, the widest included.
+    pub(crate) fn wide<H: Handler>(&self) -> MicroOp {
+        self.blank(tier::pick_wide::<H>(self.input.tier))
     }
 
     /// Handler `H` compiled once, for what is seldom run or has no vectors.
@@ -215,14 +216,20 @@ impl<'a> Lowerer<'a> {
                 slot
             }
         };
-        Src { slot, uniform: true }
+        Src {
+            slot,
+            uniform: true,
+        }
     }
 
     /// The slot of a value from outside.
     pub(crate) fn preset(&mut self, value: Value) -> Src {
         let uniform = !matches!(value, Value::Lanes(_));
         if let Some(slot) = self.presets.get(&value) {
-            return Src { slot: *slot, uniform };
+            return Src {
+                slot: *slot,
+                uniform,
+            };
         }
         let slot = if uniform {
             self.scalar_slot()
@@ -235,7 +242,9 @@ impl<'a> Lowerer<'a> {
         let preset = Preset { slot, value };
         match value {
             Value::Scalar(special) if is_per_cta(special) => self.per_cta.push(preset),
-            Value::Scalar(_) | Value::Lanes(_) | Value::Param { .. } => self.per_launch.push(preset),
+            Value::Scalar(_) | Value::Lanes(_) | Value::Param { .. } => {
+                self.per_launch.push(preset)
+            }
         }
         Src { slot, uniform }
     }
@@ -244,7 +253,10 @@ impl<'a> Lowerer<'a> {
         if is_clock(special) {
             let slot = self.temp();
             mov::emit_clock(self, special, slot);
-            return Src { slot, uniform: true };
+            return Src {
+                slot,
+                uniform: true,
+            };
         }
         self.preset(if roles::is_uniform_special(special, self.input.block) {
             Value::Scalar(special)
@@ -294,7 +306,10 @@ impl<'a> Lowerer<'a> {
     fn resize(&mut self, slot: u32, ty: Type, bits: u32) -> Src {
         let to = self.temp();
         mov::emit_resize(self, to, slot, ty, bits);
-        Src { slot: to, uniform: false }
+        Src {
+            slot: to,
+            uniform: false,
+        }
     }
 
     /// 32 lanes of up to 32 bits.
@@ -335,16 +350,25 @@ impl<'a> Lowerer<'a> {
         }
         let slot = self.temp();
         mov::emit_splat::<C>(self, slot, src.slot);
-        Src { slot, uniform: false }
+        Src {
+            slot,
+            uniform: false,
+        }
     }
 
     /// The slot and the negation (all ones or zero) of a predicate source.
     pub(crate) fn pred(&mut self, operand: &Operand) -> Result<(u32, u32), Error> {
         match operand {
             Operand::Reg(reg) if self.type_of(*reg) == Type::Pred => Ok((self.slot_of(*reg), 0)),
-            Operand::NotReg(reg) if self.type_of(*reg) == Type::Pred => Ok((self.slot_of(*reg), !0)),
+            Operand::NotReg(reg) if self.type_of(*reg) == Type::Pred => {
+                Ok((self.slot_of(*reg), !0))
+            }
             Operand::Imm(imm) => {
-                let value = if immediate(*imm, 32) & 1 != 0 { 0xFFFF_FFFF } else { 0 };
+                let value = if immediate(*imm, 32) & 1 != 0 {
+                    0xFFFF_FFFF
+                } else {
+                    0
+                };
                 Ok((self.constant(value).slot, 0))
             }
             _ => Err(self.refuse("this predicate operand".to_owned())),
@@ -361,7 +385,10 @@ impl<'a> Lowerer<'a> {
                 }
                 Ok(self.regs[reg.index()])
             }
-            Operand::Sink => Ok(Dst { slot: self.temp(), uniform: false }),
+            Operand::Sink => Ok(Dst {
+                slot: self.temp(),
+                uniform: false,
+            }),
             _ => Err(self.refuse("this destination".to_owned())),
         }
     }
@@ -399,7 +426,10 @@ impl<'a> Lowerer<'a> {
                     && uniform.regs[reg.index()] == !matches!(value, Value::Lanes(_))
                 {
                     let src = self.preset(value);
-                    let alias = Dst { slot: src.slot, uniform: src.uniform };
+                    let alias = Dst {
+                        slot: src.slot,
+                        uniform: src.uniform,
+                    };
                     self.aliases[reg.index()] = Some(alias);
                 }
             }
@@ -407,7 +437,9 @@ impl<'a> Lowerer<'a> {
     }
 
     fn preset_move(&self, inst: &Inst) -> Option<(RegId, Value)> {
-        let [Operand::Reg(reg), from] = &inst.operands[..] else { return None };
+        let [Operand::Reg(reg), from] = &inst.operands[..] else {
+            return None;
+        };
         if inst.guard.is_some() {
             return None;
         }
@@ -416,14 +448,22 @@ impl<'a> Lowerer<'a> {
             (Op::Mov, Operand::Special(special)) => {
                 let fits = self.type_of(*reg).bits() == special.ty().bits();
                 let uniform = roles::is_uniform_special(*special, self.input.block);
-                let value = if uniform { Value::Scalar(*special) } else { Value::Lanes(*special) };
+                let value = if uniform {
+                    Value::Scalar(*special)
+                } else {
+                    Value::Lanes(*special)
+                };
                 (fits && !is_clock(*special)).then_some((*reg, value))
             }
             (Op::Ld, Operand::Addr(address)) if inst.quals.has(Qual::Param) => {
                 let warpsmith_ptx::ir::Base::Var(var @ VarId::Param(_)) = address.base else {
                     return None;
                 };
-                let at = self.input.layout.address(var)?.checked_add_signed(address.offset)?;
+                let at = self
+                    .input
+                    .layout
+                    .address(var)?
+                    .checked_add_signed(address.offset)?;
                 let end = at.checked_add(u64::from(ty.bytes()))?;
                 let inside = end <= u64::from(self.input.layout.param_bytes);
                 let aligned = at.is_multiple_of(u64::from(ty.bytes()));
@@ -457,8 +497,14 @@ impl<'a> Lowerer<'a> {
             } else {
                 match needs[reg] {
                     // Predicates, uniform registers, and wide ones that no instruction takes.
-                    Need::Nothing => Dst { slot: self.scalar_slot(), uniform: true },
-                    Need::Narrow | Need::Wide => Dst { slot: slots[reg], uniform: false },
+                    Need::Nothing => Dst {
+                        slot: self.scalar_slot(),
+                        uniform: true,
+                    },
+                    Need::Narrow | Need::Wide => Dst {
+                        slot: slots[reg],
+                        uniform: false,
+                    },
                 }
             };
         }
@@ -491,5 +537,9 @@ pub(crate) fn immediate(imm: Imm, bits: u32) -> u64 {
         Imm::F64(value) if bits <= 32 => u64::from((f64::from_bits(value) as f32).to_bits()),
         Imm::F64(value) => value,
     };
-    if bits >= 64 { value } else { value & ((1 << bits) - 1) }
+    if bits >= 64 {
+        value
+    } else {
+        value & ((1 << bits) - 1)
+    }
 }

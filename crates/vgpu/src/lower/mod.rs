@@ -11,7 +11,11 @@ pub(crate) use cfg::{BarRed, BarrierTerm, Term};
 pub(crate) use lowerer::{Dst, Lowerer, Src, immediate};
 pub(crate) use presets::{Preset, Value};
 
-use crate::{Tier, error::Error, exec::{self, MicroOp}};
+use crate::{
+    Tier,
+    error::Error,
+    exec::{self, MicroOp},
+};
 use slots::Need;
 use warpsmith_ptx::{
     ir::{Function, Module, Name, Span, VarId},
@@ -89,7 +93,11 @@ pub(crate) struct Layout {
 
 impl Layout {
     /// Lays out a kernel, given the arena addresses of module variables (0 for shared ones).
-    pub(crate) fn new(module: &Module, function: &Function, arena: &[u64]) -> Result<Layout, Error> {
+    pub(crate) fn new(
+        module: &Module,
+        function: &Function,
+        arena: &[u64],
+    ) -> Result<Layout, Error> {
         let fail = |name: &Name| Error::Unsupported {
             kernel: function.name.clone(),
             span: function.span,
@@ -113,8 +121,16 @@ impl Layout {
             layout.params.push(at);
         }
         let mut open = Vec::new();
-        let vars = module.vars.iter().enumerate().map(|(i, var)| (VarId::Module(i as u32), var));
-        let own = function.vars.iter().enumerate().map(|(i, var)| (VarId::Function(i as u32), var));
+        let vars = module
+            .vars
+            .iter()
+            .enumerate()
+            .map(|(i, var)| (VarId::Module(i as u32), var));
+        let own = function
+            .vars
+            .iter()
+            .enumerate()
+            .map(|(i, var)| (VarId::Function(i as u32), var));
         for (id, var) in vars.chain(own) {
             let end = match var.space {
                 Space::Shared => &mut layout.shared_bytes,
@@ -129,7 +145,11 @@ impl Layout {
             layout.set(id, at);
         }
         // Dynamic shared memory: every open array starts at the end of the static part.
-        let align = open.iter().map(|(_, var)| var.alignment()).max().unwrap_or(1);
+        let align = open
+            .iter()
+            .map(|(_, var)| var.alignment())
+            .max()
+            .unwrap_or(1);
         if !open.is_empty() {
             let start = layout.shared_bytes.next_multiple_of(align.max(16));
             layout.shared_bytes = start;
@@ -231,7 +251,9 @@ fn lower_block(
         exec::lower(l, inst)?;
         // A guard that its own instruction changed no longer covers the next one.
         let mut changed = false;
-        roles::each_def(inst, &mut |reg| changed |= wanted.is_some_and(|g| g.reg == reg));
+        roles::each_def(inst, &mut |reg| {
+            changed |= wanted.is_some_and(|g| g.reg == reg)
+        });
         if changed && let Some((_, start)) = guard.take() {
             exec::end_guard(l, start);
         }

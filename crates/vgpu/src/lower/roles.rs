@@ -48,10 +48,12 @@ pub(crate) fn has_destination(inst: &Inst) -> bool {
         | Op::Stackrestore
         | Op::Tensormap => false,
         Op::Bar | Op::Barrier => inst.quals.has(Qual::Red),
-        Op::Mbarrier => !(inst.quals.has(Qual::Init)
-            || inst.quals.has(Qual::Inval)
-            || (inst.quals.has(Qual::ExpectTx) && !inst.quals.has(Qual::Arrive))
-            || inst.quals.has(Qual::CompleteTx)),
+        Op::Mbarrier => {
+            !(inst.quals.has(Qual::Init)
+                || inst.quals.has(Qual::Inval)
+                || (inst.quals.has(Qual::ExpectTx) && !inst.quals.has(Qual::Arrive))
+                || inst.quals.has(Qual::CompleteTx))
+        }
         Op::Wgmma => inst.quals.has(Qual::MmaAsync),
         _ => true,
     }
@@ -71,12 +73,25 @@ pub(crate) fn outcome(inst: &Inst, has_local: bool) -> Outcome {
                 .iter()
                 .any(|word| q.has(*word));
             let local = q.has(Qual::Local) || (has_local && space(inst) == Space::Generic);
-            if ordered || local { Outcome::Varying } else { Outcome::Sources }
+            if ordered || local {
+                Outcome::Varying
+            } else {
+                Outcome::Sources
+            }
         }
-        Op::Shfl | Op::Atom | Op::Match | Op::Elect | Op::Mma | Op::Wmma | Op::Ldmatrix
-        | Op::Movmatrix | Op::Wgmma | Op::Bar | Op::Barrier | Op::Mbarrier | Op::Call => {
-            Outcome::Varying
-        }
+        Op::Shfl
+        | Op::Atom
+        | Op::Match
+        | Op::Elect
+        | Op::Mma
+        | Op::Wmma
+        | Op::Ldmatrix
+        | Op::Movmatrix
+        | Op::Wgmma
+        | Op::Bar
+        | Op::Barrier
+        | Op::Mbarrier
+        | Op::Call => Outcome::Varying,
         // Lanes that name different members have different results.
         Op::Vote | Op::Redux if !matches!(inst.operands.last(), Some(Operand::Imm(_))) => {
             Outcome::Varying

@@ -164,7 +164,9 @@ impl Analysis<'_> {
                 continue;
             }
             let ok = places.narrow[reg]
-                || places.defs[reg].iter().all(|block| !self.divergent[*block as usize]);
+                || places.defs[reg]
+                    .iter()
+                    .all(|block| !self.divergent[*block as usize]);
             if !ok {
                 self.mark(RegId(reg as u32));
             }
@@ -176,8 +178,18 @@ impl Analysis<'_> {
     fn elected(&self, places: &Places) -> Vec<bool> {
         let mut alone = vec![false; self.blocks.len()];
         for (at, block) in self.blocks.iter().enumerate() {
-            let Term::Branch { pred, negated, then, other } = block.term else { continue };
-            let Some(equal) = places.elects[pred.index()] else { continue };
+            let Term::Branch {
+                pred,
+                negated,
+                then,
+                other,
+            } = block.term
+            else {
+                continue;
+            };
+            let Some(equal) = places.elects[pred.index()] else {
+                continue;
+            };
             let mut work = vec![if equal == (negated == 0) { then } else { other }];
             while let Some(block) = work.pop() {
                 if block != self.post[at] && !std::mem::replace(&mut alone[block as usize], true) {
@@ -279,7 +291,12 @@ impl Places {
                 }
             }
         }
-        Places { defs, elects, narrow, same }
+        Places {
+            defs,
+            elects,
+            narrow,
+            same,
+        }
     }
 }
 
@@ -343,13 +360,23 @@ fn post_dominators(blocks: &[Block]) -> Vec<u32> {
     for (i, block) in order.iter().enumerate() {
         rank[*block as usize] = i;
     }
-    let rank_of = |b: u32| if b == EXIT { usize::MAX } else { rank[b as usize] };
+    let rank_of = |b: u32| {
+        if b == EXIT {
+            usize::MAX
+        } else {
+            rank[b as usize]
+        }
+    };
     let mut post: Vec<Option<u32>> = vec![None; count];
     let mut changed = true;
     while changed {
         changed = false;
         for &block in order.iter().rev() {
-            let mut new: Option<u32> = if targets[block as usize].is_empty() { Some(EXIT) } else { None };
+            let mut new: Option<u32> = if targets[block as usize].is_empty() {
+                Some(EXIT)
+            } else {
+                None
+            };
             for &to in &targets[block as usize] {
                 if to == block || post[to as usize].is_none() {
                     continue;

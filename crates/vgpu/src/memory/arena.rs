@@ -137,13 +137,23 @@ mod tests {
             assert_eq!(pair[0] % 256, 0);
             assert!(pair[1] - pair[0] >= 256);
         }
-        for address in blocks.iter().step_by(2).chain(blocks.iter().skip(1).step_by(2)) {
+        for address in blocks
+            .iter()
+            .step_by(2)
+            .chain(blocks.iter().skip(1).step_by(2))
+        {
             arena.free(*address).expect("allocated");
         }
         assert_eq!(arena.info().0, before);
-        assert_eq!(arena.free(blocks[0]), Err(Error::NotAllocated { address: blocks[0] }));
+        assert_eq!(
+            arena.free(blocks[0]),
+            Err(Error::NotAllocated { address: blocks[0] })
+        );
         arena.alloc(total - 512).expect("all joined");
-        assert!(matches!(arena.alloc(u64::MAX), Err(Error::OutOfMemory { .. })));
+        assert!(matches!(
+            arena.alloc(u64::MAX),
+            Err(Error::OutOfMemory { .. })
+        ));
     }
 
     #[test]
@@ -155,7 +165,10 @@ mod tests {
         assert_eq!(window.load::<u32>(end - 4), Ok(0x0403_0201));
         assert_eq!(window.load::<u32>(end - 2), Err(crate::memory::Bad::Align));
         assert_eq!(window.load::<u64>(end), Err(crate::memory::Bad::Bounds));
-        assert_eq!(window.load::<u8>(GLOBAL_BASE - 1), Err(crate::memory::Bad::Bounds));
+        assert_eq!(
+            window.load::<u8>(GLOBAL_BASE - 1),
+            Err(crate::memory::Bad::Bounds)
+        );
         assert!(!window.fill(GLOBAL_BASE, 0, u64::MAX));
         assert!(window.copy(end - 4, end - 6, 4));
     }

@@ -17,7 +17,11 @@ pub(in super::super) unsafe fn move_block<X>(from: *const u8, to: *mut u8) {
 /// # Safety
 /// Both are valid for `len` bytes.
 pub(in super::super) unsafe fn copy_large(from: *const u8, to: *mut u8, len: usize) {
-    let words = if from.addr() % 8 == 0 && to.addr() % 8 == 0 { len / 8 } else { 0 };
+    let words = if from.addr() % 8 == 0 && to.addr() % 8 == 0 {
+        len / 8
+    } else {
+        0
+    };
     for i in 0..words {
         // SAFETY: aligned, and `8 * i + 8 <= len`.
         unsafe {

@@ -221,7 +221,7 @@ fn check(case: &Case, space: &str, red: bool) {
         narrow(20, 3),
     );
     // 32 words of memory: the cells stand at byte 16.
-    let mut memory = vec![0x5Au8; 128];
+    let mut memory = [0x5Au8; 128];
     for (i, cell) in cells.iter().enumerate() {
         memory[16 + i * bytes..][..*bytes].copy_from_slice(&cell.to_le_bytes()[..*bytes]);
     }

@@ -5,11 +5,11 @@ use warpsmith_vgpu::{Error, FaultKind, Tier};
 
 /// Copies from `[in + %r11]` to `[sh + %r10]` with `tail`, then all of the first 1024 bytes out.
 fn body(size: u32, cache: &str, offsets: &str, tail: &str) -> String {
-    let mut text = format!(
+    let mut text = String::from(
         "  mov.u32 %r2, sh;
   mad.lo.u32 %r3, %r1, 4, %r2;
   mov.u32 %r4, 0xAAAAAAAA;
-"
+",
     );
     for i in 0..8 {
         text += &format!("  st.shared.b32 [%r3+{}], %r4;\n", 128 * i);

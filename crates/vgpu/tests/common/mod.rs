@@ -5,32 +5,60 @@ use warpsmith_ptx::{parse, verify};
 use warpsmith_vgpu::{Config, Error, Launch, Machine, Module, Stream, Tier};
 
 /// A machine, a stream and a loaded module.
-pub struct Bench {
-    pub machine: Machine,
-    pub stream: Stream,
-    pub module: Module,
+pub(crate) struct Bench {
+    pub(crate) machine: Machine,
+    pub(crate) stream: Stream,
+    pub(crate) module: Module,
 }
 
-pub const HEADER: &str = ".version 8.0\n.target sm_90\n.address_size 64\n";
+pub(crate) const HEADER: &str = ".version 8.0\n.target sm_90\n.address_size 64\n";
 
 impl Bench {
     /// Of a whole module, header added.
-    pub fn new(text: &str, tier: Tier) -> Bench {
-        Bench::with(text, Config { tier: Some(tier), memory: 64 << 20, workers: 2, ..Config::default() })
+    pub(crate) fn new(text: &str, tier: Tier) -> Bench {
+        Bench::with(
+            text,
+            Config {
+                tier: Some(tier),
+                memory: 64 << 20,
+                workers: 2,
+                ..Config::default()
+            },
+        )
     }
 
-    pub fn with(text: &str, config: Config) -> Bench {
+    pub(crate) fn with(text: &str, config: Config) -> Bench {
         let text = format!("{HEADER}{text}");
-        let module = parse::parse(&text).unwrap_or_else(|e| panic!("{e:?}\n{text}"));
-        let module = verify::verify(module).unwrap_or_else(|e| panic!("{e:?}\n{text}"));
+        let module = parse::parse(&text).unwrap_or_else(|e| {
+            panic!(
+                "{}",
+                e.iter()
+                    .take(5)
+                    .map(|d| format!("{d}\n"))
+                    .collect::<String>()
+            )
+        });
+        let module = verify::verify(module).unwrap_or_else(|e| {
+            panic!(
+                "{}",
+                e.iter()
+                    .take(5)
+                    .map(|d| format!("{d}\n"))
+                    .collect::<String>()
+            )
+        });
         let machine = Machine::new(config).expect("a machine");
         let stream = machine.stream().expect("a stream");
         let module = machine.load(&module).expect("loads");
-        Bench { machine, stream, module }
+        Bench {
+            machine,
+            stream,
+            module,
+        }
     }
 
     /// A launch of the kernel called `k` with 64-bit parameters.
-    pub fn launch(&self, grid: u32, block: u32, params: &[u64]) -> Launch {
+    pub(crate) fn launch(&self, grid: u32, block: u32, params: &[u64]) -> Launch {
         Launch {
             kernel: self.module.kernel("k").expect("kernel k"),
             grid: [grid, 1, 1],
@@ -41,13 +69,13 @@ impl Bench {
         }
     }
 
-    pub fn run(&self, grid: u32, block: u32, params: &[u64]) -> Result<(), Error> {
+    pub(crate) fn run(&self, grid: u32, block: u32, params: &[u64]) -> Result<(), Error> {
         self.stream.launch(self.launch(grid, block, params))?;
         self.stream.synchronize()
     }
 
     /// Device memory with these words.
-    pub fn words(&self, words: &[u32]) -> u64 {
+    pub(crate) fn words(&self, words: &[u32]) -> u64 {
         let at = self.machine.alloc(4 * words.len() as u64).expect("memory");
         let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
         self.machine.write(at, &bytes).expect("in range");
@@ -55,18 +83,21 @@ impl Bench {
     }
 
     /// `count` words of device memory.
-    pub fn read(&self, at: u64, count: usize) -> Vec<u32> {
+    pub(crate) fn read(&self, at: u64, count: usize) -> Vec<u32> {
         let mut bytes = vec![0; 4 * count];
         self.machine.read(at, &mut bytes).expect("in range");
-        bytes.chunks_exact(4).map(|c| u32::from_le_bytes(c.try_into().expect("4 bytes"))).collect()
+        bytes
+            .chunks_exact(4)
+            .map(|c| u32::from_le_bytes(c.try_into().expect("4 bytes")))
+            .collect()
     }
 }
 
 /// A small generator of random words, the same on every run.
-pub struct Words(pub u64);
+pub(crate) struct Words(pub(crate) u64);
 
 impl Words {
-    pub fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;

@@ -14,6 +14,8 @@ use clap::Args;
 use std::{process::ExitCode, time::Instant};
 use warpsmith::models::text::StopMatcher;
 
+const OUTPUT: &str = "Output";
+
 /// Continues a prompt, or answers it.
 ///
 /// The text goes to standard output as it comes, a summary to standard error. Ctrl-C stops the text and still gives
@@ -30,16 +32,16 @@ pub(crate) struct Generate {
     #[command(flatten)]
     prompt: PromptArgs,
     /// Most tokens to generate.
-    #[arg(long, value_name = "N", default_value_t = 256)]
+    #[arg(long, value_name = "N", default_value_t = 256, help_heading = OUTPUT)]
     max_tokens: u32,
     /// Stops before this text; may be given several times.
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", help_heading = OUTPUT)]
     stop: Vec<String>,
     #[command(flatten)]
     sampler: SamplerArgs,
     /// Prints one JSON object instead: prompt_ids, ids, text, stop_reason (stop, length, eog, context or
     /// interrupted), seed, device, timing, launches, transfers.
-    #[arg(long)]
+    #[arg(long, help_heading = OUTPUT)]
     json: bool,
 }
 

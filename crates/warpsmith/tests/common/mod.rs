@@ -8,22 +8,22 @@ use std::{
 };
 
 /// What a run of the program left.
-pub struct Run {
+pub(crate) struct Run {
     /// Exit status.
-    pub status: i32,
+    pub(crate) status: i32,
     /// Standard output.
-    pub out: String,
+    pub(crate) out: String,
     /// Standard error.
-    pub err: String,
+    pub(crate) err: String,
 }
 
 /// Runs `warpsmith` on the virtual GPU's machine with nothing on standard input.
-pub fn warpsmith(args: &[&str]) -> Run {
+pub(crate) fn warpsmith(args: &[&str]) -> Run {
     warpsmith_with(args, "")
 }
 
 /// Runs `warpsmith` with `input` on standard input.
-pub fn warpsmith_with(args: &[&str], input: &str) -> Run {
+pub(crate) fn warpsmith_with(args: &[&str], input: &str) -> Run {
     let mut child = Command::new(env!("CARGO_BIN_EXE_warpsmith"))
         .args(args)
         .stdin(Stdio::piped())
@@ -45,19 +45,19 @@ pub fn warpsmith_with(args: &[&str], input: &str) -> Run {
 
 impl Run {
     /// Standard output of a run that went well.
-    pub fn ok(self) -> String {
+    pub(crate) fn ok(self) -> String {
         assert_eq!(self.status, 0, "{}", self.err);
         self.out
     }
 
     /// The one JSON value on standard output.
-    pub fn json(self) -> Value {
+    pub(crate) fn json(self) -> Value {
         serde_json::from_str(&self.ok()).expect("one JSON value")
     }
 }
 
 /// A file of the reference data.
-pub fn reference(file: &str) -> PathBuf {
+pub(crate) fn reference(file: &str) -> PathBuf {
     Path::new(concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/../../suite/reference"
@@ -66,32 +66,22 @@ pub fn reference(file: &str) -> PathBuf {
 }
 
 /// The path of a synthetic model.
-pub fn model(name: &str) -> String {
+pub(crate) fn model(name: &str) -> String {
     reference(&format!("synth/{name}.gguf"))
         .display()
         .to_string()
 }
 
 /// What the reference says about a synthetic model.
-pub fn facts(name: &str) -> Value {
+pub(crate) fn facts(name: &str) -> Value {
     let path = reference(&format!("synth/{name}.json"));
     let text = std::fs::read_to_string(&path)
         .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     serde_json::from_str(&text).expect("JSON")
 }
 
-/// Little-endian floats of a file.
-pub fn floats(path: &Path) -> Vec<f32> {
-    let bytes = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    assert!(bytes.len().is_multiple_of(4));
-    bytes
-        .chunks_exact(4)
-        .map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]))
-        .collect()
-}
-
 /// Ids in a JSON array.
-pub fn ids(value: &Value) -> Vec<u64> {
+pub(crate) fn ids(value: &Value) -> Vec<u64> {
     value
         .as_array()
         .expect("an array")
@@ -101,4 +91,4 @@ pub fn ids(value: &Value) -> Vec<u64> {
 }
 
 /// The synthetic models.
-pub const MODELS: [&str; 3] = ["tiny-qwen2", "tiny-llama3", "tiny-llama2spm"];
+pub(crate) const MODELS: [&str; 3] = ["tiny-qwen2", "tiny-llama3", "tiny-llama2spm"];
