@@ -138,7 +138,7 @@ const BITS: &[Case] = cases! {
     "shf.l.wrap.b32 %o, %a, %b, %c;" => |a, b, c| u64::from((((b & 0xFFFF_FFFF) << 32 | a & 0xFFFF_FFFF) << (c & 31) >> 32) as u32);
     "shf.r.clamp.b32 %o, %a, %b, %c;" => |a, b, c| u64::from((((b & 0xFFFF_FFFF) << 32 | a & 0xFFFF_FFFF) >> (c as u32).min(32)) as u32);
     "lop3.b32 %o, %a, %b, %c, 0x96;" => |a, b, c| (a ^ b ^ c) & 0xFFFF_FFFF;
-    "lop3.b32 %o, %a, %b, %c, 0xE4;" => |a, b, c| ((c & b) | (!c & a)) & 0xFFFF_FFFF;
+    "lop3.b32 %o, %a, %b, %c, 0xE4;" => |a, b, c| ((c & a) | (!c & b)) & 0xFFFF_FFFF;
     "prmt.b32 %o, %a, %b, 0x6250;" => |a, b, _| {
         let all = (b & 0xFFFF_FFFF) << 32 | a & 0xFFFF_FFFF;
         let byte = |i: u64| all >> (8 * i) & 0xFF;
@@ -310,8 +310,8 @@ fn kernel(i: usize, shape: u32, body: &str) -> String {
     };
     format!(
         ".visible .entry k{i}_{shape}(.param .u64 out, .param .u64 pa, .param .u64 pb, .param .u64 pc)\n{{\n\
-         .reg .b64 %A, %B, %C, %O, %base, %at, %off, %to;\n.reg .b32 %a, %b, %c, %o, %s, %tid;\n\
-         .reg .b16 %x, %y, %z, %w;\n.reg .pred %p, %q;\nmov.u32 %tid, %tid.x;\nmul.wide.u32 %off, %tid, 8;\n\
+         .reg .b64 %A, %B, %C, %O, %base, %at, %off, %to;\n.reg .b32 %a, %b, %c, %o, %s, %lane;\n\
+         .reg .b16 %x, %y, %z, %w;\n.reg .pred %p, %q;\nmov.u32 %lane, %tid.x;\nmul.wide.u32 %off, %lane, 8;\n\
          {}{}{}{}{}{}{body}\n{result}ld.param.u64 %base, [out];\nadd.s64 %to, %base, %off;\n\
          st.global.u64 [%to], %O;\nret;\n}}\n",
         load(0, "%A", "pa"),

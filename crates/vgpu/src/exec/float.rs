@@ -30,7 +30,12 @@ macro_rules! floats {
     ($($ty:ty, $bits:ty, $nan:literal, $exponent:literal;)*) => {$(
         impl Float for $ty {
             #[inline(always)]
-            fn canonical(self) -> Self { if self != self { <$ty>::from_bits($nan) } else { self } }
+            // On bits: a choice between two NaNs is no choice to a compiler.
+            fn canonical(self) -> Self {
+                let bits = self.to_bits();
+                let magnitude = (bits << 1) >> 1;
+                <$ty>::from_bits(if magnitude > <$ty>::INFINITY.to_bits() { $nan } else { bits })
+            }
             #[inline(always)]
             fn flush(self) -> Self {
                 let bits = self.to_bits();
