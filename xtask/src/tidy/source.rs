@@ -16,6 +16,14 @@ const TABLES: &[(&str, &str)] = &[
         "crates/ptx/src/print.rs",
         "one arm for each kind of operand",
     ),
+    (
+        "crates/graph/src/graph.rs",
+        "one builder with its checks for each operation",
+    ),
+    (
+        "crates/vgpu/tests/alu.rs",
+        "one reference for each instruction",
+    ),
     ("crates/ptx/tests/verify.rs", "one case for each refusal"),
 ];
 
