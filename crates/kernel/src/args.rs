@@ -194,7 +194,7 @@ pub trait Visitor {
     fn scalar(&mut self, name: &'static str, bytes: &[u8]);
 }
 
-/// A family of argument structs, one for each [`Mode`]; made by [`args!`](crate::args).
+/// A family of argument structs, one for each [`Mode`]; made by [`args!`](crate::args!).
 pub trait Signature: 'static {
     /// The struct in mode `M`.
     type On<M: Mode>;

@@ -38,6 +38,8 @@ type F32<'k> = Val<'k, f32, uni::Lane>;
 type Index<'k> = Val<'k, u32, uni::Lane>;
 
 const WARPS: u32 = 4;
+/// Dimensions of a key that a round of scoring takes.
+const DIMENSIONS: u32 = 16;
 /// Query heads that are served at once; more are served one after the other.
 const HEADS_AT_ONCE: u32 = 4;
 
@@ -94,6 +96,25 @@ impl Decode {
         }
     }
 
+    /// Adds the products of `n` dimensions to each head's score.
+    fn score<'k>(
+        &self,
+        keys: Global<'k, u8, Read, uni::Lane>,
+        queries: &[Global<'k, f32, Read, uni::Lane>],
+        n: u32,
+        mut scores: Vec<F32<'k>>,
+    ) -> Vec<F32<'k>> {
+        for at in (0..n).step_by(8) {
+            let elements = self.elements(keys, at, (n - at).min(8));
+            for (score, query) in scores.iter_mut().zip(queries) {
+                for (i, element) in elements.iter().enumerate() {
+                    *score = element.mul_add(query.at(at + i as u32), *score);
+                }
+            }
+        }
+        scores
+    }
+
     /// This lane's dimensions of a value row; dimensions past the head size repeat its last.
     fn value_row<'k>(&self, row: Global<'k, u8, Read, uni::Lane>, lane: Index<'k>) -> Vec<F32<'k>> {
         let mut values = Vec::new();
@@ -141,14 +162,25 @@ impl Decode {
             let valid = key.lt(to);
             let row = keys.from(key.min(to - 1).u64() * u64::from(row_bytes));
             let mut scores: Vec<F32<'k>> = queries.iter().map(|_| Val::constant(0.0)).collect();
-            for at in (0..self.head_dim).step_by(8) {
-                let n = (self.head_dim - at).min(8);
-                let elements = self.elements(row, at, n);
-                for (score, query) in scores.iter_mut().zip(queries) {
-                    for (i, element) in elements.iter().enumerate() {
-                        *score = element.mul_add(query.at(at + i as u32), *score);
-                    }
-                }
+            // Whole blocks of dimensions in a loop, which keeps few keys in registers at a time.
+            let whole = self.head_dim / DIMENSIONS * DIMENSIONS;
+            if whole > 0 {
+                scores = warp.fold(steps(0, whole, DIMENSIONS), scores, |_, at, scores| {
+                    let keys = row.from(at * self.bytes());
+                    let queries: Vec<_> = queries
+                        .iter()
+                        .map(|query| query.from(at).varying())
+                        .collect();
+                    self.score(keys, &queries, DIMENSIONS, scores)
+                });
+            }
+            if whole < self.head_dim {
+                let keys = row.from(whole * self.bytes());
+                let queries: Vec<_> = queries
+                    .iter()
+                    .map(|query| query.from(whole).varying())
+                    .collect();
+                scores = self.score(keys, &queries, self.head_dim - whole, scores);
             }
             let mut weights = Vec::new();
             let mut state: Vec<_> = state
