@@ -1,4 +1,4 @@
-//! NVIDIA's assembler takes every kernel of the library for every target, and spills no register.
+//! NVIDIA's assembler takes every kernel of the library for every target, and spills no register of a model's kernels.
 
 use std::{
     collections::HashMap,
@@ -64,7 +64,9 @@ fn check(job: &Job, scratch: &Path) -> Result<(), String> {
     let spilt = said.split(',').find(|part| part.contains("spill stores"));
     match spilt.and_then(|part| part.trim().split(' ').next()) {
         Some("0") => Ok(()),
-        Some(bytes) if may_spill(job) && bytes.parse().is_ok_and(|bytes: u32| bytes <= 16) => {
+        Some(bytes)
+            if may_spill(job) && bytes.parse().is_ok_and(|bytes: u32| bytes <= FEW_BYTES) =>
+        {
             Ok(())
         }
         Some(bytes) => Err(format!("spills {bytes} bytes")),
