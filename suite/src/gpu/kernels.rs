@@ -77,7 +77,7 @@ pub(super) fn run(args: &Args, deadline: Instant, report: &mut Report) {
                     run_share(args, deadline, &share, &mut |line| {
                         lock(&report).case(share.family, &shown, line);
                     });
-                    lock(&report).progress();
+                    lock(&report).share_done();
                 }
             });
         }

@@ -150,6 +150,15 @@ impl Report {
         }
     }
 
+    /// Says how far the kernels are, and writes what there is.
+    pub(super) fn share_done(&self) {
+        let all: usize = self.kernels.iter().map(|row| row.cases).sum();
+        let left: usize = self.kernels.iter().map(KernelRow::not_run).sum();
+        let failed: usize = self.kernels.iter().map(|row| row.failed).sum();
+        eprintln!("kernels: {} of {all} cases, {failed} failed", all - left);
+        self.progress();
+    }
+
     pub(super) fn model(&mut self, line: ModelLine) {
         let sign = if line.well { "ok    " } else { "FAILED" };
         eprintln!("{sign} {} {}: {}", line.model, line.how, line.result);
@@ -342,7 +351,9 @@ impl Report {
             writeln!(
                 out,
                 "## Times\n\nMedians of device time, warmed up. The floor is bytes by the copy bandwidth measured in the \
-                 same process. cuBLAS: f16 weights, f16 inputs, f32 sums, same shape, same process.\n"
+                 same process. \
+                 The weights of products and the caches of attention are many, so that the card's cache does not hold them, \
+                 but for the smallest shapes. cuBLAS: f16 weights, f16 inputs, f32 sums, same shape, same process.\n"
             )?;
             table(
                 &mut out,
