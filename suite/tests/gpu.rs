@@ -61,7 +61,7 @@ fn rehearse(sections: &str, more: &[&str]) -> Value {
 #[test]
 fn kernels_are_compared_with_reference_and_interpreter() {
     let report = rehearse(
-        "kernels",
+        "kernels,targets",
         &["--only", "softmax", "--targets", "70", "--jobs", "2"],
     );
     let rows = report["kernels"].as_array().expect("rows");

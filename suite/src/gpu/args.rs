@@ -23,9 +23,14 @@ pub(super) struct Args {
     /// Only kernel families whose name contains this.
     #[arg(long, default_value = "", global = true)]
     pub(super) only: String,
-    /// Targets that kernels are built for, beside the card's own: `80,75,70`, or `none`.
-    #[arg(long, default_value = "90,80,75,70", global = true)]
-    pub(super) targets: String,
+    /// Older targets that kernels are built for as well, where the card's own is later.
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "90,80,75,70",
+        global = true
+    )]
+    targets: Vec<String>,
     /// A GGUF file to run as well.
     #[arg(long, global = true)]
     pub(super) model: Option<PathBuf>,
@@ -53,6 +58,12 @@ impl Args {
         }
     }
 
+    /// The targets beside `own`, as `sm_80`.
+    pub(super) fn other_targets(&self, own: &str) -> Vec<String> {
+        let named = self.targets.iter().map(|target| format!("sm_{target}"));
+        named.filter(|target| target != own).collect()
+    }
+
     /// The arguments that a worker is given beside its work.
     pub(super) fn for_worker(&self) -> Vec<String> {
         let mut words = vec!["--device".into(), self.device.to_string()];
@@ -69,7 +80,7 @@ impl Args {
 /// A part of the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Section {
-    /// Every registered kernel against its reference and the interpreter.
+    /// Every registered kernel, built for the card, against its reference and the interpreter.
     Kernels,
     /// Small synthetic models against independent engines.
     Models,
@@ -79,6 +90,8 @@ pub(super) enum Section {
     Model,
     /// Times beside the copy bandwidth and cuBLAS.
     Timing,
+    /// The kernels once more, built for the older targets of --targets.
+    Targets,
 }
 
 /// A piece of work for a process of its own.

@@ -33,17 +33,16 @@ struct Share {
     to: usize,
 }
 
-/// Hands out all cases, own target first, to as many workers as the machine's cores take.
-pub(super) fn run(args: &Args, deadline: Instant, report: &mut Report) {
+/// Hands out all cases for each of `targets` (`None` is the card's own) to as many workers as the machine's cores take.
+pub(super) fn run(
+    args: &Args,
+    targets: Vec<Option<String>>,
+    deadline: Instant,
+    report: &mut Report,
+) {
     let own = report.found().target.clone();
-    let others = args.targets.split(',').map(str::trim);
-    let others: Vec<String> = others
-        .filter(|target| !target.is_empty() && *target != "none")
-        .map(|target| format!("sm_{target}"))
-        .filter(|target| *target != own)
-        .collect();
     let mut shares = VecDeque::new();
-    for target in std::iter::once(None).chain(others.into_iter().map(Some)) {
+    for target in targets {
         for entry in registry()
             .iter()
             .filter(|entry| entry.name.contains(&args.only))

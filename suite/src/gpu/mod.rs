@@ -56,7 +56,12 @@ fn check(args: &Args) -> Result<bool, Failed> {
         let left = deadline.saturating_duration_since(Instant::now());
         eprintln!("== {section:?}, {:.0} s left", left.as_secs_f64());
         match section {
-            Section::Kernels => kernels::run(args, deadline, &mut report),
+            Section::Kernels => kernels::run(args, vec![None], deadline, &mut report),
+            Section::Targets => {
+                let others = args.other_targets(&report.found().target);
+                let others = others.into_iter().map(Some).collect();
+                kernels::run(args, others, deadline, &mut report);
+            }
             Section::Models => models::run(args, deadline, &mut report),
             Section::Checks => checks::run(args, deadline, &mut report),
             Section::Model => model_file::run(args, deadline, &mut report),
