@@ -87,6 +87,10 @@ const UNSAFE: &[(&str, &str)] = &[
         "calls the first handler of a block",
     ),
     ("crates/device/src/cuda/", "calls the CUDA driver"),
+    (
+        "suite/src/gpu/cublas.rs",
+        "loads and calls cuBLAS, a peer of the timings",
+    ),
 ];
 
 /// Packages that may print, look at the clock and read the environment.
