@@ -49,8 +49,13 @@ fn logits(path: &Path, precision: Precision, rewrite: Rewrite) -> Result<Vec<Vec
     };
     let run = || {
         let mut session = Session::new(&bundle.model, &options)?;
-        session.prefill(&[1, 5, 9, 200, 7], &mut |_, _| {})?;
-        let mut all = vec![session.logits()?];
+        let mut all = Vec::new();
+        // Few rows and many take different kernels.
+        let many: Vec<u32> = (0..40).map(|at| at * 11 % 300).collect();
+        for ids in [&[1, 5, 9, 200, 7], &many[..]] {
+            session.prefill(ids, &mut |_, _| {})?;
+            all.push(session.logits()?);
+        }
         session.sample()?;
         for _ in 0..3 {
             session.step()?;

@@ -8,18 +8,18 @@ use warpsmith::{
     models::llama::{Bundle, Session, SessionOptions},
 };
 
-pub fn reference() -> PathBuf {
+pub(crate) fn reference() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("reference")
 }
 
-pub fn json(path: &str) -> Value {
+pub(crate) fn json(path: &str) -> Value {
     let path = reference().join(path);
     let text = std::fs::read_to_string(&path)
         .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     serde_json::from_str(&text).expect("JSON")
 }
 
-pub fn floats(path: &str) -> Vec<f32> {
+pub(crate) fn floats(path: &str) -> Vec<f32> {
     let path = reference().join(path);
     let bytes = std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     bytes
@@ -30,20 +30,20 @@ pub fn floats(path: &str) -> Vec<f32> {
         .collect()
 }
 
-pub fn ids(value: &Value) -> Vec<u32> {
+pub(crate) fn ids(value: &Value) -> Vec<u32> {
     let list = value.as_array().expect("a list of token ids");
     list.iter()
         .map(|id| id.as_u64().expect("a token id") as u32)
         .collect()
 }
 
-pub fn load(path: &Path) -> Bundle {
+pub(crate) fn load(path: &Path) -> Bundle {
     let device = Device::open(&Selector::virtual_gpu()).expect("a virtual GPU");
     Bundle::load(&device, path, &mut |_, _| {})
         .unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-pub fn session(bundle: &Bundle, precision: Precision) -> Session {
+pub(crate) fn session(bundle: &Bundle, precision: Precision) -> Session {
     let options = SessionOptions {
         context: 2048,
         precision,
@@ -52,13 +52,13 @@ pub fn session(bundle: &Bundle, precision: Precision) -> Session {
     Session::new(&bundle.model, &options).expect("a session")
 }
 
-pub struct Difference {
-    pub most: f32,
-    pub rms: f64,
-    pub cosine: f64,
+pub(crate) struct Difference {
+    pub(crate) most: f32,
+    pub(crate) rms: f64,
+    pub(crate) cosine: f64,
 }
 
-pub fn difference(got: &[f32], want: &[f32]) -> Difference {
+pub(crate) fn difference(got: &[f32], want: &[f32]) -> Difference {
     assert_eq!(got.len(), want.len());
     let pairs = || {
         got.iter()
@@ -79,7 +79,7 @@ pub fn difference(got: &[f32], want: &[f32]) -> Difference {
 }
 
 /// Greedy tokens equal the reference up to a step whose top two are nearer than `margin`.
-pub fn check_greedy(
+pub(crate) fn check_greedy(
     session: &mut Session,
     tokens: &[u32],
     margins: &[f64],
@@ -102,7 +102,7 @@ pub fn check_greedy(
     }
 }
 
-pub fn margins(value: &Value) -> Vec<f64> {
+pub(crate) fn margins(value: &Value) -> Vec<f64> {
     value
         .as_array()
         .map(|list| list.iter().filter_map(Value::as_f64).collect())
