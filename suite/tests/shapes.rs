@@ -82,7 +82,10 @@ impl Facts {
 }
 
 #[derive(Default)]
-struct List(Vec<Facts>);
+struct List {
+    arrays: Vec<Facts>,
+    scalars: Vec<&'static str>,
+}
 
 impl Visitor for List {
     fn array(
@@ -92,19 +95,21 @@ impl Visitor for List {
         array: Option<&dyn HostBuffer>,
         dims: &[u128],
     ) {
-        self.0.push(Facts {
+        self.arrays.push(Facts {
             arg,
             shape: dims.to_vec(),
             len: array.map(HostBuffer::len),
         });
     }
-    fn scalar(&mut self, _name: &'static str, _bytes: &[u8]) {}
+    fn scalar(&mut self, name: &'static str, _bytes: &[u8]) {
+        self.scalars.push(name);
+    }
 }
 
-fn arrays(case: &dyn AnyCase) -> Vec<Facts> {
+fn list(case: &dyn AnyCase) -> List {
     let mut list = List::default();
     case.visit(&mut list);
-    list.0
+    list
 }
 
 /// The refusal of an array of `got` elements.
@@ -133,7 +138,7 @@ fn as_it_is(case: &dyn AnyCase, visitor: &mut dyn Visitor) {
 /// How many refusals `case` gave for arrays of wrong length.
 fn check_arrays(case: &dyn AnyCase) -> usize {
     let mut refused = 0;
-    for (at, facts) in arrays(case).iter().enumerate() {
+    for (at, facts) in list(case).arrays.iter().enumerate() {
         let Some(len) = facts.len else { continue };
         for by in [1, -1] {
             let Some(got) = len.checked_add_signed(by) else {
@@ -153,13 +158,16 @@ fn check_arrays(case: &dyn AnyCase) -> usize {
 /// How many refusals `case` gave for a scalar that is a dimension and one too large or too small.
 fn check_scalars(case: &mut dyn AnyCase) -> usize {
     let mut refused = 0;
-    let right = arrays(case);
-    for index in 0..case.scalars() {
+    let List {
+        arrays: right,
+        scalars,
+    } = list(case);
+    for name in scalars {
         for by in [1, -1] {
-            if !case.offset(index, by) {
+            if !case.offset(name, by) {
                 continue;
             }
-            let changed = arrays(case);
+            let changed = list(case).arrays;
             let wrong = changed
                 .iter()
                 .zip(&right)
@@ -170,10 +178,10 @@ fn check_scalars(case: &mut dyn AnyCase) -> usize {
                 assert_eq!(found, refusal(case, facts, len), "{}", case.label());
                 refused += 1;
             }
-            assert!(case.offset(index, -by), "{}: no way back", case.label());
+            assert!(case.offset(name, -by), "{}: no way back", case.label());
         }
     }
-    assert_eq!(arrays(case), right);
+    assert_eq!(list(case).arrays, right);
     refused
 }
 

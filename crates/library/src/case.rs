@@ -246,10 +246,8 @@ pub trait AnyCase {
     fn grid(&self) -> Result<u64, LaunchError>;
     /// Walks the arguments.
     fn visit(&self, visitor: &mut dyn Visitor);
-    /// How many scalars there are.
-    fn scalars(&mut self) -> usize;
-    /// Adds `by` to scalar number `index`; false if there is none, or it is no integer, or it does not fit.
-    fn offset(&mut self, index: usize, by: i64) -> bool;
+    /// Adds `by` to scalar `name`; false if there is none, or it is no integer, or it does not fit.
+    fn offset(&mut self, name: &str, by: i64) -> bool;
 }
 
 impl<K: Kernel> AnyCase for Case<K> {
@@ -268,14 +266,10 @@ impl<K: Kernel> AnyCase for Case<K> {
     fn visit(&self, visitor: &mut dyn Visitor) {
         K::Args::visit(&self.args, visitor);
     }
-    fn scalars(&mut self) -> usize {
-        K::Args::scalars(&mut self.args).len()
-    }
-    fn offset(&mut self, index: usize, by: i64) -> bool {
-        let mut scalars = K::Args::scalars(&mut self.args);
-        scalars
-            .get_mut(index)
-            .is_some_and(|(_, scalar)| scalar.offset(by))
+    fn offset(&mut self, name: &str, by: i64) -> bool {
+        let scalars = K::Args::scalars(&mut self.args);
+        let mut named = scalars.into_iter().filter(|(own, _)| *own == name);
+        named.next().is_some_and(|(_, scalar)| scalar.offset(by))
     }
 }
 
