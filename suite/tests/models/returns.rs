@@ -47,7 +47,7 @@ fn logits(path: &Path, precision: Precision, rewrite: Rewrite) -> Result<Vec<Vec
         precision,
         ..SessionOptions::default()
     };
-    let run = || {
+    let run = || -> Result<Vec<Vec<f32>>, Box<dyn std::error::Error>> {
         let mut session = Session::new(&bundle.model, &options)?;
         let mut all = Vec::new();
         // Few rows and many take different kernels.
@@ -63,7 +63,7 @@ fn logits(path: &Path, precision: Precision, rewrite: Rewrite) -> Result<Vec<Vec
         }
         Ok(all)
     };
-    run().map_err(|error: warpsmith::models::Error| error.to_string())
+    run().map_err(|error| error.to_string())
 }
 
 /// The names of the kernels that a run uses, and its logits.

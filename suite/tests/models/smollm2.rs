@@ -33,6 +33,15 @@ fn smollm2() -> Bundle {
     load(&path)
 }
 
+const PROMPTS: [&str; 6] = [
+    "raw_space",
+    "raw_france",
+    "raw_python",
+    "chat_sky",
+    "chat_unicode",
+    "raw_long",
+];
+
 /// Logits and greedy tokens are this near to the reference, or a top-two margin is too small to tell.
 const NEAR: f64 = 2e-3;
 const MARGIN: f64 = 0.02;
@@ -132,16 +141,11 @@ fn ratio_in_fast(bundle: &Bundle, name: &str, facts: &Value, exact: &[f32]) -> f
 
 #[test]
 fn smollm2_equals_f32_in_exact_and_errs_no_more_than_8_bit_activations_in_fast() {
+    // WARPSMITH_ONLY narrows this to the prompts whose name contains it.
+    let only = std::env::var("WARPSMITH_ONLY").unwrap_or_default();
     let bundle = smollm2();
     let mut ratios = Vec::new();
-    for name in [
-        "raw_space",
-        "raw_france",
-        "raw_python",
-        "chat_sky",
-        "chat_unicode",
-        "raw_long",
-    ] {
+    for name in PROMPTS.into_iter().filter(|name| name.contains(&only)) {
         let facts = json(&format!("llm/{name}.json"));
         let exact = check_exact(&bundle, name, &facts);
         ratios.push((name, ratio_in_fast(&bundle, name, &facts, &exact)));
