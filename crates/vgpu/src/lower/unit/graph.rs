@@ -3,7 +3,7 @@
 use super::definition;
 use std::collections::BTreeSet;
 use warpsmith_ptx::{
-    ir::{FuncId, Function, Init, InitSymbol, Inst, LabelId, Module, Operand, Stmt, StmtKind},
+    ir::{FuncId, Function, Init, InitSymbol, Inst, LabelId, Module, Operand, Stmt, StmtKind, Var},
     op::Op,
 };
 
@@ -119,19 +119,19 @@ impl Graph {
             Callee::Pointer(_) => {
                 let listed = parts.list.and_then(|label| named(caller, label));
                 let (all, prototype) = match listed {
-                    Some(StmtKind::CallTargets { targets, .. }) => (
-                        targets.iter().map(|id| definition(module, *id)).collect(),
-                        None,
-                    ),
+                    Some(StmtKind::CallTargets { targets, .. }) => {
+                        let all = targets.iter().map(|id| definition(module, *id));
+                        (all.collect(), None)
+                    }
                     Some(StmtKind::CallPrototype {
                         returns, params, ..
-                    }) => (self.taken.clone(), Some((returns.len(), params.len()))),
+                    }) => (self.taken.clone(), Some((sizes(returns), sizes(params)))),
                     _ => (self.taken.clone(), None),
                 };
                 let fits = |id: &FuncId| {
                     let function = &module.functions[id.index()];
-                    prototype.is_none_or(|counts| {
-                        counts == (function.returns.len(), function.params.len())
+                    prototype.as_ref().is_none_or(|wanted| {
+                        *wanted == (sizes(&function.returns), sizes(&function.params))
                     })
                 };
                 let kept: BTreeSet<FuncId> = all
@@ -142,6 +142,11 @@ impl Graph {
             }
         }
     }
+}
+
+/// What decides where parameters go.
+fn sizes(vars: &[Var]) -> Vec<(Option<u64>, u32)> {
+    vars.iter().map(|var| (var.bytes(), var.alignment())).collect()
 }
 
 /// The list or prototype with this label.
