@@ -106,7 +106,7 @@ def write(name, case):
         if not isinstance(arg, Buffer):
             args.append(arg)
             continue
-        label = "abcdefghijkl"[at]
+        label = "abcdefghijklmnopqrst"[at]
         shape = arg.want if arg.want is not None else arg.init
         entry = {"dtype": DTYPES[shape.dtype.str], "count": int(shape.size), "bytes": int(shape.nbytes)}
         if arg.want is not None and arg.init.dtype == np.uint8 and arg.init.size and (arg.init == 0xCC).all():
