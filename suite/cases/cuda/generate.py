@@ -18,10 +18,10 @@ sys.path.insert(0, HERE)
 class Case:
     """One launch: grid, block, arguments in order, and how results compare."""
 
-    def __init__(self, grid=1, block=32, args=(), shared=0, cooperative=False, globals_=(), targets=(75, 80, 90, 100), debug=False, lines=False):
+    def __init__(self, grid=1, block=32, args=(), shared=0, cooperative=False, globals_=(), targets=(75, 80, 90, 100), debug=False, lines=False, options=()):
         self.grid, self.block, self.args = triple(grid), triple(block), list(args)
         self.shared, self.cooperative, self.globals = shared, cooperative, list(globals_)
-        self.targets, self.debug, self.lines = targets, debug, lines
+        self.targets, self.debug, self.lines, self.options = targets, debug, lines, options
 
 
 def triple(x):
@@ -132,7 +132,7 @@ def write(name, case):
 
     def compile_to(file, sm, *options):
         with open(os.path.join(folder, file), "w") as f:
-            f.write(compile_ptx(source, sm, options, f"{name}.cu"))
+            f.write(compile_ptx(source, sm, (*case.options, *options), f"{name}.cu"))
         variants.append(file)
 
     for sm in case.targets:

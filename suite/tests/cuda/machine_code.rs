@@ -21,9 +21,13 @@ fn ptxas() -> PathBuf {
 
 /// The machine code of a text.
 fn assemble(text: &str, sm: &str, name: &str) -> Result<Vec<Vec<u8>>, String> {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("cuda-{}", std::process::id()));
+    let folder =
+        Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("cuda-{}", std::process::id()));
     fs::create_dir_all(&folder).map_err(|e| e.to_string())?;
-    let (source, out) = (folder.join(format!("{name}.ptx")), folder.join(format!("{name}.cubin")));
+    let (source, out) = (
+        folder.join(format!("{name}.ptx")),
+        folder.join(format!("{name}.cubin")),
+    );
     fs::write(&source, text).map_err(|e| e.to_string())?;
     let ran = Command::new(ptxas())
         .arg(format!("-arch={sm}"))
@@ -90,5 +94,10 @@ fn printing_changes_no_machine_code() {
         }
     }
     assert!(count > 0);
-    assert!(faults.is_empty(), "{} of {count}:\n{}", faults.len(), faults.join("\n"));
+    assert!(
+        faults.is_empty(),
+        "{} of {count}:\n{}",
+        faults.len(),
+        faults.join("\n")
+    );
 }

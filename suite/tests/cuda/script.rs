@@ -75,12 +75,16 @@ impl Script {
         let buffers = self.json["buffers"].as_object().expect("buffers");
         for (label, buffer) in buffers {
             let data = self.initial(buffer);
-            let address = machine.alloc(data.len() as u64).map_err(|e| e.to_string())?;
+            let address = machine
+                .alloc(data.len() as u64)
+                .map_err(|e| e.to_string())?;
             machine.write(address, &data).map_err(|e| e.to_string())?;
             addresses.insert(label.clone(), address);
         }
         for launch in array(&self.json["launches"]) {
-            let kernel = module.kernel(&text_of(&launch["kernel"])).ok_or("no such kernel")?;
+            let kernel = module
+                .kernel(&text_of(&launch["kernel"]))
+                .ok_or("no such kernel")?;
             let mut params = vec![0; kernel.param_bytes() as usize];
             for (arg, param) in array(&launch["args"]).iter().zip(kernel.params()) {
                 let bytes = match arg["kind"].as_str() {
@@ -104,7 +108,9 @@ impl Script {
         for (label, buffer) in buffers {
             let initial = self.initial(buffer);
             let mut got = vec![0; initial.len()];
-            machine.read(addresses[label], &mut got).map_err(|e| e.to_string())?;
+            machine
+                .read(addresses[label], &mut got)
+                .map_err(|e| e.to_string())?;
             let want = match buffer["expect"].as_str() {
                 Some("unchanged") => initial,
                 _ => self.file(&buffer["expect"]),
@@ -141,14 +147,22 @@ fn compare(label: &str, buffer: &Value, got: &[u8], want: &[u8]) -> Result<(), S
             _ => {
                 let cycle = |name: &str| {
                     let all = array(&check[name]);
-                    all.get(at % all.len().max(1)).and_then(Value::as_f64).unwrap_or(0.0)
+                    all.get(at % all.len().max(1))
+                        .and_then(Value::as_f64)
+                        .unwrap_or(0.0)
                 };
                 let bound = cycle("abs") + cycle("rel") * y.abs();
                 g == w || (x - y).abs() <= bound || x.is_nan() && y.is_nan()
             }
         };
         if !same {
-            let hex = |bytes: &[u8]| bytes.iter().rev().map(|b| format!("{b:02x}")).collect::<String>();
+            let hex = |bytes: &[u8]| {
+                bytes
+                    .iter()
+                    .rev()
+                    .map(|b| format!("{b:02x}"))
+                    .collect::<String>()
+            };
             return Err(format!(
                 "{label}[{at}] is {x} ({}), not {y} ({})",
                 hex(g),
@@ -178,7 +192,11 @@ fn value(dtype: &str, bytes: &[u8]) -> f64 {
 
 fn half(bits: u16) -> f32 {
     let magnitude = f32::from_bits(u32::from(bits & 0x7FFF) << 13) * f32::from_bits(0x7780_0000);
-    if bits & 0x8000 != 0 { -magnitude } else { magnitude }
+    if bits & 0x8000 != 0 {
+        -magnitude
+    } else {
+        magnitude
+    }
 }
 
 fn array(value: &Value) -> &[Value] {

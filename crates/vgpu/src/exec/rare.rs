@@ -17,7 +17,10 @@ pub(super) fn takes(inst: &Inst) -> bool {
     match inst.op {
         Op::Add | Op::Sub | Op::Mad => inst.quals.has(Qual::Cc),
         Op::Lop3 => inst.operands.len() > 5,
-        Op::Cvt => inst.quals.has(Qual::Sat) && rounds_to_integral(inst),
+        Op::Cvt => {
+            let pack = inst.quals.has(Qual::Pack);
+            pack || inst.quals.has(Qual::Sat) && rounds_to_integral(inst)
+        }
         Op::Addc
         | Op::Subc
         | Op::Madc

@@ -146,7 +146,9 @@ impl Graph {
 
 /// What decides where parameters go.
 fn sizes(vars: &[Var]) -> Vec<(Option<u64>, u32)> {
-    vars.iter().map(|var| (var.bytes(), var.alignment())).collect()
+    vars.iter()
+        .map(|var| (var.bytes(), var.alignment()))
+        .collect()
 }
 
 /// The list or prototype with this label.
