@@ -1,4 +1,6 @@
-//! Conformance: every kernel of the library against its reference, on the virtual GPU.
+//! Conformance: every kernel of the library against its reference, on the virtual GPU; and all of it on a card.
 
+mod arrays;
 mod docs;
+pub mod gpu;
 pub mod run_case;

@@ -1,10 +1,8 @@
 //! Runs a test case on a virtual GPU: poisoned outputs, guarded arrays, results compared element by element.
 
+use crate::arrays::Laid;
 use std::fmt;
-use warpsmith_kernel::{
-    Options,
-    args::{Access, HostBuffer, Mismatch, Visitor},
-};
+use warpsmith_kernel::{Options, args::Mismatch};
 use warpsmith_library::case::AnyCase;
 use warpsmith_ptx::target::Target;
 use warpsmith_vgpu::{Launch, Machine};
@@ -62,122 +60,6 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Bytes before and after each array that nobody may touch.
-const GUARD: usize = 256;
-/// What outputs and guards hold before the launch: NaN in every float type.
-const POISON: u8 = 0xff;
-
-struct Array {
-    name: &'static str,
-    access: Access,
-    start: u64,
-    before: Vec<u8>,
-}
-
-struct Upload<'m> {
-    machine: &'m Machine,
-    params: Vec<u8>,
-    arrays: Vec<Array>,
-    failure: Option<Failure>,
-}
-
-impl Upload<'_> {
-    fn push(&mut self, bytes: &[u8]) {
-        self.params
-            .resize(self.params.len().next_multiple_of(bytes.len().max(1)), 0);
-        self.params.extend_from_slice(bytes);
-    }
-}
-
-impl Visitor for Upload<'_> {
-    fn array(
-        &mut self,
-        name: &'static str,
-        access: Access,
-        array: Option<&dyn HostBuffer>,
-        dims: &[u128],
-    ) {
-        let Some(array) = array else {
-            self.push(&0u64.to_le_bytes());
-            return;
-        };
-        let want = dims.iter().product();
-        if want != array.len() as u128 {
-            self.failure.get_or_insert(Failure::Shape {
-                arg: name,
-                want,
-                got: array.len(),
-            });
-        }
-        let len = array.len() * array.element_bytes();
-        let mut before = vec![POISON; len + 2 * GUARD];
-        if let Some(contents) = array.contents() {
-            before[GUARD..GUARD + len].copy_from_slice(contents);
-        }
-        let start = match self.machine.alloc(before.len() as u64) {
-            Ok(start) => start,
-            Err(error) => {
-                self.failure
-                    .get_or_insert(Failure::Refused(error.to_string()));
-                return;
-            }
-        };
-        if let Err(error) = self.machine.write(start, &before) {
-            self.failure
-                .get_or_insert(Failure::Refused(error.to_string()));
-        }
-        self.arrays.push(Array {
-            name,
-            access,
-            start,
-            before,
-        });
-        self.push(&(start + GUARD as u64).to_le_bytes());
-    }
-
-    fn scalar(&mut self, _name: &'static str, bytes: &[u8]) {
-        self.push(bytes);
-    }
-}
-
-struct Compare<'a> {
-    after: std::slice::Iter<'a, (Array, Vec<u8>)>,
-    failures: Vec<Failure>,
-}
-
-impl Visitor for Compare<'_> {
-    fn array(
-        &mut self,
-        arg: &'static str,
-        access: Access,
-        array: Option<&dyn HostBuffer>,
-        _dims: &[u128],
-    ) {
-        let Some(array) = array else { return };
-        let Some((Array { before, .. }, after)) = self.after.next() else {
-            return;
-        };
-        let end = before.len() - GUARD;
-        if before[..GUARD] != after[..GUARD] || before[end..] != after[end..] {
-            self.failures.push(Failure::Overrun { arg });
-        }
-        match access {
-            Access::In | Access::Maybe => {
-                if before[GUARD..end] != after[GUARD..end] {
-                    self.failures.push(Failure::InputChanged { arg });
-                }
-            }
-            Access::Out | Access::InOut => {
-                if let Err(mismatch) = array.check(&after[GUARD..end]) {
-                    self.failures.push(Failure::Differs { arg, mismatch });
-                }
-            }
-        }
-    }
-
-    fn scalar(&mut self, _name: &'static str, _bytes: &[u8]) {}
-}
-
 /// Runs `case` built for `target` and compares its outputs.
 ///
 /// # Errors
@@ -191,21 +73,16 @@ pub fn run_case(machine: &Machine, target: Target, case: &dyn AnyCase) -> Result
             error => refused(&error),
         })?;
     let grid = case.grid().map_err(|error| refused(&error))?;
-    let mut upload = Upload {
-        machine,
-        params: Vec::new(),
-        arrays: Vec::new(),
-        failure: None,
-    };
-    case.visit(&mut upload);
-    let Upload {
-        params,
-        arrays,
-        failure,
-        ..
-    } = upload;
-    if let Some(failure) = failure {
-        return Err(vec![failure]);
+    let laid = Laid::of(case).map_err(|failure| vec![failure])?;
+    let mut starts = Vec::new();
+    for array in &laid.arrays {
+        let start = machine
+            .alloc(array.before.len() as u64)
+            .map_err(|error| refused(&error))?;
+        machine
+            .write(start, &array.before)
+            .map_err(|error| refused(&error))?;
+        starts.push(start);
     }
     if grid > 0 {
         let module = machine
@@ -219,7 +96,7 @@ pub fn run_case(machine: &Machine, target: Target, case: &dyn AnyCase) -> Result
             grid: [u32::try_from(grid).map_err(|error| refused(&error))?, 1, 1],
             block: [built.threads, 1, 1],
             dynamic_shared: built.dynamic_shared,
-            params,
+            params: laid.params(&starts),
             cooperative: false,
         };
         let stream = machine.stream().map_err(|error| refused(&error))?;
@@ -229,26 +106,22 @@ pub fn run_case(machine: &Machine, target: Target, case: &dyn AnyCase) -> Result
             .map_err(|error| vec![Failure::Fault(error.to_string())])?;
     }
     let mut after = Vec::new();
-    for array in arrays {
+    for (array, start) in laid.arrays.iter().zip(starts) {
         let mut bytes = vec![0; array.before.len()];
-        let read = machine.read(array.start, &mut bytes);
-        let freed = machine.free(array.start);
+        let read = machine.read(start, &mut bytes);
+        let freed = machine.free(start);
         if let Some(error) = read.err().or(freed.err()) {
             return Err(vec![Failure::Fault(format!(
                 "`{}` ({:?}): {error}",
                 array.name, array.access
             ))]);
         }
-        after.push((array, bytes));
+        after.push(bytes);
     }
-    let mut compare = Compare {
-        after: after.iter(),
-        failures: Vec::new(),
-    };
-    case.visit(&mut compare);
-    if compare.failures.is_empty() {
+    let failures = laid.compare(case, &after);
+    if failures.is_empty() {
         Ok(())
     } else {
-        Err(compare.failures)
+        Err(failures)
     }
 }

@@ -59,6 +59,13 @@ pub(crate) enum Error {
     /// A program of this workspace that is not written.
     #[error("the workspace has no program `{name}` to build{note}")]
     NoProgram { name: &'static str, note: String },
+    /// A program does not fit where it must go.
+    #[error("{path} has {bytes} bytes, at most {most}")]
+    TooLarge {
+        path: PathBuf,
+        bytes: u64,
+        most: u64,
+    },
     /// The rules of the house are broken.
     #[error("tidy: {count} violation{}", if *count == 1 { "" } else { "s" })]
     Untidy { count: usize },

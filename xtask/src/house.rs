@@ -53,11 +53,16 @@ impl House {
 
     /// The path that a release build gives the program called `name`.
     pub(crate) fn release_program(&self, name: &str) -> Result<PathBuf> {
+        self.program("release", name)
+    }
+
+    /// The path that a build with `profile` gives the program called `name`.
+    pub(crate) fn program(&self, profile: &str, name: &str) -> Result<PathBuf> {
         let metadata =
             self.read_metadata(self.cargo(["metadata", "--format-version", "1", "--no-deps"]))?;
         let target = metadata["target_directory"].as_str().unwrap_or("target");
         let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
-        Ok(self.root.join(target).join("release").join(file))
+        Ok(self.root.join(target).join(profile).join(file))
     }
 
     fn read_metadata(&self, run: Run) -> Result<Value> {

@@ -6,6 +6,7 @@ mod ci;
 mod demo;
 mod error;
 mod fetch;
+mod gpu;
 mod house;
 mod peers;
 mod pinned;
@@ -50,6 +51,8 @@ enum Command {
     Tidy,
     /// Measure beside other engines: same file, same threads, medians.
     Bench(bench::Args),
+    /// Build the program that checks and times everything on a card, and run it.
+    Gpu(gpu::Args),
 }
 
 fn main() -> ExitCode {
@@ -71,5 +74,6 @@ fn dispatch(command: Command) -> Result<()> {
         Command::Fetch { what } => fetch::fetch(&house, what),
         Command::Tidy => tidy::tidy(&house),
         Command::Bench(args) => bench::bench(&house, &args),
+        Command::Gpu(args) => gpu::gpu(&house, &args),
     }
 }

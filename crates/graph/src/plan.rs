@@ -8,12 +8,14 @@ use crate::{
     span::Planned,
 };
 use std::{collections::BTreeMap, sync::Arc};
-use warpsmith_device::{Buffer, Replay, Slice, Stream};
-use warpsmith_kernel::{Kernel, Shapes, args::Signature};
+use warpsmith_device::{Buffer, Device, Replay, Slice, Stream};
+use warpsmith_kernel::{Kernel, Options, Shapes, args::Signature};
 use warpsmith_library::gemm::Precision;
 
 /// One launch of a plan.
 pub(crate) trait Step: Send + Sync {
+    /// Has its kernel ready on the device.
+    fn load(&self, device: &Device) -> Result<(), warpsmith_device::Error>;
     fn enqueue(&self, stream: &Stream) -> Result<(), warpsmith_device::Error>;
 }
 
@@ -29,6 +31,10 @@ where
     K::Args: Signature<On<Shapes> = K::Args>,
     <K::Args as Signature>::On<Planned>: Send + Sync,
 {
+    fn load(&self, device: &Device) -> Result<(), warpsmith_device::Error> {
+        device.loaded(&self.kernel, Options::default()).map(drop)
+    }
+
     fn enqueue(&self, stream: &Stream) -> Result<(), warpsmith_device::Error> {
         stream.launch::<K, Planned>(&self.kernel, &self.args)
     }
@@ -140,11 +146,15 @@ impl Plan {
             .map_err(Error::from)
     }
 
-    /// Captures the same launches for replay.
+    /// Captures the same launches for replay. Kernels are loaded before the capture begins, as a driver compiles and
+    /// moves code for that.
     ///
     /// # Errors
     /// Device errors of the capture.
     pub fn capture(&self, stream: &Stream) -> Result<Replay, Error> {
+        self.steps
+            .iter()
+            .try_for_each(|step| step.load(stream.device()))?;
         stream.capture(|stream| self.run(stream))
     }
 

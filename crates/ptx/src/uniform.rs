@@ -11,7 +11,7 @@
 
 use crate::{
     cfg::{self, Cfg},
-    ir::{Base, Function, FunctionKind, Inst, Operand, RegId, StmtKind, VarId},
+    ir::{Base, Function, FunctionKind, Imm, Inst, Operand, RegId, StmtKind, VarId},
     isa::{self, Access},
     op::Op,
     qual::Qual,
@@ -62,6 +62,25 @@ pub fn analyze_for(function: &Function, cfg: &Cfg, shape: Option<[u32; 3]>) -> U
     };
     while run.pass(&facts) {}
     run.state
+}
+
+/// Whether a `shfl` gives every lane of a full warp the value of one lane.
+pub fn broadcasts(inst: &Inst) -> bool {
+    let full = [Imm::Int(-1), Imm::Int(0xffff_ffff), Imm::Uint(0xffff_ffff)];
+    let whole = [Imm::Int(31), Imm::Uint(31)];
+    inst.op == Op::Shfl
+        && inst.quals.has(Qual::Sync)
+        && inst.quals.has(Qual::Idx)
+        && match &inst.operands[..] {
+            [
+                _,
+                _,
+                Operand::Imm(_),
+                Operand::Imm(ends),
+                Operand::Imm(members),
+            ] => whole.contains(ends) && full.contains(members),
+            _ => false,
+        }
 }
 
 /// What is known of a register before the analysis.
@@ -229,9 +248,9 @@ impl Run<'_> {
     fn value(&self, inst: &Inst, convergent: bool) -> bool {
         let has = |qual| inst.quals.has(qual);
         let decided = match inst.op {
+            Op::Shfl => convergent && broadcasts(inst),
             // Each lane gets its own, or a hidden carry takes part.
             Op::Atom
-            | Op::Shfl
             | Op::Mma
             | Op::Wmma
             | Op::Wgmma
@@ -262,8 +281,10 @@ impl Run<'_> {
             Op::Cvta => !has(Qual::Local) || has(Qual::To),
             _ => true,
         };
-        let reads_all = matches!(inst.op, Op::Vote | Op::Redux | Op::Bar | Op::Barrier)
-            || (inst.op == Op::Match && has(Qual::All));
+        let reads_all = matches!(
+            inst.op,
+            Op::Vote | Op::Redux | Op::Bar | Op::Barrier | Op::Shfl
+        ) || (inst.op == Op::Match && has(Qual::All));
         // What lanes compute together does not depend on each one's operand.
         decided && (reads_all || self.sources(inst))
     }

@@ -13,7 +13,7 @@ pub enum Tier {
     Baseline,
     /// x86-64 with AVX2, FMA and F16C.
     Avx2,
-    /// x86-64 with AVX-512 F, BW, VL and DQ.
+    /// x86-64 with AVX-512 F, BW, VL, DQ and VNNI.
     Avx512,
 }
 

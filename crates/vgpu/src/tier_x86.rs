@@ -22,6 +22,7 @@ pub(super) fn has(tier: Tier) -> bool {
                 && is_x86_feature_detected!("avx512bw")
                 && is_x86_feature_detected!("avx512vl")
                 && is_x86_feature_detected!("avx512dq")
+                && is_x86_feature_detected!("avx512vnni")
         }
     }
 }
@@ -77,7 +78,7 @@ unsafe fn avx2<H: Handler>(ctx: &mut Ctx, op: *const MicroOp) -> *const MicroOp 
 }
 
 #[target_feature(
-    enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512bw,avx512vl,avx512dq"
+    enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512bw,avx512vl,avx512dq,avx512vnni"
 )]
 unsafe fn avx512<H: Handler>(ctx: &mut Ctx, op: *const MicroOp) -> *const MicroOp {
     // SAFETY: as in `avx2`.

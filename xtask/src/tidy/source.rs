@@ -63,10 +63,34 @@ const UNSAFE: &[(&str, &str)] = &[
         "vector intrinsics of matrix fragments",
     ),
     (
+        "crates/vgpu/src/exec/mma/wide_x86.rs",
+        "the same with AVX-512",
+    ),
+    (
+        "crates/vgpu/src/exec/columns_x86.rs",
+        "vector intrinsics of 4x4 transposes",
+    ),
+    (
+        "crates/vgpu/src/exec/lane_bits_x86.rs",
+        "vector intrinsics that make bits of flags",
+    ),
+    (
+        "crates/vgpu/src/exec/dot_x86.rs",
+        "vector intrinsics of byte products",
+    ),
+    (
+        "crates/vgpu/src/exec/halves_x86.rs",
+        "vector intrinsics of f16 conversions",
+    ),
+    (
         "crates/vgpu/src/sched.rs",
         "calls the first handler of a block",
     ),
     ("crates/device/src/cuda/", "calls the CUDA driver"),
+    (
+        "suite/src/gpu/cublas.rs",
+        "loads and calls cuBLAS, a peer of the timings",
+    ),
 ];
 
 /// Packages that may print, look at the clock and read the environment.

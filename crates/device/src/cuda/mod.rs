@@ -118,16 +118,11 @@ impl Back for Card {
 
     fn load(&self, module: &Verified) -> Result<Handle, Error> {
         self.shared.graveyard.sweep();
-        let cubin = module::compile(
-            &self.shared.context,
-            module,
-            self.disk.as_deref(),
-            &self.stamp,
-        )?;
         Ok(Arc::new(Arc::new(CudaModule::new(
             &self.shared,
             module,
-            &cubin,
+            self.disk.as_deref(),
+            &self.stamp,
         )?)))
     }
 

@@ -15,30 +15,37 @@ use std::{
 };
 use warpsmith_ptx::{ir::FunctionKind, verify::Verified};
 
-/// The code for a module: from disk, or from the driver's compiler.
-pub(super) fn compile(
+/// A module ready for use: its code from disk, or from the driver's compiler.
+pub(super) fn load(
     context: &Context,
     module: &Verified,
     folder: Option<&Path>,
     stamp: &str,
-) -> Result<Vec<u8>, Error> {
+) -> Result<RawModule, Error> {
     let text = module.text();
-    if let Some(code) = folder.and_then(|folder| disk::find(folder, stamp, &text)) {
-        return Ok(code);
+    if let Some(code) = folder.and_then(|folder| disk::find(folder, stamp, &text))
+        && let Ok(raw) = context.load(&code)
+    {
+        return Ok(raw);
     }
     let entry = module
         .functions
         .iter()
         .find(|function| function.kind == FunctionKind::Entry);
-    let code = context.link(
-        &text,
-        entry.map_or("a module without entries", |entry| &*entry.name),
-    )?;
-    if let Some(folder) = folder {
-        // A folder that cannot be written costs time at the next start, nothing else.
-        drop(disk::keep(folder, stamp, &text, &code));
+    let name = entry.map_or("a module without entries", |entry| &*entry.name);
+    let linked = context
+        .link(&text, name)
+        .and_then(|code| Ok((context.load(&code)?, code)));
+    match linked {
+        Ok((raw, code)) => {
+            if let Some(folder) = folder {
+                // A folder that cannot be written costs time at the next start, nothing else.
+                drop(disk::keep(folder, stamp, &text, &code));
+            }
+            Ok(raw)
+        }
+        Err(_linker_refused) => context.load_text(&text, name),
     }
-    Ok(code)
 }
 
 /// A module on a card.
@@ -53,10 +60,11 @@ impl CudaModule {
     pub(super) fn new(
         shared: &Arc<Shared>,
         verified: &Verified,
-        code: &[u8],
+        folder: Option<&Path>,
+        stamp: &str,
     ) -> Result<CudaModule, Error> {
         Ok(CudaModule {
-            raw: shared.context.load(code)?,
+            raw: load(&shared.context, verified, folder, stamp)?,
             shared: shared.clone(),
             verified: verified.clone(),
         })

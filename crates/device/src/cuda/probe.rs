@@ -65,6 +65,7 @@ const FUNCTIONS: &[&str] = &[
     "cuMemsetD8Async",
     "cuModuleGetFunction",
     "cuModuleLoadData",
+    "cuModuleLoadDataEx",
     "cuModuleUnload",
     "cuOccupancyMaxActiveBlocksPerMultiprocessor",
     "cuStreamBeginCapture_v2",

@@ -2,7 +2,11 @@
 //!
 //! A copy is done when it is issued, so that every later `wait_group` finds it complete.
 
-use super::{Ctx, Handler, MicroOp, lane::Cell, ldst, operand};
+use super::{
+    Ctx, Handler, MicroOp,
+    lane::{Cell, first_of_run, lanes, mask_of},
+    ldst, operand,
+};
 use crate::{
     error::Error,
     lower::{Lowerer, immediate},
@@ -44,33 +48,35 @@ impl<T: Word + 'static, C: Cell> Handler for Copy<T, C> {
     fn run(ctx: &mut Ctx, op: &MicroOp) {
         let step = size_of::<T>() as u64;
         if ctx.mask == !0 {
-            let (targets, sources) = (ctx.cells::<C>(op.a), ctx.cells::<u64>(op.b));
+            let target = first_of_run(ctx.cells::<C>(op.a), step as u32, !0);
+            let source = first_of_run(ctx.cells::<u64>(op.b), step as u32, !0);
+            let neighbours = target.is_some() && source.is_some();
             let (target, source) = (to::<C>(ctx, op, 0), from(ctx, op, 0));
-            let mut off = 0;
-            for i in 0..32u64 {
-                off |= sources[i as usize] ^ sources[0].wrapping_add(i * step);
-                let wanted = C::narrow(targets[0].widen().wrapping_add(i * step));
-                off |= targets[i as usize].widen() ^ wanted.widen();
-            }
-            if off == 0
-                && (target | source) % step == 0
+            if neighbours
+                && (target | source).is_multiple_of(step)
                 && block(&ctx.shared, target, &ctx.global, source, step)
             {
                 return;
             }
-            if off != 0 && step == 16 {
-                let mut at = [[0; 32]; 2];
-                for i in 0..32 {
-                    at[0][i] = to::<C>(ctx, op, i);
-                    at[1][i] = from(ctx, op, i);
-                }
-                if ctx.shared.copy_rows(&at[0], &ctx.global, &at[1]) {
-                    return;
-                }
+            if step == 16 && rows::<C>(ctx, op, 0) {
+                return;
             }
         }
         each::<T, C>(ctx, op, |ctx, lane| ctx.global.load(from(ctx, op, lane)));
     }
+}
+
+/// 16 bytes for each lane, or zeros for those of `zero`; `false` if an address is not fine.
+#[inline(always)]
+fn rows<C: Cell>(ctx: &Ctx, op: &MicroOp, zero: u32) -> bool {
+    let targets = lanes(|i| to::<C>(ctx, op, i));
+    // Where nothing is read, any address will do.
+    let first = from(ctx, op, (!zero).trailing_zeros() as usize & 31);
+    let sources = lanes(|i| {
+        let own = from(ctx, op, i);
+        if zero >> i & 1 != 0 { first } else { own }
+    });
+    ctx.shared.copy_rows(&targets, &ctx.global, &sources, zero)
 }
 
 /// 32 neighbouring values at once; `false` if a range is not inside.
@@ -94,6 +100,17 @@ fn part<const N: usize>(shared: &Window, target: u64, global: &Window, source: u
 impl<T: Word + Bytes + 'static, C: Cell> Handler for CopyPart<T, C> {
     #[inline(always)]
     fn run(ctx: &mut Ctx, op: &MicroOp) {
+        let bytes = ctx.cells::<u32>(op.c);
+        let none = mask_of(|i| bytes[i] == 0);
+        let all = mask_of(|i| bytes[i] >= 16);
+        if size_of::<T>() == 16
+            && ctx.mask == !0
+            && none | all == !0
+            && all != 0
+            && rows::<C>(ctx, op, none)
+        {
+            return;
+        }
         each::<T, C>(ctx, op, |ctx, lane| {
             let wanted = ctx.cells::<u32>(op.c)[lane] as usize;
             first_bytes(&ctx.global, from(ctx, op, lane), wanted)
@@ -105,6 +122,9 @@ impl<T: Word + 'static, C: Cell> Handler for CopyUnless<T, C> {
     #[inline(always)]
     fn run(ctx: &mut Ctx, op: &MicroOp) {
         let ignored = ctx.pred(op.c) ^ op.aux;
+        if size_of::<T>() == 16 && ctx.mask == !0 && ignored != !0 && rows::<C>(ctx, op, ignored) {
+            return;
+        }
         each::<T, C>(ctx, op, |ctx, lane| {
             if ignored >> lane & 1 != 0 {
                 return Ok(T::default());

@@ -3,6 +3,7 @@
 use super::{
     float::{Float, flushed},
     half::{Bf16, F16, Small},
+    halves,
     lane::Lane,
     mov, operand,
     shape::{self, Bin, Un},
@@ -341,7 +342,13 @@ pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
             (false, false) => land::<Narrow<false, false>>(l, inst, a),
         },
         (Type::F32, Type::F16) if sat => land_cold::<FromSmall<F16, true>>(l, inst, a),
-        (Type::F32, Type::F16) => land::<FromSmall<F16, false>>(l, inst, a),
+        (Type::F32, Type::F16) => land_with::<FromSmall<F16, false>>(l, inst, a, |l, dst, a| {
+            if halves::is_native(l, &[a], dst) {
+                halves::emit_widen(l, dst, a);
+            } else {
+                shape::emit_un::<FromSmall<F16, false>>(l, dst, a);
+            }
+        }),
         (Type::F32, Type::BF16) if !sat => land::<FromSmall<Bf16, false>>(l, inst, a),
         (Type::F16, Type::F32) if !sat => small::<F16>(l, inst, a),
         (Type::BF16, Type::F32) if !sat => small::<Bf16>(l, inst, a),
@@ -364,6 +371,15 @@ fn pack(l: &mut Lowerer, inst: &Inst, to: Type) -> Result<(), Error> {
     let has = |word| inst.quals.has(word);
     if inst.operands.len() != 3 || has(Qual::Ftz) {
         return Err(l.unsupported(inst));
+    }
+    if to == Type::F16x2 && !has(Qual::Rz) && !has(Qual::Relu) {
+        let a = l.src(operand(l, inst, 1)?, 32)?;
+        let b = l.src(operand(l, inst, 2)?, 32)?;
+        let dst = l.dst(operand(l, inst, 0)?)?;
+        if halves::is_native(l, &[a, b], dst) {
+            halves::emit_pack(l, dst, a, b);
+            return Ok(());
+        }
     }
     match (to == Type::F16x2, has(Qual::Rz), has(Qual::Relu)) {
         (true, false, false) => shape::bin::<Pack<F16, false, false>>(l, inst),

@@ -189,21 +189,6 @@ fn byte<const SIGNED: bool>(x: u32, i: u32) -> i32 {
     }
 }
 
-/// Four byte products plus a number.
-struct Dp4a<const SA: bool, const SB: bool>;
-impl<const SA: bool, const SB: bool> Tern for Dp4a<SA, SB> {
-    type A = u32;
-    type B = u32;
-    type C = i32;
-    type D = i32;
-    #[inline(always)]
-    fn f(a: u32, b: u32, c: i32) -> i32 {
-        let low = byte::<SA>(a, 0) * byte::<SB>(b, 0) + byte::<SA>(a, 1) * byte::<SB>(b, 1);
-        let high = byte::<SA>(a, 2) * byte::<SB>(b, 2) + byte::<SA>(a, 3) * byte::<SB>(b, 3);
-        c.wrapping_add(low + high)
-    }
-}
-
 /// Two products of 16-bit by 8-bit numbers plus a number; the bytes are the low or the high two of `b`.
 struct Dp2a<const SA: bool, const SB: bool, const HIGH: bool>;
 impl<const SA: bool, const SB: bool, const HIGH: bool> Tern for Dp2a<SA, SB, HIGH> {
@@ -346,12 +331,6 @@ pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
                 _ => Err(l.unsupported(&inst)),
             }
         }
-        Op::Dp4a => match signs(inst) {
-            (false, false) => shape::tern_cold::<Dp4a<false, false>>(l, inst),
-            (false, true) => shape::tern_cold::<Dp4a<false, true>>(l, inst),
-            (true, false) => shape::tern_cold::<Dp4a<true, false>>(l, inst),
-            (true, true) => shape::tern_wide::<Dp4a<true, true>>(l, inst),
-        },
         Op::Dp2a => match (signs(inst), hi) {
             ((false, false), false) => shape::tern_cold::<Dp2a<false, false, false>>(l, inst),
             ((false, true), false) => shape::tern_cold::<Dp2a<false, true, false>>(l, inst),
@@ -366,7 +345,7 @@ pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
     }
 }
 
-/// Whether the two types of `dp4a.atype.btype` are signed.
+/// Whether the two types of `dp2a.atype.btype` are signed.
 fn signs(inst: &Inst) -> (bool, bool) {
     let mut types = inst.quals.types().map(|ty| ty == Type::S32);
     (types.next().unwrap_or(false), types.next().unwrap_or(false))

@@ -1,5 +1,9 @@
 //! How PTX values sit in the cells of a frame.
 
+#[cfg_attr(target_arch = "x86_64", path = "lane_bits_x86.rs")]
+#[cfg_attr(not(target_arch = "x86_64"), path = "lane_bits_other.rs")]
+mod bits;
+
 use std::fmt::Debug;
 
 /// A register's cell: `u32` for widths up to 32 bits, `u64` for 64.
@@ -8,6 +12,10 @@ pub(crate) trait Cell: Copy + Default + Debug + PartialEq + 'static {
     fn widen(self) -> u64;
     /// From a scalar slot.
     fn narrow(value: u64) -> Self;
+    /// `self - by`, wrapping.
+    fn less(self, by: u32) -> Self;
+    /// The bits in which two cells differ, and those of `so_far`.
+    fn apart(self, other: Self, so_far: Self) -> Self;
 }
 
 impl Cell for u32 {
@@ -19,6 +27,14 @@ impl Cell for u32 {
     fn narrow(value: u64) -> u32 {
         value as u32
     }
+    #[inline(always)]
+    fn less(self, by: u32) -> u32 {
+        self.wrapping_sub(by)
+    }
+    #[inline(always)]
+    fn apart(self, other: u32, so_far: u32) -> u32 {
+        so_far | (self ^ other)
+    }
 }
 
 impl Cell for u64 {
@@ -29,6 +45,14 @@ impl Cell for u64 {
     #[inline(always)]
     fn narrow(value: u64) -> u64 {
         value
+    }
+    #[inline(always)]
+    fn less(self, by: u32) -> u64 {
+        self.wrapping_sub(u64::from(by))
+    }
+    #[inline(always)]
+    fn apart(self, other: u64, so_far: u64) -> u64 {
+        so_far | (self ^ other)
     }
 }
 
@@ -86,9 +110,25 @@ pub(crate) fn lanes<T: Copy + Default>(mut f: impl FnMut(usize) -> T) -> [T; 32]
 /// Lane bits of a condition.
 #[inline(always)]
 pub(crate) fn mask_of(mut f: impl FnMut(usize) -> bool) -> u32 {
-    let mut bits = 0;
-    for i in 0..32 {
-        bits |= u32::from(f(i)) << i;
+    bits::of(&lanes(|i| if f(i) { !0 } else { 0 }))
+}
+
+/// Where lane 0's access of `step` bytes is if the lanes of `mask` have neighbouring ones in order, by their
+/// addresses.
+#[inline(always)]
+pub(crate) fn first_of_run<C: Cell>(at: &[C; 32], step: u32, mask: u32) -> Option<C> {
+    let mut starts = lanes(|i| at[i].less(i as u32 * step));
+    // A lane known only at run time: with lane 0 the compiler leaves one comparison out, and reads the other 31
+    // across the borders of the vectors that were written.
+    let first = mask.trailing_zeros() as usize & 31;
+    let lead = at[first].less(first as u32 * step);
+    if mask != !0 {
+        let own = starts;
+        starts = lanes(|i| if mask >> i & 1 != 0 { own[i] } else { lead });
     }
-    bits
+    let mut off = C::default();
+    for start in starts {
+        off = start.apart(lead, off);
+    }
+    (off == C::default()).then_some(lead)
 }

@@ -1,9 +1,9 @@
 //! `ld` and `st` in every state space: one block move where lanes are neighbours, lane by lane otherwise.
 
 use super::{
-    Ctx, Handler, MicroOp,
+    Ctx, Handler, MicroOp, columns,
     flow::SPIN_COST,
-    lane::{Cell, lanes},
+    lane::{Cell, first_of_run, lanes},
     mov, operand,
 };
 use crate::{
@@ -28,10 +28,31 @@ pub(super) trait Element: 'static {
     type Cell: Cell;
     fn widen(value: Self::Mem) -> Self::Cell;
     fn narrow(cell: Self::Cell) -> Self::Mem;
+    /// Hands out the rows of all lanes as registers.
+    #[inline(always)]
+    fn columns<const N: usize>(
+        block: &[[Self::Mem; N]; 32],
+        mut put: impl FnMut(usize, [Self::Cell; 32]),
+    ) {
+        for k in 0..N {
+            put(k, lanes(|i| Self::widen(block[i][k])));
+        }
+    }
+    /// The inverse of [`Element::columns`].
+    #[inline(always)]
+    fn rows<const N: usize>(columns: [&[Self::Cell; 32]; N]) -> [[Self::Mem; N]; 32] {
+        let mut block = [[Self::Mem::default(); N]; 32];
+        for (k, column) in columns.into_iter().enumerate() {
+            for i in 0..32 {
+                block[i][k] = Self::narrow(column[i]);
+            }
+        }
+        block
+    }
 }
 
 macro_rules! elements {
-    ($($name:ident, $mem:ty, $cell:ty, $via:ty;)*) => {$(
+    ($($name:ident, $mem:ty, $cell:ty, $via:ty { $($more:item)* };)*) => {$(
         pub(super) struct $name;
         impl Element for $name {
             type Mem = $mem;
@@ -44,14 +65,45 @@ macro_rules! elements {
             fn narrow(cell: $cell) -> $mem {
                 cell as $mem
             }
+            $($more)*
         }
     )*};
 }
 elements! {
-    Byte, u8, u32, u8;
-    Half, u16, u32, u16;
-    Single, u32, u32, u32;
-    Double, u64, u64, u64;
+    Byte, u8, u32, u8 {};
+    Half, u16, u32, u16 {};
+    Single, u32, u32, u32 {
+        #[inline(always)]
+        fn columns<const N: usize>(block: &[[u32; N]; 32], mut put: impl FnMut(usize, [u32; 32])) {
+            if let Ok(block) = <&[u32; 128]>::try_from(block.as_flattened()) {
+                for (k, column) in columns::four(block).into_iter().enumerate() {
+                    put(k, column);
+                }
+                return;
+            }
+            for k in 0..N {
+                put(k, lanes(|i| block[i][k]));
+            }
+        }
+        #[inline(always)]
+        fn rows<const N: usize>(columns: [&[u32; 32]; N]) -> [[u32; N]; 32] {
+            let mut block = [[0; N]; 32];
+            if let (&[a, b, c, d], Ok(to)) = (
+                &columns[..],
+                <&mut [u32; 128]>::try_from(block.as_flattened_mut()),
+            ) {
+                *to = columns::rows([a, b, c, d]);
+                return block;
+            }
+            for (k, column) in columns.into_iter().enumerate() {
+                for i in 0..32 {
+                    block[i][k] = column[i];
+                }
+            }
+            block
+        }
+    };
+    Double, u64, u64, u64 {};
 }
 
 /// State spaces as `aux` of an access holds them.
@@ -61,6 +113,9 @@ pub(super) mod place {
     pub(in crate::exec) const LOCAL: u32 = 2;
     pub(in crate::exec) const GENERIC: u32 = 3;
 }
+
+/// Bytes from the first address of the shared window to the end of the local one.
+const WINDOWS: u64 = crate::memory::LOCAL_BASE + crate::memory::WINDOW - crate::memory::SHARED_BASE;
 
 /// The window of an address and the address in it, for one lane.
 #[inline(always)]
@@ -94,32 +149,13 @@ pub(super) fn common(ctx: &Ctx, place: u32, address: u64) -> Option<(Window, u64
 /// Where the 32 accesses of `step` bytes start, if the active lanes' are neighbours in order.
 #[inline(always)]
 fn start<C: Cell>(ctx: &Ctx, op: &MicroOp, step: u64) -> Option<u64> {
-    let at = ctx.cells::<C>(op.a);
-    let mask = ctx.mask;
-    let mut off = 0;
-    let base = if mask == !0 {
-        let base = at[0].widen();
-        for i in 0..32 {
-            off |= at[i].widen() ^ C::narrow(base.wrapping_add(i as u64 * step)).widen();
-        }
-        base
-    } else {
-        let lead = mask.trailing_zeros() & 31;
-        let base = at[lead as usize]
-            .widen()
-            .wrapping_sub(u64::from(lead) * step);
-        for i in 0..32 {
-            let keep = 0u64.wrapping_sub(u64::from(mask >> i & 1));
-            off |= (at[i].widen() ^ C::narrow(base.wrapping_add(i as u64 * step)).widen()) & keep;
-        }
-        C::narrow(base).widen()
-    };
-    let base = C::narrow(base.wrapping_add(op.imm)).widen();
-    (off == 0 && base.is_multiple_of(step)).then_some(base)
+    let base = first_of_run(ctx.cells::<C>(op.a), step as u32, ctx.mask)?;
+    let base = C::narrow(base.widen().wrapping_add(op.imm)).widen();
+    base.is_multiple_of(step).then_some(base)
 }
 
 #[inline(always)]
-fn slots<const N: usize>(op: &MicroOp) -> [u32; 4] {
+fn slots(op: &MicroOp) -> [u32; 4] {
     [op.dst, op.more[0], op.more[1], op.more[2]]
 }
 
@@ -135,9 +171,7 @@ impl<E: Element, C: Cell, const N: usize> Handler for Load<E, C, N> {
         {
             let mut block = [[E::Mem::default(); N]; 32];
             if window.read_block(address, &mut block) {
-                for (k, slot) in slots::<N>(op).into_iter().take(N).enumerate() {
-                    ctx.put_cells(slot, lanes(|i| E::widen(block[i][k])));
-                }
+                E::columns(&block, |k, column| ctx.put_cells(slots(op)[k], column));
                 return;
             }
         }
@@ -145,8 +179,47 @@ impl<E: Element, C: Cell, const N: usize> Handler for Load<E, C, N> {
     }
 }
 
+/// The addresses of the active lanes in the window they share, those of the others being that of an active one;
+/// `None` where windows differ.
+#[inline(always)]
+fn addresses<C: Cell>(ctx: &Ctx, op: &MicroOp) -> Option<(Window, [u64; 32])> {
+    let at = ctx.cells::<C>(op.a);
+    let mask = ctx.mask;
+    let first = at[mask.trailing_zeros() as usize & 31];
+    let full = |i: usize| C::narrow(at[i].widen().wrapping_add(op.imm)).widen();
+    let all = if mask == !0 {
+        lanes(full)
+    } else {
+        let spare = C::narrow(first.widen().wrapping_add(op.imm)).widen();
+        lanes(|i| if mask >> i & 1 != 0 { full(i) } else { spare })
+    };
+    match op.aux {
+        place::GLOBAL => Some((ctx.global, all)),
+        place::SHARED => Some((ctx.shared, all)),
+        place::LOCAL => {
+            let own = |i: usize| ctx.local_address(all[i], i as u32);
+            (mask == !0).then(|| (ctx.local, lanes(own)))
+        }
+        _ => {
+            let special = |at: u64| at.wrapping_sub(crate::memory::SHARED_BASE) < WINDOWS;
+            (!all.iter().any(|at| special(*at))).then_some((ctx.global, all))
+        }
+    }
+}
+
 #[inline(never)]
 fn load_apart<E: Element, C: Cell, const N: usize>(ctx: &mut Ctx, op: &MicroOp) {
+    if let Some((window, at)) = addresses::<C>(ctx, op)
+        && let Some(block) = window.gather::<E::Mem, N>(&at)
+    {
+        E::columns(&block, |k, column| ctx.put_cells(slots(op)[k], column));
+        return;
+    }
+    load_one_by_one::<E, C, N>(ctx, op);
+}
+
+#[inline(never)]
+fn load_one_by_one<E: Element, C: Cell, const N: usize>(ctx: &mut Ctx, op: &MicroOp) {
     let at = *ctx.cells::<C>(op.a);
     let mut out = [[E::Cell::default(); 32]; N];
     let mut last: Option<(C, u32)> = None;
@@ -179,7 +252,7 @@ fn load_apart<E: Element, C: Cell, const N: usize>(ctx: &mut Ctx, op: &MicroOp) 
         }
         last = Some((own, lane));
     }
-    for (k, slot) in slots::<N>(op).into_iter().take(N).enumerate() {
+    for (k, slot) in slots(op).into_iter().take(N).enumerate() {
         ctx.put_cells(slot, out[k]);
     }
 }
@@ -214,7 +287,7 @@ impl<E: Element, C: Cell, const N: usize> Handler for LoadScalar<E, C, N> {
             ctx.refuse(op, bad, lane, address, bytes);
             [E::Mem::default(); N]
         });
-        for (k, slot) in slots::<N>(op).into_iter().take(N).enumerate() {
+        for (k, slot) in slots(op).into_iter().take(N).enumerate() {
             ctx.set_scalar(slot, E::widen(row[k]).widen());
         }
     }
@@ -231,13 +304,7 @@ impl<E: Element, C: Cell, const N: usize> Handler for Store<E, C, N> {
             && let Some(address) = start::<C>(ctx, op, step)
             && let Some((window, address)) = common(ctx, op.aux, address)
         {
-            let mut block = [[E::Mem::default(); N]; 32];
-            for (k, slot) in slots::<N>(op).into_iter().take(N).enumerate() {
-                let from = ctx.cells::<E::Cell>(slot);
-                for i in 0..32 {
-                    block[i][k] = E::narrow(from[i]);
-                }
-            }
+            let block = values::<E, N>(ctx, op);
             if window.write_block(address, &block) {
                 return;
             }
@@ -246,8 +313,26 @@ impl<E: Element, C: Cell, const N: usize> Handler for Store<E, C, N> {
     }
 }
 
+/// What each lane stores.
+#[inline(always)]
+fn values<E: Element, const N: usize>(ctx: &Ctx, op: &MicroOp) -> [[E::Mem; N]; 32] {
+    let slots = slots(op);
+    E::rows(std::array::from_fn::<_, N, _>(|k| ctx.cells(slots[k])))
+}
+
 #[inline(never)]
 fn store_apart<E: Element, C: Cell, const N: usize>(ctx: &mut Ctx, op: &MicroOp) {
+    if let Some((window, at)) = addresses::<C>(ctx, op) {
+        let block = values::<E, N>(ctx, op);
+        if window.scatter::<E::Mem, N>(&at, &block, ctx.mask) {
+            return;
+        }
+    }
+    store_one_by_one::<E, C, N>(ctx, op);
+}
+
+#[inline(never)]
+fn store_one_by_one<E: Element, C: Cell, const N: usize>(ctx: &mut Ctx, op: &MicroOp) {
     let at = *ctx.cells::<C>(op.a);
     let mut rest = ctx.mask;
     while rest != 0 {
@@ -273,7 +358,7 @@ fn store_row<E: Element, const N: usize>(
     if N > 1 && !place.is_multiple_of(N as u64 * size) {
         done = Err(crate::memory::Bad::Align);
     }
-    for (k, slot) in slots::<N>(op).into_iter().take(N).enumerate() {
+    for (k, slot) in slots(op).into_iter().take(N).enumerate() {
         let value = E::narrow(ctx.cells::<E::Cell>(slot)[from as usize]);
         done = done.and_then(|()| window_of.store(place.wrapping_add(k as u64 * size), value));
     }
@@ -684,7 +769,7 @@ fn by_shape<E: Element, const N: usize>(
     match (way, scalar, at.wide) {
         (Direction::Load, false, true) => l.wide::<Load<E, u64, N>>(),
         (Direction::Load, false, false) => l.op::<Load<E, u32, N>>(),
-        (Direction::Load, true, true) => l.cold::<LoadScalar<E, u64, N>>(),
+        (Direction::Load, true, true) => l.op::<LoadScalar<E, u64, N>>(),
         (Direction::Load, true, false) => l.cold::<LoadScalar<E, u32, N>>(),
         (Direction::Store, false, true) => l.op::<Store<E, u64, N>>(),
         (Direction::Store, false, false) => l.op::<Store<E, u32, N>>(),

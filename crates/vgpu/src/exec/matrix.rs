@@ -83,6 +83,7 @@ impl<C: Cell, O: Order, const N: usize> Handler for Load<C, O, N> {
         let at = addresses::<C, N>(ctx, op);
         let mut fine = true;
         for (at, slot) in at.iter().zip(slots) {
+            // Rows of 16 bytes straight to the register: it is read in such rows too.
             if ctx.full {
                 let to = ctx.cells_mut(slot);
                 fine &= window.read_rows(at, to);

@@ -26,6 +26,9 @@ mod int;
 #[cfg_attr(not(target_arch = "x86_64"), path = "mma/native_other.rs")]
 mod native;
 mod tile;
+#[cfg_attr(target_arch = "x86_64", path = "mma/wide_x86.rs")]
+#[cfg_attr(not(target_arch = "x86_64"), path = "mma/wide_other.rs")]
+mod wide;
 
 pub(crate) use float::Tiles;
 
@@ -138,13 +141,13 @@ pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
     };
     let done = match (d, a, b, c) {
         (Type::F32, Type::F16, Type::F16, Type::F32) => {
-            half::<tile::F16, native::F16, Apart, Full>(l, inst, halves, depth)?
+            half::<tile::F16, native::F16, wide::WideF16, Apart, Full>(l, inst, halves, depth)?
         }
         (Type::F16, Type::F16, Type::F16, Type::F16) => {
-            half::<tile::F16, native::F16, Apart, Half>(l, inst, halves, depth)?
+            half::<tile::F16, native::F16, wide::WideF16, Apart, Half>(l, inst, halves, depth)?
         }
         (Type::F32, Type::BF16, Type::BF16, Type::F32) => {
-            half::<tile::Bf16, native::Bf16, Double, Full>(l, inst, halves, depth)?
+            half::<tile::Bf16, native::Bf16, wide::WideBf16, Double, Full>(l, inst, halves, depth)?
         }
         (Type::F32, Type::TF32, Type::TF32, Type::F32) => tf32(l, inst, halves, depth)?,
         (Type::F64, Type::F64, Type::F64, Type::F64) => {
@@ -186,7 +189,7 @@ pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
 }
 
 /// 16-bit floats; `false` for shapes that are not here.
-fn half<E, N, S, C>(
+fn half<E, N, W, S, C>(
     l: &mut Lowerer,
     inst: &Inst,
     halves: usize,
@@ -195,6 +198,7 @@ fn half<E, N, S, C>(
 where
     E: Element,
     N: tile::Engine,
+    W: tile::Engine,
     S: tile::Step,
     C: Sum,
 {
@@ -205,8 +209,10 @@ where
     match (l.tier(), depth) {
         (Tier::Baseline, 8) => float::emit::<Portable<E, S>, C, 1>(l, &frags),
         (Tier::Baseline, _) => float::emit::<Portable<E, S>, C, 2>(l, &frags),
-        (Tier::Avx2 | Tier::Avx512, 8) => float::emit::<N, C, 1>(l, &frags),
-        (Tier::Avx2 | Tier::Avx512, _) => float::emit::<N, C, 2>(l, &frags),
+        (Tier::Avx2, 8) => float::emit::<N, C, 1>(l, &frags),
+        (Tier::Avx2, _) => float::emit::<N, C, 2>(l, &frags),
+        (Tier::Avx512, 8) => float::emit_wide::<W, C, 1>(l, &frags),
+        (Tier::Avx512, _) => float::emit_wide::<W, C, 2>(l, &frags),
     }
     Ok(true)
 }

@@ -35,12 +35,15 @@ mod approx;
 mod atomic;
 mod bits;
 mod cmp;
+mod columns;
 mod copy_async;
 mod cvt;
+mod dot;
 mod float;
 mod flow;
 mod frame;
 mod half;
+mod halves;
 mod int;
 mod lane;
 mod ldst;
@@ -130,7 +133,8 @@ fn common(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
             Some(ty) if ty.is_float() => float::lower(l, inst),
             Some(_) | None => int::lower(l, inst),
         },
-        Op::Mul24 | Op::Mad24 | Op::Sad | Op::Dp4a | Op::Dp2a => int::lower(l, inst),
+        Op::Dp4a => dot::lower(l, inst),
+        Op::Mul24 | Op::Mad24 | Op::Sad | Op::Dp2a => int::lower(l, inst),
         Op::Rcp | Op::Sqrt | Op::Rsqrt | Op::Sin | Op::Cos | Op::Ex2 | Op::Lg2 | Op::Tanh => {
             approx::lower(l, inst)
         }

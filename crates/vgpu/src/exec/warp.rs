@@ -19,6 +19,7 @@ use warpsmith_ptx::{
     op::Op,
     qual::Qual,
     types::Type,
+    uniform::broadcasts,
 };
 
 /// Lowers one of them.
@@ -143,7 +144,45 @@ fn exchange(ctx: &mut Ctx, op: &MicroOp, from: &[u32; 32], fine: u32) {
     ctx.put_mask(op.b, fine);
 }
 
+/// The scalar `dst` is `a` of lane `c`, or of the first active one where that is not active.
+struct Broadcast;
+
+impl Handler for Broadcast {
+    #[inline(always)]
+    fn run(ctx: &mut Ctx, op: &MicroOp) {
+        let lane = if ctx.mask >> op.c & 1 != 0 {
+            op.c
+        } else {
+            ctx.mask.trailing_zeros() & 31
+        };
+        let value = ctx.cells::<u32>(op.a)[lane as usize];
+        ctx.set_scalar(op.dst, u64::from(value));
+        ctx.put_mask(op.b, !0);
+    }
+}
+
+fn broadcast(l: &mut Lowerer, inst: &Inst, lane: u32) -> Result<(), Error> {
+    let (dst, pred) = pair(operand(l, inst, 0)?);
+    let src = l.src(operand(l, inst, 1)?, 32)?;
+    let dst = l.dst(dst)?;
+    let b = pred_slot(l, pred)?;
+    let a = l.splat::<u32>(src).slot;
+    let to = l.scalar_for(dst);
+    l.emit(MicroOp {
+        dst: to,
+        a,
+        b,
+        c: lane & 31,
+        ..l.op::<Broadcast>()
+    });
+    l.spread::<u32>(dst, to);
+    Ok(())
+}
+
 fn shuffle(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
+    if let (true, Some(&Operand::Imm(lane))) = (broadcasts(inst), inst.operands.get(2)) {
+        return broadcast(l, inst, immediate(lane, 32) as u32);
+    }
     let has = |qual| inst.quals.has(qual);
     let mode = if has(Qual::Up) {
         mode::UP

@@ -6,6 +6,7 @@ use warpsmith_ptx::{
     qual::Qual,
     special::Special,
     types::Space,
+    uniform::broadcasts,
 };
 
 /// How lanes' results relate.
@@ -79,6 +80,7 @@ pub(crate) fn outcome(inst: &Inst, has_local: bool) -> Outcome {
                 Outcome::Sources
             }
         }
+        Op::Shfl if broadcasts(inst) => Outcome::Together,
         Op::Shfl
         | Op::Atom
         | Op::Match

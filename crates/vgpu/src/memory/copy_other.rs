@@ -2,6 +2,18 @@
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 
+/// Copies 16 bytes from each first place to the second, in order.
+///
+/// # Safety
+/// All are valid for 16 bytes.
+#[inline(always)]
+pub(in super::super) unsafe fn move_rows(rows: impl Iterator<Item = (*const u8, *mut u8)>) {
+    for (from, to) in rows {
+        // SAFETY: the caller's.
+        unsafe { copy_large(from, to, 16) };
+    }
+}
+
 /// Copies the bytes of an `X`.
 ///
 /// # Safety

@@ -14,6 +14,30 @@ pub(in super::super) unsafe fn copy_large(from: *const u8, to: *mut u8, len: usi
     }
 }
 
+/// Copies 16 bytes from each first place to the second, in order.
+///
+/// # Safety
+/// All are valid for 16 bytes.
+#[inline(always)]
+pub(in super::super) unsafe fn move_rows(rows: impl Iterator<Item = (*const u8, *mut u8)>) {
+    // As in `move_block`; asked once for all rows.
+    if is_x86_feature_detected!("avx") {
+        for (from, to) in rows {
+            // SAFETY: the caller's.
+            unsafe {
+                asm!("vmovups {x}, [{f}]", "vmovups [{t}], {x}",
+                    f = in(reg) from, t = in(reg) to, x = out(xmm_reg) _,
+                    options(nostack, preserves_flags));
+            }
+        }
+    } else {
+        for (from, to) in rows {
+            // SAFETY: the caller's.
+            unsafe { move_with_sse::<[u8; 16]>(from, to) };
+        }
+    }
+}
+
 /// Copies the bytes of an `X`.
 ///
 /// # Safety

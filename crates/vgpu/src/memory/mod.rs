@@ -1,5 +1,6 @@
 //! Device memory: the arena, its allocator and guest accesses.
 
+mod apart;
 mod arena;
 mod copy;
 mod pair;

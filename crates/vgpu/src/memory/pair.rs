@@ -1,7 +1,10 @@
 //! 16 bytes as one access, and many of them whose bounds and alignment are checked together.
 #![allow(unsafe_code)]
 
-use super::raw::{Window, Word};
+use super::{
+    copy,
+    raw::{Window, Word},
+};
 
 impl Word for [u64; 2] {
     #[inline(always)]
@@ -21,57 +24,56 @@ impl Word for [u64; 2] {
 }
 
 impl Window {
-    /// The host pointers of 16 bytes at each address, if all of them are aligned and inside.
-    #[inline(always)]
-    fn rows<const N: usize>(&self, at: &[u64; N]) -> Option<[*mut u8; N]> {
-        let last = self.size.checked_sub(16)?;
-        let (mut low, mut fits) = (0, true);
-        for at in at {
-            low |= *at;
-            fits &= at.wrapping_sub(self.base) <= last;
-        }
-        let host = |at: u64| self.host.wrapping_add(at.wrapping_sub(self.base) as usize);
-        (fits && low % 16 == 0).then(|| at.map(host))
-    }
-
     /// 16 bytes from each address; `false` if one is refused.
     #[inline(always)]
     pub(crate) fn read_rows(&self, at: &[u64; 8], to: &mut [u32; 32]) -> bool {
-        let Some(rows) = self.rows(at) else {
+        if !self.all_inside(at, 16, 16) {
             return false;
-        };
-        for (row, to) in rows.into_iter().zip(to.as_chunks_mut::<4>().0) {
-            // SAFETY: `rows` checked 16 aligned bytes.
-            let [a, b] = unsafe { <[u64; 2]>::load(row) };
-            *to = [a as u32, (a >> 32) as u32, b as u32, (b >> 32) as u32];
         }
+        let rows = at.iter().zip(to.as_chunks_mut::<4>().0);
+        let rows = rows.map(|(at, to)| (self.host_of(*at).cast_const(), to.as_mut_ptr().cast()));
+        // SAFETY: `all_inside` checked 16 aligned bytes for each.
+        unsafe { copy::move_rows(rows) };
         true
     }
 
     /// 16 bytes to each address; `false` if one is refused.
     #[inline(always)]
     pub(crate) fn write_rows(&self, at: &[u64; 8], from: &[u32; 32]) -> bool {
-        let Some(rows) = self.rows(at) else {
+        if !self.all_inside(at, 16, 16) {
             return false;
-        };
-        for (row, from) in rows.into_iter().zip(from.as_chunks::<4>().0) {
-            let word = |i: usize| u64::from(from[i]) | u64::from(from[i + 1]) << 32;
-            // SAFETY: as in `read_rows`.
-            unsafe { [word(0), word(2)].store(row) };
         }
+        let rows = at.iter().zip(from.as_chunks::<4>().0);
+        let rows = rows.map(|(at, from)| (from.as_ptr().cast(), self.host_of(*at)));
+        // SAFETY: as in `read_rows`.
+        unsafe { copy::move_rows(rows) };
         true
     }
 
-    /// 16 bytes from each address of another window to one here, in order; `false` if one is refused.
+    /// 16 bytes from each address of another window to one here, in order, or zeros for the lanes of `zero`;
+    /// `false` if one is refused.
     #[inline(always)]
-    pub(crate) fn copy_rows(&self, to: &[u64; 32], source: &Window, from: &[u64; 32]) -> bool {
-        let (Some(to), Some(from)) = (self.rows(to), source.rows(from)) else {
+    pub(crate) fn copy_rows(
+        &self,
+        to: &[u64; 32],
+        source: &Window,
+        from: &[u64; 32],
+        zero: u32,
+    ) -> bool {
+        if !self.all_inside(to, 16, 16) || !source.all_inside(from, 16, 16) {
             return false;
-        };
-        for (to, from) in to.into_iter().zip(from) {
-            // SAFETY: as in `read_rows`.
-            unsafe { <[u64; 2]>::load(from).store(to) };
         }
+        let zeros = [0u32; 4];
+        let rows = to.iter().zip(from).enumerate().map(|(i, (to, from))| {
+            let from = if zero >> i & 1 != 0 {
+                zeros.as_ptr().cast::<u8>()
+            } else {
+                source.host_of(*from).cast_const()
+            };
+            (from, self.host_of(*to))
+        });
+        // SAFETY: as in `read_rows`; the zeros are 16 bytes.
+        unsafe { copy::move_rows(rows) };
         true
     }
 }

@@ -90,27 +90,22 @@ impl Context {
 
     /// Compiles PTX to code for this card.
     pub(in crate::cuda) fn link(&self, text: &str, name: &str) -> Result<Vec<u8>, Error> {
-        use sys::{CUjit_option_enum as O, CUjitInputType_enum as I};
+        use sys::CUjitInputType_enum as I;
         self.bind()?;
         let text = CString::new(text).map_err(|_| Error::Unsupported {
             what: "PTX with a zero byte",
         })?;
-        let mut log = vec![0u8; 16 << 10];
-        let mut options = [
-            O::CU_JIT_ERROR_LOG_BUFFER,
-            O::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
-        ];
-        let mut values = [
-            log.as_mut_ptr().cast::<c_void>(),
-            (log.len() - 1) as *mut c_void,
-        ];
+        let mut log = Log::new();
+        // The linker keeps pointers to both until it is destroyed, at the end of this function.
+        let (mut options, mut values) = log.options();
         let mut state = ptr::null_mut();
         call!(cuLinkCreate_v2(
             2,
             options.as_mut_ptr(),
             values.as_mut_ptr(),
             &mut state
-        ))?;
+        ))
+        .map_err(|error| log.explain(error, name))?;
         let linked = (|| {
             let data = text.as_ptr().cast_mut().cast::<c_void>();
             let len = text.as_bytes_with_nul().len();
@@ -131,7 +126,7 @@ impl Context {
             Ok(unsafe { std::slice::from_raw_parts(code.cast::<u8>(), len) }.to_vec())
         })();
         let destroyed = call!(cuLinkDestroy(state));
-        let code = linked.map_err(|error| with_log(error, name, &log))?;
+        let code = linked.map_err(|error| log.explain(error, name))?;
         destroyed.map(|()| code)
     }
 
@@ -139,6 +134,27 @@ impl Context {
         self.bind()?;
         let mut module = ptr::null_mut();
         call!(cuModuleLoadData(&mut module, code.as_ptr().cast()))?;
+        Ok(RawModule(module))
+    }
+
+    /// Compiles PTX and loads it in one step. The driver then chooses the code's architecture by the text alone, which
+    /// serves where its linker does not take an architecture-specific target.
+    pub(in crate::cuda) fn load_text(&self, text: &str, name: &str) -> Result<RawModule, Error> {
+        self.bind()?;
+        let text = CString::new(text).map_err(|_| Error::Unsupported {
+            what: "PTX with a zero byte",
+        })?;
+        let mut log = Log::new();
+        let (mut options, mut values) = log.options();
+        let mut module = ptr::null_mut();
+        call!(cuModuleLoadDataEx(
+            &mut module,
+            text.as_ptr().cast(),
+            2,
+            options.as_mut_ptr(),
+            values.as_mut_ptr()
+        ))
+        .map_err(|error| log.explain(error, name))?;
         Ok(RawModule(module))
     }
 
@@ -215,18 +231,42 @@ impl Context {
     }
 }
 
-fn with_log(error: Error, module: &str, log: &[u8]) -> Error {
-    match error {
-        Error::Cuda { code, name, .. } => Error::Jit {
-            module: module.to_owned(),
-            code,
-            name,
-            log: String::from_utf8_lossy(log)
-                .trim_end_matches('\0')
-                .trim_end()
-                .to_owned(),
-        },
-        other => other,
+/// What the driver's compiler says where it refuses; it writes while it runs.
+struct Log(Vec<u8>);
+
+impl Log {
+    fn new() -> Log {
+        Log(vec![0; 16 << 10])
+    }
+
+    /// Options with which the compiler writes here; the last byte stays zero.
+    fn options(&mut self) -> ([sys::CUjit_option; 2], [*mut c_void; 2]) {
+        use sys::CUjit_option_enum as O;
+        (
+            [
+                O::CU_JIT_ERROR_LOG_BUFFER,
+                O::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
+            ],
+            [
+                self.0.as_mut_ptr().cast(),
+                ptr::without_provenance_mut(self.0.len() - 1),
+            ],
+        )
+    }
+
+    fn explain(&self, error: Error, module: &str) -> Error {
+        match error {
+            Error::Cuda { code, name, .. } => Error::Jit {
+                module: module.to_owned(),
+                code,
+                name,
+                log: String::from_utf8_lossy(&self.0)
+                    .trim_end_matches('\0')
+                    .trim_end()
+                    .to_owned(),
+            },
+            other => other,
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{
     super::{Ctx, Handler, MicroOp, half::F16, lane::lanes},
     Frags,
-    tile::{Engine, Lanes, TileA, TileB, TileC},
+    tile::{Engine, Lanes, Spread, Sums, TileA, TileB},
 };
 use crate::lower::Lowerer;
 use std::marker::PhantomData;
@@ -18,15 +18,17 @@ const FRESH: u32 = 1 << 31;
 /// Widened fragments: kept by the context so that no op has to clear them.
 #[derive(Clone, Debug)]
 pub(crate) struct Tiles {
-    a: [TileA; TILES],
-    b: [TileB; TILES],
+    pub(super) a: Vec<TileA>,
+    pub(super) spread: Vec<Spread>,
+    pub(super) b: Vec<TileB>,
 }
 
 impl Default for Tiles {
     fn default() -> Tiles {
         Tiles {
-            a: std::array::from_fn(|_| TileA([[0.0; 16]; 16])),
-            b: std::array::from_fn(|_| TileB([[0.0; 8]; 16])),
+            a: vec![TileA([[0.0; 16]; 16]); TILES],
+            spread: vec![Spread([[[0.0; 16]; 4]; 16]); TILES],
+            b: vec![TileB([[0.0; 8]; 16]); TILES],
         }
     }
 }
@@ -34,7 +36,7 @@ impl Default for Tiles {
 /// What the accumulators are.
 pub(super) trait Sum: 'static {
     /// Reads C, multiplies, and writes D.
-    fn product<E: Engine>(ctx: &mut Ctx, frags: &Frags, depth: usize, a: &TileA, b: &TileB);
+    fn product<E: Engine>(ctx: &mut Ctx, frags: &Frags, depth: usize, a: &E::A, b: &TileB);
 }
 
 /// Accumulators of f32.
@@ -44,47 +46,28 @@ pub(super) struct Half;
 
 impl Sum for Full {
     #[inline(always)]
-    fn product<E: Engine>(ctx: &mut Ctx, frags: &Frags, depth: usize, a: &TileA, b: &TileB) {
+    fn product<E: Engine>(ctx: &mut Ctx, frags: &Frags, depth: usize, a: &E::A, b: &TileB) {
         let [c0, c1, c2, c3] = frags.c;
         let c = [ctx.cells(c0), ctx.cells(c1), ctx.cells(c2), ctx.cells(c3)];
-        let mut d = TileC([[0; 8]; 16]);
+        let mut d: Sums = [[0; 32]; 4];
         E::multiply(depth, a, b, c, &mut d);
-        for (i, slot) in frags.d.into_iter().enumerate() {
-            if ctx.full {
-                spill(&d, i, ctx.cells_mut(slot));
-            } else {
-                let mut part = [0; 32];
-                spill(&d, i, &mut part);
-                ctx.put_cells(slot, part);
-            }
+        for (slot, d) in frags.d.into_iter().zip(d) {
+            ctx.put_cells(slot, d);
         }
-    }
-}
-
-/// Register `i` of an accumulator.
-#[inline(always)]
-fn spill(d: &TileC, i: usize, to: &mut Lanes) {
-    let (rows, at) = (8 * (i / 2), 4 * (i % 2));
-    for (r, to) in to.as_chunks_mut::<4>().0.iter_mut().enumerate() {
-        to.copy_from_slice(&d.0[rows + r][at..at + 4]);
     }
 }
 
 impl Sum for Half {
     #[inline(always)]
-    fn product<E: Engine>(ctx: &mut Ctx, frags: &Frags, depth: usize, a: &TileA, b: &TileB) {
+    fn product<E: Engine>(ctx: &mut Ctx, frags: &Frags, depth: usize, a: &E::A, b: &TileB) {
         let mut c = [[0; 32]; 4];
         for i in 0..2 {
             let packed = ctx.cells::<u32>(frags.c[i]);
             c[2 * i] = lanes(|l| F16(packed[l] as u16).to_f32().to_bits());
             c[2 * i + 1] = lanes(|l| F16((packed[l] >> 16) as u16).to_f32().to_bits());
         }
-        let mut tile = TileC([[0; 8]; 16]);
-        E::multiply(depth, a, b, [&c[0], &c[1], &c[2], &c[3]], &mut tile);
-        let mut d = [[0; 32]; 4];
-        for (i, d) in d.iter_mut().enumerate() {
-            spill(&tile, i, d);
-        }
+        let mut d: Sums = [[0; 32]; 4];
+        E::multiply(depth, a, b, [&c[0], &c[1], &c[2], &c[3]], &mut d);
         for i in 0..2 {
             let packed: Lanes = lanes(|l| {
                 let low = F16::from_f32(f32::from_bits(d[2 * i][l])).0;
@@ -103,6 +86,7 @@ impl<E: Engine, S: Sum, const BLOCKS: usize> Handler for Run<E, S, BLOCKS> {
     #[inline(always)]
     fn run(ctx: &mut Ctx, op: &MicroOp) {
         let mut tiles = ctx.tiles.take().unwrap_or_default();
+        let (all_a, all_b) = E::tiles(&mut tiles);
         for i in 0..op.imm as u32 {
             let mut record = [0; RECORD];
             record.copy_from_slice(ctx.extra(op.aux + i * RECORD as u32, RECORD));
@@ -112,13 +96,13 @@ impl<E: Engine, S: Sum, const BLOCKS: usize> Handler for Run<E, S, BLOCKS> {
                 c: [record[8], record[9], record[10], record[11]],
                 d: [record[12], record[13], record[14], record[15]],
             };
-            let a = &mut tiles.a[record[0] as usize % TILES];
+            let a = &mut all_a[record[0] as usize % TILES];
             if record[0] & FRESH != 0 {
                 let [a0, a1, a2, a3] = frags.a;
                 let regs = [ctx.cells(a0), ctx.cells(a1), ctx.cells(a2), ctx.cells(a3)];
                 E::widen_a::<BLOCKS>(regs, a);
             }
-            let b = &mut tiles.b[record[1] as usize % TILES];
+            let b = &mut all_b[record[1] as usize % TILES];
             if record[1] & FRESH != 0 {
                 E::widen_b::<BLOCKS>([ctx.cells(frags.b[0]), ctx.cells(frags.b[1])], b);
             }
@@ -130,7 +114,15 @@ impl<E: Engine, S: Sum, const BLOCKS: usize> Handler for Run<E, S, BLOCKS> {
 
 /// Emits a product, into the run before it where that holds the same kind of products.
 pub(super) fn emit<E: Engine, S: Sum, const BLOCKS: usize>(l: &mut Lowerer, frags: &Frags) {
-    let op = l.op::<Run<E, S, BLOCKS>>();
+    join::<E, S, BLOCKS>(l, frags, l.op::<Run<E, S, BLOCKS>>());
+}
+
+/// [`emit`] with an engine of the widest tier.
+pub(super) fn emit_wide<E: Engine, S: Sum, const BLOCKS: usize>(l: &mut Lowerer, frags: &Frags) {
+    join::<E, S, BLOCKS>(l, frags, l.wide::<Run<E, S, BLOCKS>>());
+}
+
+fn join<E: Engine, S: Sum, const BLOCKS: usize>(l: &mut Lowerer, frags: &Frags, op: MicroOp) {
     let mut join = None;
     if let Some(last) = l.ops.last()
         && std::ptr::fn_addr_eq(last.run, op.run)

@@ -7,8 +7,9 @@
 #![allow(unsafe_code)]
 
 use super::{
+    float::Tiles,
     int::Bytes,
-    tile::{COLUMNS, Engine, Lanes, NAN, Sums, TileA, TileB, TileC},
+    tile::{COLUMNS, Engine, Lanes, NAN, Sums, TileA, TileB},
 };
 use std::arch::x86_64::*;
 
@@ -18,7 +19,7 @@ pub(super) struct F16;
 pub(super) struct Bf16;
 
 /// Eight elements of 16 bits as f32.
-trait Widen: 'static {
+pub(super) trait Widen: 'static {
     /// # Safety
     /// The CPU has AVX2 and F16C.
     unsafe fn widen(x: __m128i) -> __m256;
@@ -42,6 +43,12 @@ impl Widen for Bf16 {
 
 impl<E: Widen> Engine for E {
     const PER_BLOCK: usize = 8;
+    type A = TileA;
+
+    #[inline(always)]
+    fn tiles(tiles: &mut Tiles) -> (&mut [TileA], &mut [TileB]) {
+        (&mut tiles.a, &mut tiles.b)
+    }
 
     #[inline(always)]
     fn widen_a<const BLOCKS: usize>(regs: [&Lanes; 4], tile: &mut TileA) {
@@ -56,7 +63,7 @@ impl<E: Widen> Engine for E {
     }
 
     #[inline(always)]
-    fn multiply(depth: usize, a: &TileA, b: &TileB, c: [&Lanes; 4], d: &mut TileC) {
+    fn multiply(depth: usize, a: &TileA, b: &TileB, c: [&Lanes; 4], d: &mut Sums) {
         // SAFETY: as above.
         unsafe {
             if depth == 16 {
@@ -103,7 +110,7 @@ unsafe fn column<const BLOCKS: usize>(regs: [&Lanes; 2], n: usize) -> __m256i {
 
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
-unsafe fn widen_b<E: Widen, const BLOCKS: usize>(regs: [&Lanes; 2], tile: &mut TileB) {
+pub(super) unsafe fn widen_b<E: Widen, const BLOCKS: usize>(regs: [&Lanes; 2], tile: &mut TileB) {
     // Positions 0 1 2 3 4 5 6 7 of a tile's row are columns 0 2 4 6 1 3 5 7: positions p and p + 4 first, then
     // those with p + 2, then with p + 1.
     let zero = _mm256_setzero_si256();
@@ -153,11 +160,17 @@ unsafe fn load_sums(c: [&Lanes; 4], row: usize) -> __m256 {
 
 #[target_feature(enable = "avx2,fma")]
 #[inline]
-unsafe fn store_sums(d: &mut TileC, row: usize, acc: __m256) {
+unsafe fn store_sums(d: &mut Sums, row: usize, acc: __m256) {
     let nan = _mm256_castsi256_ps(_mm256_set1_epi32(NAN as i32));
     let acc = _mm256_blendv_ps(acc, nan, _mm256_cmp_ps::<_CMP_UNORD_Q>(acc, acc));
-    // SAFETY: a row of the tile has 8 values.
-    unsafe { _mm256_storeu_ps(d.0[row].as_mut_ptr().cast(), acc) }
+    let (pair, at) = (row / 8 * 2, 4 * (row % 8));
+    // SAFETY: `at + 4 <= 32`.
+    unsafe {
+        let even = d[pair][at..at + 4].as_mut_ptr().cast();
+        _mm_storeu_ps(even, _mm256_castps256_ps128(acc));
+        let odd = d[pair + 1][at..at + 4].as_mut_ptr().cast();
+        _mm_storeu_ps(odd, _mm256_extractf128_ps::<1>(acc));
+    }
 }
 
 /// Rows `FROM` to `FROM + 7` of a product. The eight accumulators stay in registers, which is as many as hide
@@ -168,7 +181,7 @@ unsafe fn rows<const DEPTH: usize, const FROM: usize>(
     a: &TileA,
     b: &TileB,
     c: [&Lanes; 4],
-    d: &mut TileC,
+    d: &mut Sums,
 ) {
     let mut acc = [_mm256_setzero_ps(); 8];
     for (r, acc) in acc.iter_mut().enumerate() {

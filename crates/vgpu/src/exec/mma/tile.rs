@@ -1,6 +1,6 @@
 //! Fragments of float matrices as tiles of f32, and their product in portable code.
 
-use super::super::half;
+use super::{super::half, float::Tiles};
 
 /// A register of a fragment across the warp.
 pub(super) type Lanes = [u32; 32];
@@ -18,10 +18,11 @@ pub(super) struct TileA(pub(super) [[f32; 16]; 16]);
 #[repr(C, align(32))]
 pub(super) struct TileB(pub(super) [[f32; 8]; 16]);
 
-/// 16 rows of C or D, with the columns of a [`TileB`].
+/// A with k outside: four rows of which each element stands four times, for each four rows of each k. That is how
+/// an accumulator register lies in memory: four columns of four rows.
 #[derive(Clone, Debug)]
-#[repr(C, align(32))]
-pub(super) struct TileC(pub(super) [[u32; 8]; 16]);
+#[repr(C, align(64))]
+pub(super) struct Spread(pub(super) [[[f32; 16]; 4]; 16]);
 
 /// The columns of a [`TileB`] row.
 pub(super) const COLUMNS: [usize; 8] = [0, 2, 4, 6, 1, 3, 5, 7];
@@ -32,12 +33,16 @@ pub(super) const NAN: u32 = 0x7FFF_FFFF;
 pub(super) trait Engine: 'static {
     /// Elements in 16 bytes of a row.
     const PER_BLOCK: usize;
+    /// A fragment of A, widened.
+    type A;
+    /// The context's fragments of A, and of B.
+    fn tiles(tiles: &mut Tiles) -> (&mut [Self::A], &mut [TileB]);
     /// Widens `BLOCKS` pairs of registers: rows 0 to 7, then 8 to 15 of each block.
-    fn widen_a<const BLOCKS: usize>(regs: [&Lanes; 4], tile: &mut TileA);
+    fn widen_a<const BLOCKS: usize>(regs: [&Lanes; 4], tile: &mut Self::A);
     /// Widens `BLOCKS` registers.
     fn widen_b<const BLOCKS: usize>(regs: [&Lanes; 2], tile: &mut TileB);
     /// `d = a * b + c` over `depth` k.
-    fn multiply(depth: usize, a: &TileA, b: &TileB, c: [&Lanes; 4], d: &mut TileC);
+    fn multiply(depth: usize, a: &Self::A, b: &TileB, c: [&Lanes; 4], d: &mut Sums);
 }
 
 /// An element type of A and B.
@@ -124,6 +129,12 @@ pub(super) struct Portable<E, S>(std::marker::PhantomData<(E, S)>);
 
 impl<E: Element, S: Step> Engine for Portable<E, S> {
     const PER_BLOCK: usize = E::PER_BLOCK;
+    type A = TileA;
+
+    #[inline(always)]
+    fn tiles(tiles: &mut Tiles) -> (&mut [TileA], &mut [TileB]) {
+        (&mut tiles.a, &mut tiles.b)
+    }
 
     #[inline(always)]
     fn widen_a<const BLOCKS: usize>(regs: [&Lanes; 4], tile: &mut TileA) {
@@ -150,7 +161,7 @@ impl<E: Element, S: Step> Engine for Portable<E, S> {
     }
 
     #[inline(always)]
-    fn multiply(depth: usize, a: &TileA, b: &TileB, c: [&Lanes; 4], d: &mut TileC) {
+    fn multiply(depth: usize, a: &TileA, b: &TileB, c: [&Lanes; 4], d: &mut Sums) {
         for rows in 0..4 {
             let at = rows % 2 * 16;
             let pair = rows / 2 * 2;
@@ -171,7 +182,10 @@ impl<E: Element, S: Step> Engine for Portable<E, S> {
                 }
             }
             for (r, acc) in acc.iter().enumerate() {
-                d.0[4 * rows + r] = acc.map(bits);
+                for j in 0..4 {
+                    d[pair][at + 4 * r + j] = bits(acc[j]);
+                    d[pair + 1][at + 4 * r + j] = bits(acc[4 + j]);
+                }
             }
         }
     }

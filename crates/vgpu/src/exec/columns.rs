@@ -1,0 +1,23 @@
+//! Rows of four words as four registers, and back: what a vector access of neighbouring lanes has to turn.
+
+#[cfg_attr(target_arch = "x86_64", path = "columns_x86.rs")]
+#[cfg_attr(not(target_arch = "x86_64"), path = "columns_other.rs")]
+mod arch;
+
+pub(super) use arch::{four, rows};
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn columns_of_rows_are_rows_again() {
+        let flat: [u32; 128] = std::array::from_fn(|i| i as u32 * 7);
+        let columns = super::four(&flat);
+        for (k, column) in columns.iter().enumerate() {
+            for (lane, value) in column.iter().enumerate() {
+                assert_eq!(*value, flat[4 * lane + k]);
+            }
+        }
+        let [a, b, c, d] = &columns;
+        assert_eq!(super::rows([a, b, c, d]), flat);
+    }
+}

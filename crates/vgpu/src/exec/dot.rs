@@ -1,0 +1,148 @@
+//! `dp4a`: four products of bytes added to a sum (PTX ISA 9.7.1.23).
+//!
+//! # Runs
+//! The steps of one sum follow each other in a dot product: each adds to the result of the one before. Such a run
+//! is one op that keeps the sum in registers; every result is written all the same.
+
+#[cfg_attr(target_arch = "x86_64", path = "dot_x86.rs")]
+#[cfg_attr(not(target_arch = "x86_64"), path = "dot_other.rs")]
+mod native;
+
+use super::{
+    Ctx, Handler, MicroOp, operand,
+    shape::{self, Tern},
+};
+use crate::{Tier, error::Error, lower::Lowerer};
+use std::marker::PhantomData;
+use warpsmith_ptx::{ir::Inst, types::Type};
+
+/// Words of a step in the extra table: the slots of a, b and d.
+const RECORD: usize = 3;
+
+#[inline(always)]
+fn byte<const SIGNED: bool>(x: u32, i: u32) -> i32 {
+    let shifted = (x >> (8 * i)) as u8;
+    if SIGNED {
+        i32::from(shifted as i8)
+    } else {
+        i32::from(shifted)
+    }
+}
+
+/// Four byte products plus a number.
+pub(super) struct Dp4a<const SA: bool, const SB: bool>;
+impl<const SA: bool, const SB: bool> Tern for Dp4a<SA, SB> {
+    type A = u32;
+    type B = u32;
+    type C = i32;
+    type D = i32;
+    #[inline(always)]
+    fn f(a: u32, b: u32, c: i32) -> i32 {
+        let low = byte::<SA>(a, 0) * byte::<SB>(b, 0) + byte::<SA>(a, 1) * byte::<SB>(b, 1);
+        let high = byte::<SA>(a, 2) * byte::<SB>(b, 2) + byte::<SA>(a, 3) * byte::<SB>(b, 3);
+        c.wrapping_add(low + high)
+    }
+}
+
+/// How a step is computed for 32 lanes of a; those of b are signed.
+trait Engine: 'static {
+    /// With the lanes of b.
+    fn lanes<const SA: bool>(sum: &mut [u32; 32], a: &[u32; 32], b: &[u32; 32]);
+    /// With one b for all.
+    fn scalar<const SA: bool>(sum: &mut [u32; 32], a: &[u32; 32], b: u32);
+}
+
+/// `imm` steps with their records at `aux`; the sum starts with the lanes of `c`, or with its scalar if `b` is 1.
+struct Run<E, const SA: bool, const SCALAR: bool>(PhantomData<E>);
+
+impl<E: Engine, const SA: bool, const SCALAR: bool> Handler for Run<E, SA, SCALAR> {
+    #[inline(always)]
+    fn run(ctx: &mut Ctx, op: &MicroOp) {
+        let mut sum = if op.b == 1 {
+            [ctx.scalar(op.c) as u32; 32]
+        } else {
+            *ctx.cells::<u32>(op.c)
+        };
+        for i in 0..op.imm as u32 {
+            let (a, b, d) = match ctx.extra(op.aux + i * RECORD as u32, RECORD) {
+                &[a, b, d] => (a, b, d),
+                _ => return,
+            };
+            let a = ctx.cells::<u32>(a);
+            if SCALAR {
+                E::scalar::<SA>(&mut sum, a, ctx.scalar(b) as u32);
+            } else {
+                E::lanes::<SA>(&mut sum, a, ctx.cells::<u32>(b));
+            }
+            ctx.put_cells(d, sum);
+        }
+    }
+}
+
+/// Whether the two types of `dp4a.atype.btype` are signed.
+fn signs(inst: &Inst) -> (bool, bool) {
+    let mut types = inst.quals.types().map(|ty| ty == Type::S32);
+    (types.next().unwrap_or(false), types.next().unwrap_or(false))
+}
+
+/// Emits a step, into the run before it where that ends with the sum it starts from.
+fn step<E: Engine, const SA: bool>(l: &mut Lowerer, inst: &Inst, heat: Heat) -> Result<(), Error> {
+    let a = l.src(operand(l, inst, 1)?, 32)?;
+    let b = l.src(operand(l, inst, 2)?, 32)?;
+    let c = l.src(operand(l, inst, 3)?, 32)?;
+    let dst = l.dst(operand(l, inst, 0)?)?;
+    if a.uniform && b.uniform && c.uniform || dst.uniform {
+        shape::emit_tern_cold::<Dp4a<SA, true>>(l, dst, a, b, c);
+        return Ok(());
+    }
+    let a = l.splat::<u32>(a).slot;
+    let op = match (b.uniform, heat) {
+        (true, Heat::Hot) => l.op::<Run<E, SA, true>>(),
+        (false, Heat::Hot) => l.op::<Run<E, SA, false>>(),
+        (true, Heat::Wide) => l.wide::<Run<E, SA, true>>(),
+        (false, Heat::Wide) => l.wide::<Run<E, SA, false>>(),
+    };
+    let record = [a, b.slot, dst.slot];
+    let joins = l.ops.last().is_some_and(|last| {
+        let before = l.extra_from(last.aux);
+        std::ptr::fn_addr_eq(last.run, op.run)
+            && !c.uniform
+            && before.len() == last.imm as usize * RECORD
+            && before.last() == Some(&c.slot)
+    });
+    let aux = l.extra(&record);
+    match l.ops.last_mut() {
+        Some(last) if joins => last.imm += 1,
+        _ => {
+            l.emit(MicroOp {
+                aux,
+                imm: 1,
+                b: u32::from(c.uniform),
+                c: c.slot,
+                ..op
+            });
+        }
+    }
+    Ok(())
+}
+
+/// For which tiers an engine is compiled.
+#[derive(Clone, Copy)]
+enum Heat {
+    Hot,
+    Wide,
+}
+
+/// Lowers `dp4a`.
+pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
+    match (signs(inst), l.tier()) {
+        ((false, false), _) => shape::tern_cold::<Dp4a<false, false>>(l, inst),
+        ((true, false), _) => shape::tern_cold::<Dp4a<true, false>>(l, inst),
+        ((false, true), Tier::Baseline) => shape::tern_cold::<Dp4a<false, true>>(l, inst),
+        ((true, true), Tier::Baseline) => shape::tern_cold::<Dp4a<true, true>>(l, inst),
+        ((false, true), Tier::Avx2) => step::<native::Words, false>(l, inst, Heat::Hot),
+        ((true, true), Tier::Avx2) => step::<native::Words, true>(l, inst, Heat::Hot),
+        ((false, true), Tier::Avx512) => step::<native::Bytes, false>(l, inst, Heat::Wide),
+        ((true, true), Tier::Avx512) => step::<native::Bytes, true>(l, inst, Heat::Wide),
+    }
+}
