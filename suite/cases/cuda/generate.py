@@ -181,9 +181,7 @@ def compile_ptx(source, sm, options, name):
 
     if nvrtc.nvrtcCompileProgram(program, len(flags), (ctypes.c_char_p * len(flags))(*flags)):
         raise SystemExit(f"{name} for sm_{sm}:\n" + text("nvrtcGetProgramLogSize", "nvrtcGetProgramLog"))
-    ptx = text("nvrtcGetPTXSize", "nvrtcGetPTX")
-    # No day and no place of the compilation.
-    return ptx.replace(os.getcwd(), ".")
+    return text("nvrtcGetPTXSize", "nvrtcGetPTX")
 
 
 def programs():
@@ -199,6 +197,8 @@ def programs():
 def main():
     sys.modules["generate"] = sys.modules["__main__"]
     wanted, known = sys.argv[1:], programs()
+    # Line information names the folder of the compilation.
+    os.chdir("/")
     for name, make in known.items():
         if not wanted or name in wanted:
             write(name, make(np.random.default_rng(7)))

@@ -162,3 +162,29 @@ def ring(r):
     init = np.zeros(blocks + threads, np.uint32)
     want = np.array(log + [odd] * threads, np.uint32)
     return Case(blocks, threads, [inout(init, want), inout(np.array([5], np.uint32), np.array([s], np.uint32))], cooperative=True)
+
+
+def wide_integers(r):
+    n, m = 40, 2**128 - 1
+    x = r.integers(0, 2**64, (n, 2), dtype=np.uint64)
+    x[::3, 1] = 0
+    x[:3] = [[2**64 - 1, 2**64 - 1], [1, 0], [0, 2**63]]
+    signed = lambda v: v - 2**128 if v >> 127 else v
+    o = []
+    for i in range(n):
+        a, b = (int(x[j, 1]) << 64 | int(x[j, 0]) for j in (i, (i + 1) % n))
+        b |= 1
+        last = signed(a) >> 3
+        row = [a + b, a - b, a * b, a // b, a % b, a >> i, a << i, ~last if signed(a) < signed(b) else last]
+        o.append([[v & 2**64 - 1, v >> 64 & 2**64 - 1] for v in row])
+    return Case(2, 32, [out(np.array(o, np.uint64)), inp(x), i32(n)], options=("--device-int128",))
+
+
+def assertions(r):
+    return Case(1, 50, [out((np.arange(50) * 2).astype(np.int32)), i32(50)], debug=True)
+
+
+def lambda_sums(r):
+    x = r.integers(-50, 50, (5, 128)).astype(np.float32)
+    f = np.stack([x.sum(1), x.max(1)], 1)
+    return Case(5, 128, [out(f), out(np.stack([(x > 0).sum(1), x.argmin(1)], 1).astype(np.int32)), inp(x)], debug=True, lines=True)
