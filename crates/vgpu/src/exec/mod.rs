@@ -107,9 +107,7 @@ pub(crate) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
         return rare::lower(l, inst).unwrap_or_else(|| Err(l.unsupported(inst)));
     }
     match common(l, inst) {
-        Err(Error::Unsupported { .. }) => {
-            rare::lower(l, inst).unwrap_or_else(|| Err(l.unsupported(inst)))
-        }
+        Err(found @ Error::Unsupported { .. }) => rare::lower(l, inst).unwrap_or(Err(found)),
         done => done,
     }
 }

@@ -5,6 +5,8 @@ mod carry;
 mod convert;
 mod mbarrier;
 mod misc;
+mod pieces;
+mod redux;
 mod rule;
 mod soft;
 mod wmma;
@@ -52,4 +54,6 @@ pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Option<Result<(), Error>> {
         .or_else(|| misc::lower(l, inst))
         .or_else(|| mbarrier::lower(l, inst))
         .or_else(|| wmma::lower(l, inst))
+        .or_else(|| redux::lower(l, inst))
+        .or_else(|| pieces::lower(l, inst))
 }

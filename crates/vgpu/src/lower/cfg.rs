@@ -2,9 +2,10 @@
 
 use super::roles::{self, Members};
 use crate::error::Error;
+use rustc_hash::FxHashMap;
 use std::ops::Range;
 use warpsmith_ptx::{
-    ir::{Function, Imm, Inst, Operand, RegId, Span, Stmt, StmtKind},
+    ir::{Function, Imm, Inst, LabelId, Operand, RegId, Span, Stmt, StmtKind},
     op::Op,
     qual::Qual,
 };
@@ -220,6 +221,7 @@ pub(crate) fn blocks(function: &Function, body: &[Stmt]) -> Result<Vec<Block>, E
         body,
         at: &labels,
         block_of: &block_of,
+        behind: &behind_calls(body, &block_of),
     };
     let mut all = Vec::with_capacity(ranges.len());
     for (i, range) in ranges.into_iter().enumerate() {
@@ -242,11 +244,29 @@ fn is_call(inst: &Inst) -> bool {
     inst.op == Op::Call && matches!(inst.operands.get(1), Some(Operand::List(_)))
 }
 
+/// The blocks behind the calls of each function, by its first label.
+fn behind_calls(body: &[Stmt], block_of: &[u32]) -> FxHashMap<LabelId, Vec<u32>> {
+    let mut all: FxHashMap<LabelId, Vec<u32>> = FxHashMap::default();
+    for (at, stmt) in body.iter().enumerate() {
+        if let StmtKind::Inst(inst) = &stmt.kind
+            && is_call(inst)
+        {
+            for operand in &inst.operands {
+                if let Operand::Label(entry) = operand {
+                    all.entry(*entry).or_default().push(block_of[at + 1]);
+                }
+            }
+        }
+    }
+    all
+}
+
 struct Labels<'a> {
     function: &'a Function,
     body: &'a [Stmt],
     at: &'a [Option<usize>],
     block_of: &'a [u32],
+    behind: &'a FxHashMap<LabelId, Vec<u32>>,
 }
 
 impl Labels<'_> {
@@ -333,7 +353,10 @@ impl Labels<'_> {
             }
             Op::Call => Term::Call(Box::new(self.call(inst, next)?)),
             Op::Ret if !inst.operands.is_empty() => Term::Return {
-                targets: self.behind_calls(inst.operands.first()?),
+                targets: match inst.operands.first()? {
+                    Operand::Label(entry) => self.behind.get(entry).cloned().unwrap_or_default(),
+                    _ => return None,
+                },
             },
             Op::Exit | Op::Ret => match guard {
                 Some((pred, negated)) => Term::ExitIf {
@@ -374,14 +397,6 @@ impl Labels<'_> {
             targets: pairs,
             next,
         })
-    }
-
-    /// The blocks behind the calls of the function that begins at a label.
-    fn behind_calls(&self, entry: &Operand) -> Vec<u32> {
-        let calls = self.body.iter().enumerate().filter(|(_, stmt)| {
-            matches!(&stmt.kind, StmtKind::Inst(inst) if is_call(inst) && inst.operands.contains(entry))
-        });
-        calls.map(|(at, _)| self.block_of[at + 1]).collect()
     }
 
     fn barrier(&self, inst: &Inst, guard: Option<(RegId, u32)>, next: u32) -> Option<Term> {

@@ -18,12 +18,14 @@ mod graph;
 use body::Merge;
 use graph::Graph;
 use warpsmith_ptx::{
-    ir::{FuncId, Function, Module, Operand, Stmt, StmtKind},
+    ir::{FuncId, Function, Module, Operand, Stmt, StmtKind, Var},
     op::Op,
 };
 
 /// The address of function 0; no other memory is near.
 const FUNCTIONS: u64 = 0x3_0000_0000;
+/// Bytes that a parameter of a function may have.
+const PARAMETERS: u64 = 32 << 10;
 /// Bytes of a thread's stack, where it has one.
 const STACK: u64 = 64 << 10;
 
@@ -55,7 +57,14 @@ pub(crate) fn unit(module: &Module, kernel: usize) -> Option<Function> {
         return None;
     }
     let graph = Graph::new(module, FuncId(kernel as u32));
-    Some(Merge::new(module, &graph).run())
+    let functions = graph.order.iter().map(|id| &module.functions[id.index()]);
+    // What is not of a compiler's making is refused as a call.
+    let fits = |var: &Var| var.bytes().is_some_and(|bytes| bytes <= PARAMETERS);
+    let passed = |f: &Function| f.params.iter().chain(&f.returns).all(fits);
+    functions
+        .skip(1)
+        .all(passed)
+        .then(|| Merge::new(module, &graph).run())
 }
 
 fn needs_unit(stmt: &Stmt) -> bool {

@@ -144,6 +144,17 @@ impl Ask {
     }
 }
 
+/// The lesser or the greater of two `f32`, which loses to or wins from a NaN.
+pub(super) fn extreme(a: u32, b: u32, greatest: bool, nan: bool) -> u32 {
+    let ask = Ask {
+        op: if greatest { Do::Max } else { Do::Min },
+        format: F32,
+        mode: Mode::Nearest,
+        flags: if nan { NAN } else { 0 },
+    };
+    ask.extreme(u64::from(a), u64::from(b)) as u32
+}
+
 struct Number;
 impl Rule for Number {
     fn f(x: [u64; 3], imm: u64) -> u64 {

@@ -134,7 +134,7 @@ impl<'a> Merge<'a> {
             if recursive && own {
                 let align = u64::from(var.alignment()).min(FRAME);
                 let start = frame_bytes.next_multiple_of(align);
-                frame_bytes = start + var.bytes().unwrap_or(0);
+                frame_bytes = start.saturating_add(var.bytes().unwrap_or(0)).min(1 << 32);
                 return Home::Frame(start);
             }
             let mut var = var.clone();
