@@ -2,5 +2,6 @@
 
 mod arrays;
 mod docs;
+pub mod far;
 pub mod gpu;
 pub mod run_case;

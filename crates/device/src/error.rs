@@ -1,7 +1,10 @@
 //! What can go wrong between a launch and its result.
 
 use warpsmith_kernel::{BuildError, LaunchError};
-use warpsmith_ptx::target::{PtxVersion, Target};
+use warpsmith_ptx::{
+    diag::Diagnostic,
+    target::{PtxVersion, Target},
+};
 
 /// An error of this crate.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -62,6 +65,12 @@ pub enum Error {
         module: Target,
         /// The device's.
         device: Target,
+    },
+    /// What [`Settings::rewrite`](crate::Settings::rewrite) made of a module is refused.
+    #[error("a rewritten module is refused: {}", .found.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    Rewritten {
+        /// All that was found.
+        found: Vec<Diagnostic>,
     },
     /// Device memory is exhausted.
     #[error("out of device memory: {needed} bytes needed, {free} free")]

@@ -1,19 +1,20 @@
 //! Launches: arguments checked and packed, then through the one function that enqueues.
 
 use crate::{
+    arguments::Arguments,
     back::{BackLaunch, Placement},
     buffer::{Slice, SliceMut, Use},
     error::Error,
     loaded::Loaded,
     queue::Touch,
     stats::count,
-    stream::{Stream, allocation},
+    stream::Stream,
 };
 use smallvec::SmallVec;
 use std::{any::Any, marker::PhantomData, sync::Arc};
 use warpsmith_kernel::{
     Elem, Kernel, LaunchError, Options, Shapes,
-    args::{Access, HostBuffer, HostMode, Mode, ScalarArg, Signature, Visitor},
+    args::{HostBuffer, HostMode, Mode, ScalarArg, Signature},
 };
 
 /// The argument mode of this crate: fields are [`Slice`]s, [`SliceMut`]s and numbers.
@@ -53,9 +54,6 @@ impl HostMode for Bound<'_> {
 /// The most CTAs of a one-dimensional grid (CUDA C++ programming guide, "Compute capabilities").
 const MAX_GRID: u64 = (1 << 31) - 1;
 
-/// Dimensions are below this, so that 32-bit index arithmetic in kernels does not wrap.
-const MAX_DIM: u128 = 1 << 31;
-
 impl Stream {
     /// Enqueues a kernel; never waits. It is built at its first launch on this device and found after that. Each array
     /// is checked against its shape. An empty grid does nothing.
@@ -73,11 +71,10 @@ impl Stream {
         K::Args: Signature<On<Shapes> = K::Args>,
         M: HostMode,
     {
-        let mut checked = Checked::default();
-        K::Args::visit::<M>(args, &mut checked);
-        if let Some(problem) = checked.problem {
-            return Err(problem.of(kernel.name()));
-        }
+        let arguments = Arguments::check(
+            || kernel.name(),
+            |visitor| K::Args::visit::<M>(args, visitor),
+        )?;
         let ctas = kernel.grid(&K::Args::shapes::<M>(args))?;
         if ctas > MAX_GRID {
             let kernel = kernel.name();
@@ -93,10 +90,10 @@ impl Stream {
             grid: [ctas as u32, 1, 1],
             block,
             dynamic_shared: loaded.0.dynamic_shared,
-            params: checked.params,
+            params: arguments.params,
             placement: Placement::Independent,
         };
-        let uses: SmallVec<[_; 8]> = checked
+        let uses: SmallVec<[_; 8]> = arguments
             .uses
             .iter()
             .map(|(memory, touch)| (memory, *touch))
@@ -195,118 +192,5 @@ impl Grid {
             dynamic_shared: 0,
             placement: Placement::Independent,
         }
-    }
-}
-
-/// Arguments that were walked once: packed, with the first problem found.
-#[derive(Default)]
-struct Checked {
-    params: Vec<u8>,
-    uses: SmallVec<[(Arc<dyn Any + Send + Sync>, Touch); 8]>,
-    problem: Option<Problem>,
-}
-
-/// A problem without the kernel's name, which costs a string.
-enum Problem {
-    Shape {
-        arg: &'static str,
-        shape: Vec<u128>,
-        want: u128,
-        got: usize,
-    },
-    Dim {
-        arg: &'static str,
-        found: u128,
-    },
-    Foreign {
-        arg: &'static str,
-    },
-}
-
-impl Problem {
-    fn of(self, kernel: String) -> Error {
-        match self {
-            Problem::Shape {
-                arg,
-                shape,
-                want,
-                got,
-            } => LaunchError::Shape {
-                kernel,
-                arg,
-                shape,
-                want,
-                got,
-            }
-            .into(),
-            Problem::Dim { arg, found } => LaunchError::Value {
-                what: arg,
-                found: found.try_into().unwrap_or(u64::MAX),
-                expected: "an array whose every dimension is below 2147483648",
-            }
-            .into(),
-            Problem::Foreign { arg } => Error::WrongDevice {
-                what: format!("`{arg}` of `{kernel}`"),
-            },
-        }
-    }
-}
-
-impl Checked {
-    fn push(&mut self, bytes: &[u8]) {
-        let start = self.params.len().next_multiple_of(bytes.len().max(1));
-        self.params.resize(start, 0);
-        self.params.extend_from_slice(bytes);
-    }
-
-    fn problem_of(
-        &self,
-        arg: &'static str,
-        array: &dyn HostBuffer,
-        dims: &[u128],
-    ) -> Option<Problem> {
-        if let Some(found) = dims.iter().find(|dim| **dim >= MAX_DIM) {
-            return Some(Problem::Dim { arg, found: *found });
-        }
-        let want = dims
-            .iter()
-            .fold(1u128, |product, dim| product.saturating_mul(*dim));
-        if want != array.len() as u128 {
-            return Some(Problem::Shape {
-                arg,
-                shape: dims.to_vec(),
-                want,
-                got: array.len(),
-            });
-        }
-        let foreign = array
-            .allocation()
-            .is_some_and(|memory| allocation(memory).is_err());
-        foreign.then_some(Problem::Foreign { arg })
-    }
-}
-
-impl Visitor for Checked {
-    fn array(
-        &mut self,
-        name: &'static str,
-        access: Access,
-        array: Option<&dyn HostBuffer>,
-        dims: &[u128],
-    ) {
-        let Some(array) = array else {
-            return self.push(&0u64.to_le_bytes());
-        };
-        if self.problem.is_none() {
-            self.problem = self.problem_of(name, array, dims);
-        }
-        self.push(&array.address().to_le_bytes());
-        if let Some(memory) = array.allocation() {
-            self.uses.push((memory.clone(), access.into()));
-        }
-    }
-
-    fn scalar(&mut self, _name: &'static str, bytes: &[u8]) {
-        self.push(bytes);
     }
 }

@@ -38,6 +38,7 @@
 //! - two functions move bytes between host and device, and both count;
 //! - without a driver there is a typed error that names what was tried.
 
+mod arguments;
 mod back;
 mod buffer;
 mod cache;
@@ -51,11 +52,13 @@ mod launch;
 mod loaded;
 mod queue;
 mod replay;
+mod rewrite;
 mod selector;
 mod stats;
 mod stream;
 mod transfer;
 
+pub use arguments::Arguments;
 pub use back::{MemoryInfo, Placement};
 pub use buffer::{Buffer, Slice, SliceMut, Use};
 pub use cache::CacheStats;
@@ -67,6 +70,7 @@ pub use launch::{Bound, Grid};
 pub use loaded::{Loaded, Module, Param};
 pub use queue::Touch;
 pub use replay::Replay;
+pub use rewrite::Rewrite;
 pub use selector::{Checks, Fresh, Selector, Settings};
 pub use stats::{Snapshot, forbid_transfers, process_stats, reset_process_stats};
 pub use stream::Stream;

@@ -1,6 +1,6 @@
 //! Modules on a device, and their entries ready to launch.
 
-use crate::{back::Handle, device::Device, error::Error};
+use crate::{back::Handle, device::Device, error::Error, rewrite::rewritten};
 use std::sync::Arc;
 use warpsmith_kernel::{Kernel, Options, build};
 use warpsmith_ptx::{
@@ -44,6 +44,7 @@ pub struct Param {
 
 impl Module {
     pub(crate) fn load(device: &Device, module: &Verified) -> Result<Module, Error> {
+        let module = rewritten(module, device.0.settings.rewrite.as_ref())?;
         let info = &device.0.info;
         if !runs_on(module.target, info.target) {
             return Err(Error::WrongTarget {
@@ -58,9 +59,9 @@ impl Module {
             });
         }
         Ok(Module {
-            handle: device.0.back.load(module)?,
+            handle: device.0.back.load(&module)?,
             device: device.clone(),
-            verified: module.clone(),
+            verified: module.into_owned(),
         })
     }
 

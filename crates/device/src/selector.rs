@@ -1,6 +1,6 @@
 //! Which device to open, and how.
 
-use crate::error::Error;
+use crate::{error::Error, rewrite::Rewrite};
 use std::{fmt, path::PathBuf, str::FromStr};
 use warpsmith_ptx::target::Target;
 use warpsmith_vgpu::Tier;
@@ -91,6 +91,8 @@ pub struct Settings {
     pub checks: Checks,
     /// What fresh memory of the virtual GPU holds.
     pub fresh: Fresh,
+    /// What modules pass through before they are loaded; `None` loads them as they are.
+    pub rewrite: Option<Rewrite>,
 }
 
 impl Default for Settings {
@@ -100,6 +102,7 @@ impl Default for Settings {
             disk_cache: None,
             checks: Checks::AtWaits,
             fresh: Fresh::Poisoned,
+            rewrite: None,
         }
     }
 }

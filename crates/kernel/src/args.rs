@@ -46,10 +46,12 @@ pub trait ScalarArg: Ty {
     fn bytes(self) -> ([u8; 8], usize);
     /// As a size, for shapes; only integers are sizes.
     fn size(self) -> u128;
+    /// An integer `by` larger; `None` if it does not fit, or is no integer (test cases).
+    fn offset(self, by: i64) -> Option<Self>;
 }
 
 macro_rules! scalars {
-    ($($rust:ident |$x:ident| $size:expr;)*) => {$(
+    ($($rust:ident |$x:ident| $size:expr, |$by:ident| $offset:expr;)*) => {$(
         impl ScalarArg for $rust {
             fn bytes(self) -> ([u8; 8], usize) {
                 let mut bytes = [0; 8];
@@ -61,15 +63,19 @@ macro_rules! scalars {
                 let $x = self;
                 $size
             }
+            fn offset(self, $by: i64) -> Option<Self> {
+                let $x = self;
+                $offset
+            }
         }
     )*};
 }
 
 scalars! {
-    u32 |x| u128::from(x);
-    u64 |x| u128::from(x);
-    i32 |x| u128::try_from(x).unwrap_or(0);
-    f32 |_x| 0;
+    u32 |x| u128::from(x), |by| u32::try_from(i64::from(x) + by).ok();
+    u64 |x| u128::from(x), |by| x.checked_add_signed(by);
+    i32 |x| u128::try_from(x).unwrap_or(0), |by| i32::try_from(i64::from(x) + by).ok();
+    f32 |_x| 0, |_by| None;
 }
 
 /// What the fields of an argument struct are, on each side.
@@ -167,6 +173,26 @@ pub trait HostMode: Mode {
     fn scalar<T: ScalarArg>(field: &Self::Scalar<T>) -> T;
 }
 
+/// A mode whose scalars are plain values that can be changed in place (test cases).
+pub trait Changeable: HostMode {
+    /// The value.
+    fn scalar_mut<T: ScalarArg>(field: &mut Self::Scalar<T>) -> &mut T;
+}
+
+/// A scalar of any type, to be changed.
+pub trait AnyScalar {
+    /// Adds `by`; false if it does not fit, or is no integer, and nothing changed.
+    fn offset(&mut self, by: i64) -> bool;
+}
+
+impl<T: ScalarArg> AnyScalar for T {
+    fn offset(&mut self, by: i64) -> bool {
+        ScalarArg::offset(*self, by)
+            .map(|changed| *self = changed)
+            .is_some()
+    }
+}
+
 /// How a kernel uses an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
@@ -204,6 +230,8 @@ pub trait Signature: 'static {
     fn visit<M: HostMode>(args: &Self::On<M>, visitor: &mut dyn Visitor);
     /// The scalars alone.
     fn shapes<M: HostMode>(args: &Self::On<M>) -> Self::On<Shapes>;
+    /// The scalars with their names, to be changed in place.
+    fn scalars<M: Changeable>(args: &mut Self::On<M>) -> Vec<(&'static str, &mut dyn AnyScalar)>;
 }
 
 /// Declares kernel parameters in order.
@@ -318,6 +346,15 @@ macro_rules! args {
             fn shapes<M: $crate::args::HostMode>(args: &$name<M>) -> $name {
                 $name { $($field: $crate::args!(@shape args $kind $t, $field),)* }
             }
+
+            #[allow(unused_mut)]
+            fn scalars<M: $crate::args::Changeable>(
+                args: &mut $name<M>,
+            ) -> Vec<(&'static str, &mut dyn $crate::args::AnyScalar)> {
+                let mut scalars: Vec<(&'static str, &mut dyn $crate::args::AnyScalar)> = Vec::new();
+                $($crate::args!(@scalar args scalars $kind $t, $field);)*
+                scalars
+            }
         }
     };
     (@declare $p:ident Scalar $t:ty, $name:expr) => { $p.value::<$t>($name) };
@@ -346,6 +383,10 @@ macro_rules! args {
     (@visit $args:ident $v:ident InOut $t:ty, $field:ident [$($dim:expr),+]) => {
         $v.array(stringify!($field), $crate::args::Access::InOut, Some(M::inout::<$t>(&$args.$field)), &[$($dim),+])
     };
+    (@scalar $args:ident $list:ident Scalar $t:ty, $field:ident) => {
+        $list.push((stringify!($field), M::scalar_mut::<$t>(&mut $args.$field)))
+    };
+    (@scalar $args:ident $list:ident $kind:ident $t:ty, $field:ident) => {};
     (@shape $args:ident Scalar $t:ty, $field:ident) => { M::scalar::<$t>(&$args.$field) };
     (@shape $args:ident $kind:ident $t:ty, $field:ident) => { () };
 }

@@ -162,6 +162,14 @@ impl<'k> Acc<'k> {
         f(row + 8, column, [c, d]);
     }
 
+    /// The pairs of neighbours that the lane holds: their first row and even column within the tile, the pair there
+    /// and the pair 8 rows further down.
+    pub fn pairs(self, warp: &Warp<'k>) -> (Word<'k>, Word<'k>, [[F32<'k>; 2]; 2]) {
+        let (row, column) = corner(warp);
+        let [a, b, c, d] = self.0;
+        (row, column, [[a, b], [c, d]])
+    }
+
     /// The largest of each row over several accumulators side by side, and `floor`.
     #[track_caller]
     pub fn row_max(warp: &mut Warp<'k>, accs: &[Acc<'k>], floor: Rows<'k>) -> Rows<'k> {

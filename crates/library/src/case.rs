@@ -4,7 +4,7 @@ use half::{bf16, f16};
 use std::{any::Any, marker::PhantomData, sync::Arc};
 use warpsmith_kernel::{
     BuildError, Built, Elem, Kernel, LaunchError, Options,
-    args::{HostBuffer, HostMode, Mismatch, Mode, ScalarArg, Signature, Visitor},
+    args::{Changeable, HostBuffer, HostMode, Mismatch, Mode, ScalarArg, Signature, Visitor},
     build,
 };
 use warpsmith_ptx::target::Target;
@@ -36,6 +36,12 @@ impl HostMode for OnHost {
     }
     fn scalar<T: ScalarArg>(field: &T) -> T {
         *field
+    }
+}
+
+impl Changeable for OnHost {
+    fn scalar_mut<T: ScalarArg>(field: &mut T) -> &mut T {
+        field
     }
 }
 
@@ -224,6 +230,8 @@ pub struct Case<K: Kernel> {
 
 /// A case of any kernel.
 pub trait AnyCase {
+    /// The kernel's name.
+    fn name(&self) -> String;
     /// Kernel name and label.
     fn label(&self) -> String;
     /// The kernel for a target.
@@ -238,9 +246,14 @@ pub trait AnyCase {
     fn grid(&self) -> Result<u64, LaunchError>;
     /// Walks the arguments.
     fn visit(&self, visitor: &mut dyn Visitor);
+    /// Adds `by` to scalar `name`; false if there is none, or it is no integer, or it does not fit.
+    fn offset(&mut self, name: &str, by: i64) -> bool;
 }
 
 impl<K: Kernel> AnyCase for Case<K> {
+    fn name(&self) -> String {
+        self.kernel.name()
+    }
     fn label(&self) -> String {
         format!("{} {}", self.kernel.name(), self.label)
     }
@@ -252,6 +265,11 @@ impl<K: Kernel> AnyCase for Case<K> {
     }
     fn visit(&self, visitor: &mut dyn Visitor) {
         K::Args::visit(&self.args, visitor);
+    }
+    fn offset(&mut self, name: &str, by: i64) -> bool {
+        let scalars = K::Args::scalars(&mut self.args);
+        let mut named = scalars.into_iter().filter(|(own, _)| *own == name);
+        named.next().is_some_and(|(_, scalar)| scalar.offset(by))
     }
 }
 

@@ -1,6 +1,9 @@
 //! Epilogues: what happens to a product before it is stored, as a value that is part of the kernel's key.
 
-use warpsmith_kernel::{Global, Read, Val, uni};
+use warpsmith_kernel::{
+    Global, Index, Read, Val,
+    uni::{self, Join, Uni},
+};
 
 type F32<'k> = Val<'k, f32, uni::Lane>;
 
@@ -58,17 +61,57 @@ impl Epilogue {
         format!("{bias}{activation}{residual}")
     }
 
-    /// The epilogue of element (row, column); `residual` is the row of the residual matrix.
+    /// The epilogue of one element: element `index` of `bias` and of `residual` belong to it.
     #[track_caller]
-    pub fn apply<'k>(
+    pub fn apply<'k, I, B, R>(
         self,
         x: F32<'k>,
-        column: Val<'k, u32, uni::Lane>,
-        bias: Global<'k, f32, Read>,
+        index: I,
+        bias: Global<'k, f32, Read, B>,
+        residual: Global<'k, f32, Read, R>,
+    ) -> F32<'k>
+    where
+        I: Index<'k> + Copy,
+        B: Uni + Join<I::U>,
+        R: Uni + Join<I::U>,
+    {
+        self.finish(
+            x,
+            || bias.at(index).varying(),
+            || residual.at(index).varying(),
+        )
+    }
+
+    /// The epilogue of two neighbours, the first with an even `index` from an address of 8 bytes on.
+    #[track_caller]
+    pub fn apply_pair<'k>(
+        self,
+        [x, y]: [F32<'k>; 2],
+        index: u32,
+        bias: Global<'k, f32, Read, uni::Lane>,
         residual: Global<'k, f32, Read, uni::Lane>,
+    ) -> [F32<'k>; 2] {
+        let read = |wanted, from: Global<'k, f32, Read, uni::Lane>| {
+            (wanted == Operand::Present).then(|| from.vector::<2, _>(index))
+        };
+        let (bias, residual) = (read(self.bias, bias), read(self.residual, residual));
+        let side =
+            |of: Option<[F32<'k>; 2]>, at: usize| move || of.expect("read where it is present")[at];
+        [
+            self.finish(x, side(bias, 0), side(residual, 0)),
+            self.finish(y, side(bias, 1), side(residual, 1)),
+        ]
+    }
+
+    #[track_caller]
+    fn finish<'k>(
+        self,
+        x: F32<'k>,
+        bias: impl FnOnce() -> F32<'k>,
+        residual: impl FnOnce() -> F32<'k>,
     ) -> F32<'k> {
         let x = if self.bias == Operand::Present {
-            x + bias.at(column)
+            x + bias()
         } else {
             x
         };
@@ -78,7 +121,7 @@ impl Epilogue {
             Activation::Gelu => gelu(x),
         };
         if self.residual == Operand::Present {
-            x + residual.at(column)
+            x + residual()
         } else {
             x
         }

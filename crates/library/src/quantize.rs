@@ -8,7 +8,10 @@ pub(crate) use cases::cases;
 pub use half_rows::{ToF16, ToF16Args, to_f16_reference};
 pub use q8::{Q8Rows, QuantizeQ8, QuantizeQ8Args, quantize_q8_reference};
 
-use warpsmith_kernel::{Global, LaunchError, Read, Scope, Val, require, uni};
+use warpsmith_kernel::{
+    Global, LaunchError, Read, Scope, Val, require,
+    uni::{self, Join, Uni},
+};
 
 /// How rows of activations are read: `Quads` takes four columns at once, which rows of `4 n` columns allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -46,19 +49,23 @@ impl Columns {
 
     /// Columns `at .. at + 4` of a row of `columns`, zeros behind its end.
     #[track_caller]
-    pub(crate) fn read<'k, S: Scope<'k>>(
+    pub(crate) fn read<'k, S: Scope<'k>, U: Uni + Join<uni::Lane>>(
         self,
         scope: &mut S,
-        row: Global<'k, f32, Read>,
+        row: Global<'k, f32, Read, U>,
         columns: Val<'k, u32, uni::Cta>,
         at: Val<'k, u32, uni::Lane>,
     ) -> [Val<'k, f32, uni::Lane>; 4] {
         let zero = || [Val::constant(0.0); 4];
         match self {
-            Columns::Quads => scope.either(at.lt(columns), |_| row.vector::<4, _>(at), |_| zero()),
+            Columns::Quads => scope.either(
+                at.lt(columns),
+                |_| row.vector::<4, _>(at).map(Val::varying),
+                |_| zero(),
+            ),
             Columns::Any => [0u32, 1, 2, 3].map(|i| {
                 let inside = (at + i).lt(columns);
-                scope.either(inside, |_| row.at(at + i), |_| Val::constant(0.0))
+                scope.either(inside, |_| row.at(at + i).varying(), |_| Val::constant(0.0))
             }),
         }
     }

@@ -7,5 +7,6 @@ mod launches;
 mod memory;
 mod order;
 mod replay;
+mod rewrite;
 mod stats;
 mod threads;

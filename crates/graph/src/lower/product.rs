@@ -14,6 +14,7 @@ use warpsmith_library::{
     gemm::{Gemm, GemmArgs, GemmF32, GemmF32Args, Hardware, Problem, Product, choose},
     gemv::{GemvF32, GemvF32Args, GemvQ8, GemvQ8Args},
     quantize::{Columns, QuantizeQ8, QuantizeQ8Args, ToF16, ToF16Args},
+    team::Rows,
     weights::{GROUP, PlaneSizes},
 };
 
@@ -93,6 +94,7 @@ impl Lowering<'_> {
                     &[&from, &y, &scales],
                     ToF16 {
                         columns: Columns::of(columns),
+                        rows: Rows::for_width(columns),
                     },
                     move |memory| {
                         let [x, y, row_scale] = &all;

@@ -9,8 +9,8 @@ use crate::{
 };
 use half::f16;
 use warpsmith_kernel::{
-    Acc, BuildError, Cta, Device, FragA, Half, Kernel, LaunchError, Pipeline, Rows, Scope, args,
-    require,
+    Acc, BuildError, Cta, Device, FragA, Half, Kernel, LaunchError, Pipeline, Rows, Scope, Val,
+    args, require, steps, uni,
 };
 use warpsmith_ptx::target::Target;
 
@@ -189,17 +189,30 @@ impl Kernel for Flash {
                             }
                         }
                     }
+                    // Keys that every query of the warp sees need no mask.
                     let query = a.start + first + warp.id() * 16;
-                    for (n, score) in scores.iter_mut().enumerate() {
-                        let key = round * KEYS + 8 * n as u32;
-                        *score = score.map_at(warp, |score, row, column| {
-                            let mut visible = (key + column).lt(seen);
-                            if self.mask == Mask::Causal {
-                                visible = visible & (key + column).le(query + row);
-                            }
-                            visible.select(score, f32::NEG_INFINITY)
-                        });
+                    let end = round * KEYS + KEYS;
+                    let mut partly: Val<'k, bool, uni::Warp> = end.gt(seen).into();
+                    if self.mask == Mask::Causal {
+                        partly = partly | end.gt(query);
                     }
+                    let scores = warp.fold(
+                        steps(0u32, partly.select(1u32, 0u32), 1),
+                        scores,
+                        |warp, _, scores| {
+                            let masked = scores.into_iter().enumerate().map(|(n, score)| {
+                                let key = round * KEYS + 8 * n as u32;
+                                score.map_at(warp, |score, row, column| {
+                                    let mut visible = (key + column).lt(seen);
+                                    if self.mask == Mask::Causal {
+                                        visible = visible & (key + column).le(query + row);
+                                    }
+                                    visible.select(score, f32::NEG_INFINITY)
+                                })
+                            });
+                            masked.collect::<Vec<_>>()
+                        },
+                    );
                     let now = Acc::row_max(warp, &scores, most);
                     // A row that has seen no key keeps -inf; subtracting 0 there avoids inf - inf.
                     let offset = now.map(|x| x.equals(f32::NEG_INFINITY).select(0.0, x));

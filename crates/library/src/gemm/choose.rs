@@ -176,7 +176,7 @@ pub fn choose(problem: Problem, hardware: Hardware) -> Choice {
         Precision::Fast => Choice {
             product: Product::Gemm(Gemm {
                 layout,
-                tiling: Tiling::for_rows(m),
+                tiling: Tiling::choose(m, n, hardware.sms, hardware.target),
                 epilogue,
             }),
             activations: Activations::f16(k),

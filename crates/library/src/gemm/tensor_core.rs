@@ -38,20 +38,42 @@ pub struct Tiling {
 }
 
 impl Tiling {
-    /// The smallest tile that holds `m` rows, up to 128.
-    pub fn for_rows(m: u32) -> Tiling {
+    /// The smallest tile that holds `m` rows, up to 128 by 64; for `sms` multiprocessors so few that they must be
+    /// virtual, up to 256 by 192.
+    ///
+    /// A larger tile decodes each weight for more rows, and loads each activation for more columns. A real
+    /// multiprocessor's registers end at 128 by 64; those of the virtual GPU do not. Of its widths the one that
+    /// leaves the fewest columns over is taken.
+    pub fn choose(m: u32, n: u32, sms: u32, target: Target) -> Tiling {
         let tiling = |warp_rows, warp_columns, row_frags, column_pairs| Tiling {
             warp_rows,
             warp_columns,
             row_frags,
             column_pairs,
         };
-        match m {
+        let small = match m {
             0..=16 => tiling(1, 4, 1, 1),
             17..=32 => tiling(1, 4, 2, 1),
             33..=64 => tiling(2, 2, 2, 2),
             _ => tiling(2, 2, 4, 2),
+        };
+        if m <= 128 || sms >= 16 {
+            return small;
         }
+        let fits = |tile: &Tiling| {
+            let limit = target.shared_limit().unwrap_or(0);
+            tile.shared_bytes() <= limit
+                && m.div_ceil(tile.rows()) * n.div_ceil(tile.columns()) >= sms
+        };
+        let wide = [6, 4, 2].map(|pairs| tiling(4, 2, 4, pairs));
+        let best = wide.into_iter().filter(fits);
+        best.min_by_key(|tile| n.next_multiple_of(tile.columns()))
+            .unwrap_or(small)
+    }
+
+    /// Shared memory of the ring of stages.
+    fn shared_bytes(self) -> u32 {
+        STAGES as u32 * (self.rows() + self.columns()) * PITCH * 2
     }
 
     /// Rows of a tile.
@@ -80,6 +102,8 @@ pub struct Gemm {
     pub epilogue: Epilogue,
 }
 
+/// Rounds in flight, and the one that is multiplied.
+const STAGES: usize = 3;
 /// Columns taken in a round: one group of weights.
 const STEP: u32 = GROUP;
 /// Elements from one row of a stage to the next: 8 more than it holds, against bank conflicts.
@@ -165,7 +189,7 @@ impl Kernel for Gemm {
         let tiles_m = a.m.div_ceil(rows);
         let (m0, n0) = ((cta.id() % tiles_m) * rows, (cta.id() / tiles_m) * columns);
 
-        let mut ring = Pipeline::<3>::new();
+        let mut ring = Pipeline::<STAGES>::new();
         let x_part = ring.part::<f16>(rows * PITCH);
         let w_part = ring.part::<f16>(columns * PITCH);
         let zero =
@@ -176,13 +200,24 @@ impl Kernel for Gemm {
             zero,
             |cta, stage, round| {
                 let (xs, ws) = (stage.part(x_part), stage.part(w_part));
-                // Each row of activations is four pieces of 16 bytes.
-                cta.each(rows * 4, |_, piece| {
-                    let (row, column) = (piece / 4u32, (piece % 4u32) * 8);
-                    let valid = (m0 + row).lt(a.m);
-                    let from = a.x.row((m0 + row).min(a.m - 1)).from(round * STEP + column);
-                    xs.copy16(row * PITCH + column, from, valid);
-                });
+                // Each row of activations is four pieces of 16 bytes: a thread takes one of every so many rows.
+                // Rows past the last are not read, and are zero.
+                let (row, column) = (cta.thread() / 4u32, (cta.thread() % 4u32) * 8);
+                let down = cta.threads() / 4;
+                let from = a.x.row(m0 + row).from(round * STEP + column);
+                let pitch = a.padded.u64() * u64::from(down);
+                let copy = |from: Global<'k, f16, Read, uni::Lane>, skip: u32| {
+                    let valid = (m0 + (row + skip)).lt(a.m);
+                    xs.copy16(row * PITCH + column + skip * PITCH, from, valid);
+                };
+                if rows < down {
+                    cta.each_warp(|warp| warp.if_(row.lt(rows), |_| copy(from, 0)));
+                } else {
+                    (0..rows / down).fold(from, |from, i| {
+                        copy(from, i * down);
+                        from.from(pitch)
+                    });
+                }
                 // Rows past the last repeat it: their columns are not stored.
                 cta.each(columns * 2, |_, piece| {
                     let (row, half) = (piece / 2u32, piece % 2u32);
@@ -241,16 +276,26 @@ fn multiply<'k>(
 ) -> Vec<Vec<Acc<'k>>> {
     cta.in_warps(|warp| {
         let [top, left] = warp_corner(warp, tiling);
-        for k in (0..STEP).step_by(16) {
-            let a: Vec<_> = (0..tiling.row_frags)
-                .map(|i| warp.load_a(xs, top + 16 * i, k))
-                .collect();
-            for j in 0..tiling.column_pairs {
-                let pair = warp.load_b(ws, left + 16 * j, k);
-                for (row, a) in accs.iter_mut().zip(&a) {
-                    for (side, b) in pair.into_iter().enumerate() {
-                        let acc = &mut row[2 * j as usize + side];
-                        *acc = warp.mma(*a, b, *acc);
+        // All fragments first; then each sum takes its products one after the other.
+        let depths: Vec<u32> = (0..STEP).step_by(16).collect();
+        let a: Vec<Vec<_>> = (0..tiling.row_frags)
+            .map(|i| {
+                let load = |k: &u32| warp.load_a(xs, top + 16 * i, *k);
+                depths.iter().map(load).collect()
+            })
+            .collect();
+        let b: Vec<Vec<_>> = (0..tiling.column_pairs)
+            .map(|j| {
+                let load = |k: &u32| warp.load_b(ws, left + 16 * j, *k);
+                depths.iter().map(load).collect()
+            })
+            .collect();
+        for (j, pairs) in b.iter().enumerate() {
+            for (row, a) in accs.iter_mut().zip(&a) {
+                for side in 0..2 {
+                    let acc = &mut row[2 * j + side];
+                    for (a, pair) in a.iter().zip(pairs) {
+                        *acc = warp.mma(*a, pair[side], *acc);
                     }
                 }
             }
@@ -258,6 +303,9 @@ fn multiply<'k>(
         accs
     })
 }
+
+/// Columns a lane's pairs are apart.
+const APART: u32 = 8;
 
 impl Gemm {
     fn store<'k>(
@@ -268,27 +316,47 @@ impl Gemm {
         n0: Val<'k, u32, uni::Cta>,
         accs: &[Vec<Acc<'k>>],
     ) {
+        // Where the tile ends inside and rows begin at even places, pairs go out together.
+        let ends_inside = (n0 + (self.tiling.columns() - 1)).lt(a.n);
+        let in_pairs = ends_inside & (a.n & 1).equals(0);
         cta.each_warp(|warp| {
             let [top, left] = warp_corner(warp, self.tiling);
             for (i, row) in accs.iter().enumerate() {
-                for (j, acc) in row.iter().enumerate() {
-                    let (down, right) = (m0 + top + 16 * i as u32, n0 + left + 8 * j as u32);
-                    let mut pairs = Vec::new();
-                    acc.each_pair(warp, |r, c, values| {
-                        pairs.push((down + r, right + c, values))
+                for half in 0..2 {
+                    let (down, right, _) = row[0].pairs(warp);
+                    let r = m0 + top + (down + (16 * i + 8 * half) as u32);
+                    let first = n0 + left + right;
+                    let pairs: Vec<_> = row.iter().map(|acc| acc.pairs(warp).2[half]).collect();
+                    warp.if_(r.lt(a.m), |lane| {
+                        let scale = a.row_scale.at(r);
+                        let y = a.y.row(r).from(first);
+                        let residual = a.residual.row(r).from(first);
+                        let bias = a.bias.from(first);
+                        lane.either(
+                            in_pairs,
+                            |_| {
+                                for (j, pair) in pairs.iter().enumerate() {
+                                    let at = APART * j as u32;
+                                    let pair = pair.map(|value| value * scale);
+                                    let out = self.epilogue.apply_pair(pair, at, bias, residual);
+                                    y.set_vector(at, out);
+                                }
+                            },
+                            |lane| {
+                                for (j, pair) in pairs.iter().enumerate() {
+                                    for (side, value) in pair.iter().enumerate() {
+                                        let at = APART * j as u32 + side as u32;
+                                        lane.if_((first + at).lt(a.n), |_| {
+                                            let value = *value * scale;
+                                            let value =
+                                                self.epilogue.apply(value, at, bias, residual);
+                                            y.set(at, value);
+                                        });
+                                    }
+                                }
+                            },
+                        );
                     });
-                    for (r, c, values) in pairs {
-                        let in_row = r.lt(a.m);
-                        for (side, value) in values.into_iter().enumerate() {
-                            let c = c + side as u32;
-                            warp.if_(in_row & c.lt(a.n), |_| {
-                                let residual: Global<'k, f32, Read, uni::Lane> = a.residual.row(r);
-                                let value = value * a.row_scale.at(r);
-                                a.y.row(r)
-                                    .set(c, self.epilogue.apply(value, c, a.bias, residual));
-                            });
-                        }
-                    }
                 }
             }
         });

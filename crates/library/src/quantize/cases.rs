@@ -2,7 +2,10 @@
 
 use super::{Columns, QuantizeQ8, QuantizeQ8Args, ToF16, ToF16Args};
 use super::{quantize_q8_reference, to_f16_reference};
-use crate::case::{AnyCase, Case, Expected, Random};
+use crate::{
+    case::{AnyCase, Case, Expected, Random},
+    team::Rows,
+};
 
 /// Every specialisation on [`rows`].
 pub(crate) fn cases(rng: &mut Random) -> Vec<Box<dyn AnyCase>> {
@@ -15,7 +18,9 @@ pub(crate) fn cases(rng: &mut Random) -> Vec<Box<dyn AnyCase>> {
             let rows = rng.range(1, 6);
             let x = test_rows(rng, rows, columns);
             cases.push(Box::new(q8_case(access, &x, rows, columns)));
-            cases.push(Box::new(f16_case(access, &x, rows, columns)));
+            for team in [Rows::PerWarp, Rows::PerCta] {
+                cases.push(Box::new(f16_case(access, team, &x, rows, columns)));
+            }
         }
     }
     cases
@@ -66,11 +71,14 @@ fn q8_case(access: Columns, x: &[f32], rows: u32, columns: u32) -> Case<Quantize
     }
 }
 
-fn f16_case(access: Columns, x: &[f32], rows: u32, columns: u32) -> Case<ToF16> {
+fn f16_case(access: Columns, team: Rows, x: &[f32], rows: u32, columns: u32) -> Case<ToF16> {
     let (y, row_scale) = to_f16_reference(x, columns as usize);
     Case {
         label: format!("{rows}x{columns}"),
-        kernel: ToF16 { columns: access },
+        kernel: ToF16 {
+            columns: access,
+            rows: team,
+        },
         args: ToF16Args {
             x: x.to_vec().into(),
             y: Expected::exact(y.iter().map(|y| y.to_f64()).collect()),

@@ -1,9 +1,12 @@
 //! f32 rows to f16, each scaled by a power of two so that its largest magnitude is in `[2^13, 2^14]`.
 
 use super::Columns;
-use crate::weights::GROUP;
+use crate::{
+    team::{F32, Rows, Team, Word, each_row},
+    weights::GROUP,
+};
 use half::f16;
-use warpsmith_kernel::{Cta, Device, Kernel, LaunchError, Val, args, require, uni};
+use warpsmith_kernel::{Cta, Device, Kernel, Lane, LaunchError, Scope, Val, args, require, steps};
 
 args! {
     /// `x[i] ~ y[i] * row_scale[i]`; `y` has zeros behind the columns.
@@ -13,11 +16,13 @@ args! {
     }
 }
 
-/// The kernel: a CTA for each row. NaN and infinities stay what they are.
+/// The kernel. NaN and infinities stay what they are.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ToF16 {
     /// How rows are read.
     pub columns: Columns,
+    /// Who works on a row.
+    pub rows: Rows,
 }
 
 /// The biased exponent that row maxima get: 2^13.
@@ -29,11 +34,11 @@ impl Kernel for ToF16 {
     type Args = ToF16Args;
 
     fn name(&self) -> String {
-        format!("to_f16{}", self.columns.suffix())
+        format!("to_f16{}{}", self.rows.suffix(), self.columns.suffix())
     }
 
     fn threads(&self) -> u32 {
-        128
+        self.rows.threads()
     }
 
     fn grid(&self, a: &ToF16Args) -> Result<u64, LaunchError> {
@@ -41,24 +46,51 @@ impl Kernel for ToF16 {
         let padded = a.columns < 1 << 24 && a.padded == a.columns.next_multiple_of(GROUP);
         let expected = "the columns, below 2^24, padded to a multiple of 32";
         require(padded, "padded", a.padded.into(), expected)?;
-        Ok(a.rows.into())
+        self.rows.grid(a.rows, a.padded.max(1))
     }
 
     fn body<'k>(&self, cta: &mut Cta<'k>, a: ToF16Args<Device<'k>>) {
-        let row = cta.id();
+        each_row!(self.rows, cta, a.rows, |team, row| self.row(team, row, &a));
+    }
+}
+
+impl ToF16 {
+    fn row<'k>(&self, team: &mut impl Team<'k>, row: Word<'k>, a: &ToF16Args<Device<'k>>) {
         let (x, y) = (a.x.row(row), a.y.row(row));
-        let most = cta.max(0u32, a.columns, |i| x.at(i).to_bits() & 0x7fff_ffff);
+        // Whole quads of the row need no question; what follows is the end of a ragged row, and zeros.
+        let whole = match self.columns {
+            Columns::Quads => a.columns / 4,
+            Columns::Any => Val::constant(0),
+        };
+        let (member, size) = (team.member(), team.size());
+        let quads = || steps(member, whole.varying(), size);
+        let rest = || steps(member + whole, (a.padded / 4).varying(), size);
+        let end = |lane: &mut Lane<'k>, quad| self.columns.read(lane, x, a.columns, quad * 4);
+        let larger = |most, four: [F32<'k>; 4]| {
+            let bits = four.map(|x| x.to_bits() & 0x7fff_ffff);
+            bits.into_iter()
+                .fold(most, |most: Word<'k>, bits| bits.max(most))
+        };
+        let own = team.fold_lanes(quads(), Val::constant(0), |_, quad, most| {
+            larger(most, x.vector::<4, _>(quad * 4))
+        });
+        let own = team.fold_lanes(rest(), own, |lane, quad, most| {
+            larger(most, end(lane, quad))
+        });
+        let most: Word<'k> = team.total(own, |a, b| a.max(b));
         let exponent = (most >> 23).max(EXPONENTS[0]).min(EXPONENTS[1]);
         // 2^(13 - e) and its inverse, put together from their exponents.
-        let up = ((Val::<u32, uni::Cta>::constant(TARGET + 127) - exponent) << 23).as_f32();
-        cta.each(a.padded / 4, |lane, quad| {
-            let [p, q, r, s] = self
-                .columns
-                .read(lane, x, a.columns, quad * 4)
-                .map(|x| x * up);
+        let up = ((Word::<'k>::constant(TARGET + 127) - exponent) << 23).as_f32();
+        let store = |quad: Word<'k>, four: [F32<'k>; 4]| {
+            let [p, q, r, s] = four.map(|x| x * up);
             y.set_words(quad * 4, [p.pack_f16(q), r.pack_f16(s)]);
+        };
+        team.fold_lanes(quads(), (), |_, quad, ()| {
+            store(quad, x.vector::<4, _>(quad * 4));
         });
-        cta.leader(|_| {
+        team.fold_lanes(rest(), (), |lane, quad, ()| store(quad, end(lane, quad)));
+        let leads = team.member().equals(0);
+        team.if_(leads, |_| {
             let down = ((exponent - (TARGET - 127)) << 23).as_f32();
             a.row_scale.set(row, down);
         });

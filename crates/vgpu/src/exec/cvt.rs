@@ -491,6 +491,8 @@ fn int_to_float(l: &mut Lowerer, inst: &Inst, a: Src) -> Result<(), Error> {
     match (to, from) {
         (Type::F32, Type::S32) => land::<IntToFloat<i32, f32>>(l, inst, a),
         (Type::F32, Type::U32) => land::<IntToFloat<u32, f32>>(l, inst, a),
+        (Type::F32, Type::U8) => land::<IntToFloat<u8, f32>>(l, inst, a),
+        (Type::F32, Type::S8) => land::<IntToFloat<i8, f32>>(l, inst, a),
         (Type::F32, _) => {
             by_number!(from, l, inst, S => land_cold::<IntToFloat<S, f32>>(l, inst, a))
         }

@@ -43,11 +43,14 @@ use warpsmith_ptx::{
 };
 
 /// The slots of a product's registers. Of operands with fewer registers the last is repeated.
+#[derive(Clone, Copy)]
 struct Frags {
     a: [u32; 4],
     b: [u32; 2],
     c: [u32; 4],
     d: [u32; 4],
+    /// Whether nobody but this product reads the registers of c.
+    owns_c: bool,
 }
 
 impl Frags {
@@ -68,11 +71,16 @@ impl Frags {
             b: [words[4], words[5]],
             c: [words[6], words[7], words[8], words[9]],
             d: [words[10], words[11], words[12], words[13]],
+            owns_c: false,
         }
     }
 
     fn new(l: &mut Lowerer, inst: &Inst) -> Result<Frags, Error> {
+        let owns_c = items(operand(l, inst, 3)?)
+            .iter()
+            .all(|item| matches!(item, Operand::Reg(reg) if l.is_read_once(*reg)));
         Ok(Frags {
+            owns_c,
             a: sources(l, inst, 1)?,
             b: sources(l, inst, 2)?,
             c: sources(l, inst, 3)?,

@@ -42,6 +42,8 @@ pub(crate) struct Lowerer<'a> {
     pub(crate) ops: Vec<MicroOp>,
     regs: Vec<Dst>,
     aliases: Vec<Option<Dst>>,
+    /// Definitions and reads of each register.
+    counts: Vec<[u32; 2]>,
     consts: FxHashMap<u64, u32>,
     const_list: Vec<(u32, u64)>,
     presets: FxHashMap<Value, u32>,
@@ -70,6 +72,7 @@ impl<'a> Lowerer<'a> {
                 count
             ],
             aliases: vec![None; count],
+            counts: vec![[0; 2]; count],
             consts: FxHashMap::default(),
             const_list: Vec::new(),
             presets: FxHashMap::default(),
@@ -436,6 +439,11 @@ impl<'a> Lowerer<'a> {
         }
     }
 
+    /// Whether a register has one definition and one reader.
+    pub(crate) fn is_read_once(&self, reg: RegId) -> bool {
+        self.counts[reg.index()] == [1, 1]
+    }
+
     /// The slot of a register.
     pub(crate) fn slot_of(&self, reg: RegId) -> u32 {
         self.regs[reg.index()].slot
@@ -443,17 +451,22 @@ impl<'a> Lowerer<'a> {
 
     /// Finds registers that only rename a preset.
     pub(super) fn find_aliases(&mut self, body: &[Stmt], blocks: &[Block], uniform: &Uniformity) {
-        let mut defs = vec![0u32; self.regs.len()];
         for block in blocks {
             for (_, inst) in insts(block, body) {
-                roles::each_def(inst, &mut |reg| defs[reg.index()] += 1);
+                roles::each_def(inst, &mut |reg| self.counts[reg.index()][0] += 1);
+                roles::each_use(inst, &mut |reg| self.counts[reg.index()][1] += 1);
             }
-            block.term.each_def(&mut |reg| defs[reg.index()] += 1);
+            block
+                .term
+                .each_def(&mut |reg| self.counts[reg.index()][0] += 1);
+            block
+                .term
+                .each_use(&mut |reg| self.counts[reg.index()][1] += 1);
         }
         for block in blocks {
             for (_, inst) in insts(block, body) {
                 if let Some((reg, value)) = self.preset_move(inst)
-                    && defs[reg.index()] == 1
+                    && self.counts[reg.index()][0] == 1
                     && uniform.regs[reg.index()] == !matches!(value, Value::Lanes(_))
                 {
                     let src = self.preset(value);

@@ -3,17 +3,23 @@
 use super::{
     super::{Ctx, Handler, MicroOp, half::F16, lane::lanes},
     Frags,
-    tile::{Engine, Lanes, Spread, Sums, TileA, TileB},
+    tile::{Engine, Lanes, Pairs, Spread, Sums, TileA, TileB},
 };
 use crate::lower::Lowerer;
 use std::marker::PhantomData;
 
-/// Different fragments of A, and of B, in one run.
-pub(super) const TILES: usize = 8;
+/// Different fragments of A in one run.
+const TILES_A: usize = 8;
+/// Different fragments of B.
+const TILES_B: usize = 24;
+/// The most products of one sum that are done together.
+const CHAIN: usize = 4;
 /// Words of a product in the extra table: the tiles of A and B, then the slots of a, b, c and d.
 const RECORD: usize = 16;
 /// Marks a tile that this product is the first to use.
 const FRESH: u32 = 1 << 31;
+/// Marks, with the tile of A, a product that goes on with the sum of the one before: nobody else reads that.
+const GOES_ON: u32 = 1 << 30;
 
 /// Widened fragments: kept by the context so that no op has to clear them.
 #[derive(Clone, Debug)]
@@ -26,17 +32,19 @@ pub(crate) struct Tiles {
 impl Default for Tiles {
     fn default() -> Tiles {
         Tiles {
-            a: vec![TileA([[0.0; 16]; 16]); TILES],
-            spread: vec![Spread([[[0.0; 16]; 4]; 16]); TILES],
-            b: vec![TileB([[0.0; 8]; 16]); TILES],
+            a: vec![TileA([[0.0; 16]; 16]); TILES_A],
+            spread: vec![Spread([[[0.0; 16]; 4]; 16]); TILES_A],
+            b: vec![TileB([[0.0; 8]; 16]); TILES_B],
         }
     }
 }
 
 /// What the accumulators are.
 pub(super) trait Sum: 'static {
+    /// Whether D as the next product's C is what it was before it was written.
+    const CHAINS: bool;
     /// Reads C, multiplies, and writes D.
-    fn product<E: Engine>(ctx: &mut Ctx, frags: &Frags, depth: usize, a: &E::A, b: &TileB);
+    fn product<E: Engine>(ctx: &mut Ctx, frags: &Frags, depth: usize, pairs: Pairs<'_, E::A>);
 }
 
 /// Accumulators of f32.
@@ -45,12 +53,14 @@ pub(super) struct Full;
 pub(super) struct Half;
 
 impl Sum for Full {
+    const CHAINS: bool = true;
+
     #[inline(always)]
-    fn product<E: Engine>(ctx: &mut Ctx, frags: &Frags, depth: usize, a: &E::A, b: &TileB) {
+    fn product<E: Engine>(ctx: &mut Ctx, frags: &Frags, depth: usize, pairs: Pairs<'_, E::A>) {
         let [c0, c1, c2, c3] = frags.c;
         let c = [ctx.cells(c0), ctx.cells(c1), ctx.cells(c2), ctx.cells(c3)];
         let mut d: Sums = [[0; 32]; 4];
-        E::multiply(depth, a, b, c, &mut d);
+        E::multiply(depth, pairs, c, &mut d);
         for (slot, d) in frags.d.into_iter().zip(d) {
             ctx.put_cells(slot, d);
         }
@@ -58,8 +68,10 @@ impl Sum for Full {
 }
 
 impl Sum for Half {
+    const CHAINS: bool = false;
+
     #[inline(always)]
-    fn product<E: Engine>(ctx: &mut Ctx, frags: &Frags, depth: usize, a: &E::A, b: &TileB) {
+    fn product<E: Engine>(ctx: &mut Ctx, frags: &Frags, depth: usize, pairs: Pairs<'_, E::A>) {
         let mut c = [[0; 32]; 4];
         for i in 0..2 {
             let packed = ctx.cells::<u32>(frags.c[i]);
@@ -67,7 +79,7 @@ impl Sum for Half {
             c[2 * i + 1] = lanes(|l| F16((packed[l] >> 16) as u16).to_f32().to_bits());
         }
         let mut d: Sums = [[0; 32]; 4];
-        E::multiply(depth, a, b, [&c[0], &c[1], &c[2], &c[3]], &mut d);
+        E::multiply(depth, pairs, [&c[0], &c[1], &c[2], &c[3]], &mut d);
         for i in 0..2 {
             let packed: Lanes = lanes(|l| {
                 let low = F16::from_f32(f32::from_bits(d[2 * i][l])).0;
@@ -87,6 +99,9 @@ impl<E: Engine, S: Sum, const BLOCKS: usize> Handler for Run<E, S, BLOCKS> {
     fn run(ctx: &mut Ctx, op: &MicroOp) {
         let mut tiles = ctx.tiles.take().unwrap_or_default();
         let (all_a, all_b) = E::tiles(&mut tiles);
+        let (mut numbers, mut waiting) = ([(0u8, 0u8); CHAIN], 0);
+        // C of the first and D of the last product of those that wait.
+        let mut sum = [[0; 4]; 2];
         for i in 0..op.imm as u32 {
             let mut record = [0; RECORD];
             record.copy_from_slice(ctx.extra(op.aux + i * RECORD as u32, RECORD));
@@ -95,18 +110,39 @@ impl<E: Engine, S: Sum, const BLOCKS: usize> Handler for Run<E, S, BLOCKS> {
                 b: [record[6], record[7]],
                 c: [record[8], record[9], record[10], record[11]],
                 d: [record[12], record[13], record[14], record[15]],
+                owns_c: false,
             };
-            let a = &mut all_a[record[0] as usize % TILES];
+            let (at_a, at_b) = (record[0] as usize % TILES_A, record[1] as usize % TILES_B);
             if record[0] & FRESH != 0 {
                 let [a0, a1, a2, a3] = frags.a;
                 let regs = [ctx.cells(a0), ctx.cells(a1), ctx.cells(a2), ctx.cells(a3)];
-                E::widen_a::<BLOCKS>(regs, a);
+                E::widen_a::<BLOCKS>(regs, &mut all_a[at_a]);
             }
-            let b = &mut all_b[record[1] as usize % TILES];
             if record[1] & FRESH != 0 {
-                E::widen_b::<BLOCKS>([ctx.cells(frags.b[0]), ctx.cells(frags.b[1])], b);
+                let regs = [ctx.cells(frags.b[0]), ctx.cells(frags.b[1])];
+                E::widen_b::<BLOCKS>(regs, &mut all_b[at_b]);
             }
-            S::product::<E>(ctx, &frags, BLOCKS * E::PER_BLOCK, a, b);
+            if waiting == 0 {
+                sum[0] = frags.c;
+            }
+            sum[1] = frags.d;
+            numbers[waiting] = (at_a as u8, at_b as u8);
+            waiting += 1;
+            let next = op.aux + (i + 1) * RECORD as u32;
+            let goes_on = S::CHAINS
+                && waiting < CHAIN
+                && i + 1 < op.imm as u32
+                && ctx.extra(next, 1)[0] & GOES_ON != 0;
+            if !goes_on {
+                let pairs = Pairs {
+                    a: all_a,
+                    b: all_b,
+                    numbers: &numbers[..waiting],
+                };
+                let [c, d] = sum;
+                S::product::<E>(ctx, &Frags { c, d, ..frags }, BLOCKS * E::PER_BLOCK, pairs);
+                waiting = 0;
+            }
         }
         ctx.tiles = Some(tiles);
     }
@@ -134,8 +170,10 @@ fn join<E: Engine, S: Sum, const BLOCKS: usize>(l: &mut Lowerer, frags: &Frags, 
         }
     }
     let (a, b) = join.unwrap_or((FRESH, FRESH));
+    let after = |at: u32| l.extra_from(at).last_chunk::<4>() == Some(&frags.c);
+    let goes_on = join.is_some() && frags.owns_c && l.ops.last().is_some_and(|op| after(op.aux));
     let mut record = [0; RECORD];
-    record[0] = a;
+    record[0] = a | if goes_on { GOES_ON } else { 0 };
     record[1] = b;
     record[2..6].copy_from_slice(&frags.a);
     record[6..8].copy_from_slice(&frags.b);
@@ -161,15 +199,19 @@ fn place(records: &[u32], frags: &Frags) -> Option<(u32, u32)> {
     if frags.a.iter().chain(&frags.b).any(writes) {
         return None;
     }
-    let find = |tile: usize, slots: std::ops::Range<usize>, wanted: &[u32]| {
+    let find = |tile: usize, most: usize, slots: std::ops::Range<usize>, wanted: &[u32]| {
         let mut next = 0;
         for record in records {
+            let number = record[tile] & !(FRESH | GOES_ON);
             if record[slots.clone()] == *wanted {
-                return Some(record[tile] & !FRESH);
+                return Some(number);
             }
-            next = next.max((record[tile] & !FRESH) + 1);
+            next = next.max(number + 1);
         }
-        ((next as usize) < TILES).then_some(next | FRESH)
+        ((next as usize) < most).then_some(next | FRESH)
     };
-    Some((find(0, 2..6, &frags.a)?, find(1, 6..8, &frags.b)?))
+    Some((
+        find(0, TILES_A, 2..6, &frags.a)?,
+        find(1, TILES_B, 6..8, &frags.b)?,
+    ))
 }

@@ -9,7 +9,7 @@
 use super::{
     float::Tiles,
     int::Bytes,
-    tile::{COLUMNS, Engine, Lanes, NAN, Sums, TileA, TileB},
+    tile::{COLUMNS, Engine, Lanes, NAN, Pairs, Sums, TileA, TileB},
 };
 use std::arch::x86_64::*;
 
@@ -63,15 +63,15 @@ impl<E: Widen> Engine for E {
     }
 
     #[inline(always)]
-    fn multiply(depth: usize, a: &TileA, b: &TileB, c: [&Lanes; 4], d: &mut Sums) {
+    fn multiply(depth: usize, pairs: Pairs<'_, TileA>, c: [&Lanes; 4], d: &mut Sums) {
         // SAFETY: as above.
         unsafe {
             if depth == 16 {
-                rows::<16, 0>(a, b, c, d);
-                rows::<16, 8>(a, b, c, d);
+                rows::<16, 0>(pairs, c, d);
+                rows::<16, 8>(pairs, c, d);
             } else {
-                rows::<8, 0>(a, b, c, d);
-                rows::<8, 8>(a, b, c, d);
+                rows::<8, 0>(pairs, c, d);
+                rows::<8, 8>(pairs, c, d);
             }
         }
     }
@@ -178,8 +178,7 @@ unsafe fn store_sums(d: &mut Sums, row: usize, acc: __m256) {
 #[target_feature(enable = "avx2,fma")]
 #[inline]
 unsafe fn rows<const DEPTH: usize, const FROM: usize>(
-    a: &TileA,
-    b: &TileB,
+    pairs: Pairs<'_, TileA>,
     c: [&Lanes; 4],
     d: &mut Sums,
 ) {
@@ -188,11 +187,13 @@ unsafe fn rows<const DEPTH: usize, const FROM: usize>(
         // SAFETY: the caller's CPU features.
         *acc = unsafe { load_sums(c, FROM + r) };
     }
-    for k in 0..DEPTH {
-        // SAFETY: a row of the tile has 8 values.
-        let y = unsafe { _mm256_loadu_ps(b.0[k].as_ptr()) };
-        for (r, acc) in acc.iter_mut().enumerate() {
-            *acc = _mm256_fmadd_ps(_mm256_set1_ps(a.0[FROM + r][k]), y, *acc);
+    for (a, b) in pairs.each() {
+        for k in 0..DEPTH {
+            // SAFETY: a row of the tile has 8 values.
+            let y = unsafe { _mm256_loadu_ps(b.0[k].as_ptr()) };
+            for (r, acc) in acc.iter_mut().enumerate() {
+                *acc = _mm256_fmadd_ps(_mm256_set1_ps(a.0[FROM + r][k]), y, *acc);
+            }
         }
     }
     for (r, acc) in acc.iter().enumerate() {

@@ -41,8 +41,33 @@ pub(super) trait Engine: 'static {
     fn widen_a<const BLOCKS: usize>(regs: [&Lanes; 4], tile: &mut Self::A);
     /// Widens `BLOCKS` registers.
     fn widen_b<const BLOCKS: usize>(regs: [&Lanes; 2], tile: &mut TileB);
-    /// `d = a * b + c` over `depth` k.
-    fn multiply(depth: usize, a: &Self::A, b: &TileB, c: [&Lanes; 4], d: &mut Sums);
+    /// `d = a * b + c` over `depth` k of one pair of fragments after the other.
+    fn multiply(depth: usize, pairs: Pairs<'_, Self::A>, c: [&Lanes; 4], d: &mut Sums);
+}
+
+/// Pairs of fragments whose products have one sum, by their numbers among all.
+#[derive(Debug)]
+pub(super) struct Pairs<'a, A> {
+    pub(super) a: &'a [A],
+    pub(super) b: &'a [TileB],
+    pub(super) numbers: &'a [(u8, u8)],
+}
+
+impl<A> Clone for Pairs<'_, A> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<A> Copy for Pairs<'_, A> {}
+
+impl<'a, A> Pairs<'a, A> {
+    /// Them.
+    #[inline(always)]
+    pub(super) fn each(self) -> impl Iterator<Item = (&'a A, &'a TileB)> {
+        let numbers = self.numbers.iter();
+        numbers.map(move |(a, b)| (&self.a[usize::from(*a)], &self.b[usize::from(*b)]))
+    }
 }
 
 /// An element type of A and B.
@@ -161,7 +186,7 @@ impl<E: Element, S: Step> Engine for Portable<E, S> {
     }
 
     #[inline(always)]
-    fn multiply(depth: usize, a: &TileA, b: &TileB, c: [&Lanes; 4], d: &mut Sums) {
+    fn multiply(depth: usize, pairs: Pairs<'_, TileA>, c: [&Lanes; 4], d: &mut Sums) {
         for rows in 0..4 {
             let at = rows % 2 * 16;
             let pair = rows / 2 * 2;
@@ -172,12 +197,14 @@ impl<E: Element, S: Step> Engine for Portable<E, S> {
                     acc[4 + j] = f32::from_bits(c[pair + 1][at + 4 * r + j]);
                 }
             }
-            for k in 0..depth {
-                let y = &b.0[k];
-                for (r, acc) in acc.iter_mut().enumerate() {
-                    let x = a.0[4 * rows + r][k];
-                    for j in 0..8 {
-                        acc[j] = S::step(x, y[j], acc[j]);
+            for (a, b) in pairs.each() {
+                for k in 0..depth {
+                    let y = &b.0[k];
+                    for (r, acc) in acc.iter_mut().enumerate() {
+                        let x = a.0[4 * rows + r][k];
+                        for j in 0..8 {
+                            acc[j] = S::step(x, y[j], acc[j]);
+                        }
                     }
                 }
             }

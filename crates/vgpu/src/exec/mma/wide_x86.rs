@@ -9,7 +9,7 @@
 use super::{
     float::Tiles,
     native::{Bf16, F16, Widen, widen_b},
-    tile::{Engine, Lanes, NAN, Spread, Sums, TileB},
+    tile::{Engine, Lanes, NAN, Pairs, Spread, Sums, TileB},
 };
 use std::{arch::x86_64::*, marker::PhantomData};
 
@@ -42,13 +42,13 @@ impl<E: Widen> Engine for Wide<E> {
     }
 
     #[inline(always)]
-    fn multiply(depth: usize, a: &Spread, b: &TileB, c: [&Lanes; 4], d: &mut Sums) {
+    fn multiply(depth: usize, pairs: Pairs<'_, Spread>, c: [&Lanes; 4], d: &mut Sums) {
         // SAFETY: as above.
         unsafe {
             if depth == 16 {
-                rows::<16>(a, b, c, d);
+                rows::<16>(pairs, c, d);
             } else {
-                rows::<8>(a, b, c, d);
+                rows::<8>(pairs, c, d);
             }
         }
     }
@@ -108,34 +108,43 @@ fn place(i: usize) -> (usize, usize) {
 
 #[target_feature(enable = "avx512f")]
 #[inline]
-unsafe fn rows<const DEPTH: usize>(a: &Spread, b: &TileB, c: [&Lanes; 4], d: &mut Sums) {
+unsafe fn rows<const DEPTH: usize>(pairs: Pairs<'_, Spread>, c: [&Lanes; 4], d: &mut Sums) {
     let mut acc = [_mm512_setzero_ps(); 8];
     for (i, acc) in acc.iter_mut().enumerate() {
         let (reg, at) = place(i);
         // SAFETY: `at + 16 <= 32`.
         *acc = unsafe { _mm512_loadu_ps(c[reg][at..at + 16].as_ptr().cast()) };
     }
-    for k in 0..DEPTH {
-        // SAFETY: a row of the tile has 8 values.
-        let y = unsafe {
-            let row = b.0[k].as_ptr();
-            let half = |at: usize| _mm512_broadcast_f32x4(_mm_loadu_ps(row.add(at)));
-            [half(0), half(4)]
-        };
-        for (quad, x) in a.0[k].iter().enumerate() {
-            // SAFETY: 16 values.
-            let x = unsafe { _mm512_loadu_ps(x.as_ptr()) };
-            for (odd, y) in y.into_iter().enumerate() {
-                let acc = &mut acc[2 * quad + odd];
-                *acc = _mm512_fmadd_ps(x, y, *acc);
+    for (a, b) in pairs.each() {
+        for k in 0..DEPTH {
+            // SAFETY: a row of the tile has 8 values.
+            let y = unsafe {
+                let row = b.0[k].as_ptr();
+                let half = |at: usize| _mm512_broadcast_f32x4(_mm_loadu_ps(row.add(at)));
+                [half(0), half(4)]
+            };
+            for (quad, x) in a.0[k].iter().enumerate() {
+                // SAFETY: 16 values.
+                let x = unsafe { _mm512_loadu_ps(x.as_ptr()) };
+                for (odd, y) in y.into_iter().enumerate() {
+                    let acc = &mut acc[2 * quad + odd];
+                    *acc = _mm512_fmadd_ps(x, y, *acc);
+                }
             }
         }
     }
-    let nan = _mm512_castsi512_ps(_mm512_set1_epi32(NAN as i32));
+    let any_nan = acc.iter().fold(0, |any, acc| {
+        any | _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(*acc, *acc)
+    });
+    if any_nan != 0 {
+        let nan = _mm512_castsi512_ps(_mm512_set1_epi32(NAN as i32));
+        for acc in &mut acc {
+            let unordered = _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(*acc, *acc);
+            *acc = _mm512_mask_blend_ps(unordered, *acc, nan);
+        }
+    }
     for (i, acc) in acc.into_iter().enumerate() {
         let (reg, at) = place(i);
-        let unordered = _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(acc, acc);
-        let acc = _mm512_mask_blend_ps(unordered, acc, nan);
         // SAFETY: `at + 16 <= 32`.
         unsafe { _mm512_storeu_ps(d[reg][at..at + 16].as_mut_ptr().cast(), acc) };
     }

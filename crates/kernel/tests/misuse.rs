@@ -1,0 +1,124 @@
+//! Misuses of the language do not compile: each file of `misuse/` fails on its marked lines with the marked codes, and
+//! on no other; with `--cfg fixed`, which takes the misuse out, it compiles.
+
+use serde_json::Value;
+use std::{
+    collections::BTreeSet,
+    env,
+    ffi::OsString,
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+
+/// A line and the code of its error.
+type Marks = BTreeSet<(u64, String)>;
+
+/// How many misuses the language must refuse.
+const MISUSES: usize = 15;
+
+fn program(variable: &str, usual: &str) -> Command {
+    Command::new(env::var_os(variable).unwrap_or_else(|| OsString::from(usual)))
+}
+
+fn json_lines(bytes: &[u8]) -> impl Iterator<Item = Value> {
+    String::from_utf8_lossy(bytes)
+        .lines()
+        .filter_map(|line| serde_json::from_str(line).ok())
+        .collect::<Vec<Value>>()
+        .into_iter()
+}
+
+/// This crate as a compiled interface, made by the cargo that runs the test.
+fn interface() -> PathBuf {
+    let output = program("CARGO", "cargo")
+        .args(["check", "--offline", "--lib", "--message-format=json"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    json_lines(&output.stdout)
+        .filter(|message| message["target"]["name"] == "warpsmith_kernel")
+        .flat_map(|message| message["filenames"].as_array().cloned().unwrap_or_default())
+        .filter_map(|file| file.as_str().map(PathBuf::from))
+        .find(|file| file.extension().is_some_and(|end| end == "rmeta"))
+        .expect("an interface of this crate")
+}
+
+fn compile(file: &Path, interface: &Path, flags: &[&str]) -> Output {
+    let mut this_crate = OsString::from("warpsmith_kernel=");
+    this_crate.push(interface);
+    let mut below = OsString::from("dependency=");
+    below.push(interface.parent().expect("the folder of an interface"));
+    program("RUSTC", "rustc")
+        .args(["--edition=2024", "--crate-type=lib", "--emit=metadata"])
+        .args(["--error-format=json", "--check-cfg=cfg(fixed)"])
+        .args(flags)
+        .arg("--extern")
+        .arg(this_crate)
+        .arg("-L")
+        .arg(below)
+        .arg("--out-dir")
+        .arg(env!("CARGO_TARGET_TMPDIR"))
+        .arg(file)
+        .output()
+        .expect("rustc")
+}
+
+/// Where the compiler found errors, and which.
+fn errors(output: &Output) -> Marks {
+    let mut found = Marks::new();
+    for message in json_lines(&output.stderr).filter(|message| message["level"] == "error") {
+        let code = message["code"]["code"].as_str().unwrap_or("none");
+        for span in message["spans"].as_array().into_iter().flatten() {
+            if span["is_primary"] == true {
+                found.insert((span["line_start"].as_u64().unwrap_or(0), code.to_owned()));
+            }
+        }
+    }
+    found
+}
+
+/// The lines of `text` that end in `//~ CODE`, or in several codes.
+fn marks(text: &str) -> Marks {
+    let marked = text.lines().zip(1..).filter_map(|(line, at)| {
+        let (_, codes) = line.split_once("//~ ")?;
+        Some(
+            codes
+                .split_whitespace()
+                .map(move |code| (at, code.to_owned())),
+        )
+    });
+    marked.flatten().collect()
+}
+
+#[test]
+fn each_misuse_fails_where_it_stands_and_compiles_once_it_is_gone() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/misuse");
+    let interface = interface();
+    let mut files: Vec<PathBuf> = fs::read_dir(&folder)
+        .expect("the folder of misuses")
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.file_name().is_some_and(|name| name != "prelude.rs"))
+        .collect();
+    files.sort();
+    assert_eq!(files.len(), MISUSES);
+    let mut problems = Vec::new();
+    for file in &files {
+        let name = file.display();
+        let want = marks(&fs::read_to_string(file).expect("a misuse"));
+        assert!(!want.is_empty(), "{name} has no mark");
+        let misused = compile(file, &interface, &[]);
+        let found = errors(&misused);
+        if found != want || misused.status.success() {
+            problems.push(format!("{name}: errors {found:?}, expected {want:?}"));
+        }
+        let fixed = compile(file, &interface, &["--cfg=fixed"]);
+        if !fixed.status.success() {
+            let said = errors(&fixed);
+            problems.push(format!("{name} without the misuse: errors {said:?}"));
+        }
+    }
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}

@@ -1,0 +1,12 @@
+//! A barrier where only some threads are.
+
+mod prelude;
+use prelude::*;
+
+pub fn body<'k>(cta: &mut Cta<'k>, _a: NormArgs<Device<'k>>) {
+    let first = cta.thread().equals(0u32);
+    cta.if_(first, |_| { //~ E0500 E0501
+        #[cfg(not(fixed))]
+        cta.barrier();
+    });
+}

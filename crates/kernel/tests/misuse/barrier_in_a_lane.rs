@@ -1,0 +1,13 @@
+//! A barrier by a scope that promises nothing.
+
+mod prelude;
+use prelude::*;
+
+pub fn body<'k>(cta: &mut Cta<'k>, _a: NormArgs<Device<'k>>) {
+    cta.leader(|lane| {
+        #[cfg(not(fixed))]
+        lane.barrier(); //~ E0599
+        #[cfg(fixed)]
+        let _ = lane;
+    });
+}

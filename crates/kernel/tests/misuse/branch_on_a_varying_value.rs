@@ -1,0 +1,12 @@
+//! `if_all` on a predicate on which threads differ.
+
+mod prelude;
+use prelude::*;
+
+pub fn body<'k>(cta: &mut Cta<'k>, _a: NormArgs<Device<'k>>) {
+    #[cfg(not(fixed))]
+    let condition = cta.thread().lt(7u32);
+    #[cfg(fixed)]
+    let condition = cta.id().lt(7u32);
+    cta.if_all(condition, |cta| cta.barrier()); //~ E0277
+}

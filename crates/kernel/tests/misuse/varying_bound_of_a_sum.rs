@@ -1,0 +1,13 @@
+//! A sum by the whole CTA over a number of terms on which threads differ.
+
+mod prelude;
+use prelude::*;
+
+pub fn body<'k>(cta: &mut Cta<'k>, a: NormArgs<Device<'k>>) {
+    #[cfg(not(fixed))]
+    let n = cta.thread();
+    #[cfg(fixed)]
+    let n = cta.id();
+    let row = a.x.row(0u32);
+    cta.sum(n, |i| row.at(i)); //~ E0277
+}

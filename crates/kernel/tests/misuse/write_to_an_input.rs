@@ -1,0 +1,12 @@
+//! An input that is written.
+
+mod prelude;
+use prelude::*;
+
+pub fn body<'k>(cta: &mut Cta<'k>, a: NormArgs<Device<'k>>) {
+    let row = a.x.row(cta.id());
+    #[cfg(not(fixed))]
+    row.set(0u32, 1.0); //~ E0599
+    #[cfg(fixed)]
+    let _ = row;
+}

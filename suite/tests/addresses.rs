@@ -1,0 +1,155 @@
+//! Every kernel computes offsets in 64 bits: its cases come out right where their arrays lie past 2^32.
+
+use std::collections::{BTreeMap, BTreeSet};
+use warpsmith_library::{case::Random, registry::registry};
+use warpsmith_ptx::target::Target;
+use warpsmith_suite::far::{Axis, End, Growth, MEMORY, run_far};
+use warpsmith_vgpu::{Config, Machine};
+
+const ROWS: Growth = Growth {
+    kernels: "",
+    without: None,
+    scalars: &[("rows", 1)],
+    axis: Axis::Slow,
+    end: End::Back,
+    indices: None,
+};
+
+const TOKENS: Growth = Growth {
+    scalars: &[("tokens", 1)],
+    ..ROWS
+};
+
+/// The cache of each head becomes long: its stride grows, its elements stay at the front.
+const LONG: Growth = Growth {
+    scalars: &[("max_len", 1)],
+    axis: Axis::None,
+    end: End::Front,
+    ..ROWS
+};
+
+/// Rows of weights, in blocks of 32.
+const WEIGHTS: &[(&str, i64)] = &[("n", 1), ("blocks", 32)];
+
+/// What grows, for each family of kernels.
+const GROWTHS: &[(&str, &[Growth])] = &[
+    ("softmax", &[ROWS]),
+    ("argmax", &[ROWS]),
+    ("rope", &[TOKENS]),
+    ("kv_scatter", &[TOKENS, LONG]),
+    ("sample", &[ROWS]),
+    ("norm", &[ROWS]),
+    (
+        "pointwise",
+        &[
+            ROWS,
+            Growth {
+                without: Some("rows"),
+                scalars: &[("n", 1)],
+                ..ROWS
+            },
+        ],
+    ),
+    (
+        "flash_attention",
+        &[
+            // With a causal mask a query sees more keys the farther back it is.
+            Growth {
+                kernels: "flash_full",
+                ..TOKENS
+            },
+            LONG,
+        ],
+    ),
+    ("decode_attention", &[ROWS, LONG]),
+    ("quantize", &[ROWS]),
+    (
+        "gemv",
+        &[
+            Growth {
+                scalars: &[("m", 1)],
+                ..ROWS
+            },
+            Growth {
+                scalars: WEIGHTS,
+                axis: Axis::Fast,
+                ..ROWS
+            },
+        ],
+    ),
+    (
+        "gemm",
+        &[
+            Growth {
+                scalars: &[("m", 1)],
+                axis: Axis::Fast,
+                ..ROWS
+            },
+            Growth {
+                scalars: WEIGHTS,
+                ..ROWS
+            },
+        ],
+    ),
+    (
+        "embed",
+        &[
+            TOKENS,
+            Growth {
+                scalars: &[("vocab", 1), ("blocks", 32)],
+                axis: Axis::None,
+                indices: Some("ids"),
+                ..ROWS
+            },
+        ],
+    ),
+];
+
+#[test]
+fn every_kernel_is_right_where_offsets_pass_32_bits() {
+    let target = Target::sm(90);
+    let config = Config {
+        memory: MEMORY,
+        target,
+        ..Config::default()
+    };
+    let machine = Machine::new(config).expect("address space");
+    let mut failures = Vec::new();
+    for entry in registry() {
+        let growths = GROWTHS.iter().find(|(name, _)| *name == entry.name);
+        let (_, growths) = growths.unwrap_or_else(|| panic!("{}: what grows?", entry.name));
+        let mut arrays: BTreeMap<&str, bool> = BTreeMap::new();
+        for growth in *growths {
+            let mut done = BTreeSet::new();
+            for mut case in (entry.cases)(&mut Random::new(7)) {
+                let name = case.name();
+                if !name.starts_with(growth.kernels) {
+                    continue;
+                }
+                match run_far(&machine, target, case.as_mut(), growth) {
+                    Ok(Some(far)) => {
+                        done.insert(name);
+                        for (array, elements) in far.passed {
+                            *arrays.entry(array).or_default() |= elements;
+                        }
+                    }
+                    Ok(None) => {}
+                    Err(what) => {
+                        failures.push(format!("{}, {growth:?}: {what}", case.label()));
+                        done.insert(name);
+                    }
+                }
+            }
+            let sizes = growth.scalars.iter().map(|(name, _)| *name);
+            let sizes = sizes.collect::<Vec<_>>().join(", ");
+            println!(
+                "{}: {} kernels with a large {sizes}",
+                entry.name,
+                done.len()
+            );
+            assert!(!done.is_empty(), "{}: no case for {sizes}", entry.name);
+        }
+        println!("{}: past 2^32 bytes, and elements: {arrays:?}", entry.name);
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}

@@ -1,0 +1,8 @@
+//! Whole models against independent engines: tokens, logits, greedy continuations.
+
+mod returns;
+mod smollm2;
+mod steps;
+mod support;
+mod synth;
+mod threads;
