@@ -48,6 +48,8 @@ pub(crate) struct Parked {
     pub(crate) votes: u32,
     /// `bar.arrive`: counted, never waits.
     pub(crate) arrive_only: bool,
+    /// All lanes of a warp must come together.
+    pub(crate) aligned: bool,
     pub(crate) span: u32,
 }
 
@@ -369,7 +371,7 @@ impl Flow for Gate {
 
 /// A barrier: `a` its number, `b` the thread count (scalar slots), `c` the predicate of `bar.red`, `dst`
 /// its result; `more[0]` the kind, `more[1]` guard slot + 1, `more[2]` the predicate's and `more[3]` the
-/// guard's negation; `imm` 1 where a count is given.
+/// guard's negation; bit 0 of `imm` where a count is given, bit 1 where lanes may come apart.
 struct Barrier;
 impl Flow for Barrier {
     fn run(ctx: &mut Ctx, op: &MicroOp) -> *const MicroOp {
@@ -381,7 +383,7 @@ impl Flow for Barrier {
             return ctx.goto(op.aux);
         }
         let barrier = ctx.scalar(op.a) as u32;
-        let count = (op.imm == 1).then(|| ctx.scalar(op.b) as u32);
+        let count = (op.imm & 1 == 1).then(|| ctx.scalar(op.b) as u32);
         if barrier >= 16 {
             let what = "barrier number above 15";
             ctx.fault(op, FaultKind::Misuse { what }, lanes.trailing_zeros(), None);
@@ -407,6 +409,7 @@ impl Flow for Barrier {
             count,
             votes,
             arrive_only: op.more[0] == kind::ARRIVE,
+            aligned: op.imm & 2 == 0,
             span: op.span,
         };
         ctx.warp.arrivals.push(parked);
@@ -539,6 +542,7 @@ fn emit_barrier(l: &mut Lowerer, term: &BarrierTerm) -> Result<MicroOp, Error> {
         count,
         reduce,
         arrive,
+        aligned,
         guard,
         next,
     } = term;
@@ -550,7 +554,7 @@ fn emit_barrier(l: &mut Lowerer, term: &BarrierTerm) -> Result<MicroOp, Error> {
     let mut op = MicroOp {
         a,
         b,
-        imm: u64::from(count.is_some()),
+        imm: u64::from(count.is_some()) | u64::from(!aligned) << 1,
         aux: *next,
         ..l.flow::<Barrier>()
     };

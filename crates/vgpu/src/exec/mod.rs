@@ -34,6 +34,7 @@
 mod approx;
 mod atomic;
 mod bits;
+pub(crate) mod checked;
 mod cmp;
 mod columns;
 mod copy_async;

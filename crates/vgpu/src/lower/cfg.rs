@@ -80,6 +80,8 @@ pub(crate) struct BarrierTerm {
     /// Kind, destination and predicate.
     pub(crate) reduce: Option<(BarRed, Operand, Operand)>,
     pub(crate) arrive: bool,
+    /// All lanes of a warp must come together.
+    pub(crate) aligned: bool,
     pub(crate) guard: Option<(RegId, u32)>,
     pub(crate) next: u32,
 }
@@ -424,6 +426,7 @@ impl Labels<'_> {
             count: operands.next(),
             reduce,
             arrive: has(Qual::Arrive),
+            aligned: inst.op == Op::Bar || has(Qual::Aligned),
             guard,
             next,
         })))

@@ -9,6 +9,7 @@ use super::{
     uniform::{Uniformity, insts},
 };
 use crate::{
+    check::AccessInfo,
     error::Error,
     exec::{Flow, Handler, MicroOp, mov},
     tier,
@@ -55,6 +56,8 @@ pub(crate) struct Lowerer<'a> {
     pub(super) next: u32,
     temps: Vec<u32>,
     temps_used: usize,
+    accesses: Vec<AccessInfo>,
+    kept: Option<u32>,
     carry: Option<u32>,
 }
 
@@ -83,6 +86,8 @@ impl<'a> Lowerer<'a> {
             next: start,
             temps: Vec::new(),
             temps_used: 0,
+            accesses: Vec::new(),
+            kept: None,
             carry: None,
         }
     }
@@ -237,6 +242,36 @@ impl<'a> Lowerer<'a> {
         }
         self.temps_used += 1;
         self.temps[self.temps_used - 1]
+    }
+
+    /// A slot of 32 cells of 32 bits that stays.
+    pub(super) fn lanes_slot(&mut self) -> u32 {
+        let slot = self.next.next_multiple_of(64);
+        self.next = slot + 128;
+        slot
+    }
+
+    /// A scalar slot that stays.
+    pub(crate) fn spare_scalar(&mut self) -> u32 {
+        self.scalar_slot()
+    }
+
+    /// The slot where checks keep the mask.
+    pub(crate) fn kept_mask(&mut self) -> u32 {
+        match self.kept {
+            Some(slot) => slot,
+            None => {
+                let slot = self.scalar_slot();
+                self.kept = Some(slot);
+                slot
+            }
+        }
+    }
+
+    /// Adds the description of an access; its number.
+    pub(crate) fn describe(&mut self, info: AccessInfo) -> u32 {
+        self.accesses.push(info);
+        self.accesses.len() as u32 - 1
     }
 
     /// The slot of a constant.
@@ -567,6 +602,10 @@ impl<'a> Lowerer<'a> {
             consts: self.const_list,
             per_launch: self.per_launch,
             per_cta: self.per_cta,
+            accesses: self.accesses,
+            shared: self.input.layout.shared.clone(),
+            open_shared: self.input.layout.open_shared,
+            local: self.input.layout.local.clone(),
         }
     }
 }
