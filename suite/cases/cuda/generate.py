@@ -166,11 +166,11 @@ def find(patterns):
 
 def compile_ptx(source, sm, options, name):
     library = find(["cu13/lib/libnvrtc.so.*", "cuda_nvrtc/lib/libnvrtc.so.*"])
-    include = find(["cu13/include", "cuda_runtime/include"])
+    folders = [find(["cu13/include", "cuda_runtime/include"]), find(["cu13/include/cccl", "cuda_cccl/include"])]
     nvrtc = ctypes.CDLL(library)
     program, size = ctypes.c_void_p(), ctypes.c_size_t()
     nvrtc.nvrtcCreateProgram(ctypes.byref(program), source.encode(), name.encode(), 0, None, None)
-    flags = [f"--gpu-architecture=compute_{sm}", "-std=c++17", f"-I{include}", *options]
+    flags = [f"--gpu-architecture=compute_{sm}", "-std=c++17", *(f"-I{folder}" for folder in folders if folder), *options]
     flags = [flag.encode() for flag in flags]
 
     def text(size_of, get):
