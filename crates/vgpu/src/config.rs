@@ -1,6 +1,6 @@
 //! What a virtual GPU looks like from outside.
 
-use crate::tier::Tier;
+use crate::{check::Checks, tier::Tier};
 use warpsmith_ptx::target::{PtxVersion, Target};
 
 /// What a virtual GPU reports and how it runs.
@@ -22,6 +22,8 @@ pub struct Config {
     pub shared_per_block: u32,
     /// The newest PTX version it takes.
     pub max_ptx: PtxVersion,
+    /// What is checked while kernels run; `None` runs at full speed.
+    pub checks: Option<Checks>,
     /// Whether a fresh allocation is filled with `0xFF` (NaN in every float type).
     pub poison: bool,
 }
@@ -37,6 +39,7 @@ impl Default for Config {
             tier: None,
             shared_per_block: 227 << 10,
             max_ptx: PtxVersion::new(8, 8),
+            checks: None,
             poison: false,
         }
     }

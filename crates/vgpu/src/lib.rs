@@ -8,6 +8,7 @@
 //! - a fault of the guest is a [`Fault`] value that names kernel, place, CTA and thread, and the machine
 //!   stays usable after it.
 
+pub mod check;
 mod config;
 mod error;
 mod exec;

@@ -112,7 +112,8 @@ impl<E: Engine, S: Sum, const BLOCKS: usize> Handler for Run<E, S, BLOCKS> {
                 d: [record[12], record[13], record[14], record[15]],
                 owns_c: false,
             };
-            let (at_a, at_b) = (record[0] as usize % TILES_A, record[1] as usize % TILES_B);
+            let number = |word: u32| (word & !(FRESH | GOES_ON)) as usize;
+            let (at_a, at_b) = (number(record[0]) % TILES_A, number(record[1]) % TILES_B);
             if record[0] & FRESH != 0 {
                 let [a0, a1, a2, a3] = frags.a;
                 let regs = [ctx.cells(a0), ctx.cells(a1), ctx.cells(a2), ctx.cells(a3)];
