@@ -138,7 +138,7 @@ def write(name, case):
     for sm in case.targets:
         compile_to(f"sm_{sm}.ptx", sm)
     if case.debug:
-        for sm in case.targets[-2:]:
+        for sm in case.debug if isinstance(case.debug, tuple) else case.targets[-2:]:
             compile_to(f"sm_{sm}.debug.ptx", sm, "-G")
     if case.lines:
         compile_to(f"sm_{case.targets[0]}.lines.ptx", case.targets[0], "-lineinfo")

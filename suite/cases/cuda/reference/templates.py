@@ -20,7 +20,7 @@ def cooperative(r):
         w = x[i // 32 * 32:][:32]
         odd = np.flatnonzero(w & 1)
         q[i] = len(odd) * 100 + int((odd < i % 32).sum()) if x[i] & 1 else int((w == x[i]).sum())
-    return Case(1, 64, [out(o), out(p), out(q), inp(x)])
+    return Case(1, 64, [out(o), out(p), out(q), inp(x)], debug=(90,))
 
 
 def standard_library(r):
