@@ -181,7 +181,11 @@ def compile_ptx(source, sm, options, name):
 
     if nvrtc.nvrtcCompileProgram(program, len(flags), (ctypes.c_char_p * len(flags))(*flags)):
         raise SystemExit(f"{name} for sm_{sm}:\n" + text("nvrtcGetProgramLogSize", "nvrtcGetProgramLog"))
-    return text("nvrtcGetPTXSize", "nvrtcGetPTX")
+    ptx = text("nvrtcGetPTXSize", "nvrtcGetPTX")
+    # Line information names headers, wherever they are installed.
+    for folder in filter(None, folders):
+        ptx = ptx.replace(folder, "/cuda/include")
+    return ptx
 
 
 def programs():
