@@ -555,7 +555,11 @@ fn special_of(ctx: &Ctx, special: Special, thread: u32) -> u64 {
         Special::LanemaskGe => !0 << lane,
         Special::LanemaskGt => (!0u32 << lane) & !(1 << lane),
         Special::DynamicSmemSize => view.dynamic_shared,
-        Special::TotalSmemSize | Special::AggrSmemSize => view.shared,
+        // Nothing is reserved here: what would be there is outside.
+        Special::TotalSmemSize
+        | Special::AggrSmemSize
+        | Special::ReservedSmemOffset0
+        | Special::ReservedSmemOffset1 => view.shared,
         Special::WarpSz => 32,
         Special::Clock
         | Special::ClockHi

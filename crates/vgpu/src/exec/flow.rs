@@ -7,6 +7,7 @@
 //! - Jumps burn fuel; an empty tank ends the turn, and the next turn prefers another block.
 
 mod call;
+mod gate;
 mod hint;
 
 pub(super) use hint::lower_hint;
@@ -353,6 +354,9 @@ struct Gate;
 impl Flow for Gate {
     fn run(ctx: &mut Ctx, op: &MicroOp) -> *const MicroOp {
         let block = op.aux as usize;
+        if op.b == 1 {
+            return gate::each(ctx, op);
+        }
         let members = ctx.scalar(op.a) as u32 & ctx.warp.live;
         let here = ctx.warp.active | ctx.warp.gate[block];
         if members & !here == 0 {
@@ -523,11 +527,15 @@ pub(crate) fn emit_flow(l: &mut Lowerer, term: &Term) -> Result<(), Error> {
             aux: *next,
             ..l.flow::<Trap>()
         },
-        Term::Gate { members, next } => MicroOp {
-            a: l.gate_members(members.as_ref())?,
-            aux: *next,
-            ..l.flow::<Gate>()
-        },
+        Term::Gate { members, next } => {
+            let (a, varies) = l.gate_members(members.as_ref())?;
+            MicroOp {
+                a,
+                b: u32::from(varies),
+                aux: *next,
+                ..l.flow::<Gate>()
+            }
+        }
         Term::Barrier(barrier) => emit_barrier(l, barrier)?,
         Term::Call(term) => call::emit(l, term)?,
         Term::Return { .. } => call::emit_return(l),

@@ -31,12 +31,15 @@ pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
         Op::Redux => redux(l, inst),
         Op::Activemask => {
             let dst = l.dst(operand(l, inst, 0)?)?;
-            let to = l.scalar_for(dst);
+            let op = if dst.uniform {
+                l.op::<Active>()
+            } else {
+                l.cold::<ActiveLanes>()
+            };
             l.emit(MicroOp {
-                dst: to,
-                ..l.op::<Active>()
+                dst: dst.slot,
+                ..op
             });
-            l.spread::<u32>(dst, to);
             Ok(())
         }
         Op::Elect => elect(l, inst),
@@ -299,6 +302,18 @@ fn put_grouped(ctx: &mut Ctx, op: &MicroOp, mut value: impl FnMut(&Ctx, u32) -> 
         ctx.set_scalar(op.dst, u64::from(last));
     } else {
         ctx.put_cells(op.dst, out);
+    }
+}
+
+/// The active lanes in the same calls, for each lane.
+struct ActiveLanes;
+
+impl Handler for ActiveLanes {
+    #[inline(always)]
+    fn run(ctx: &mut Ctx, op: &MicroOp) {
+        let active = ctx.mask;
+        let out = std::array::from_fn(|lane| ctx.companions(active, lane));
+        ctx.put_cells::<u32>(op.dst, out);
     }
 }
 

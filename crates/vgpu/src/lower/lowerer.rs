@@ -404,12 +404,13 @@ impl<'a> Lowerer<'a> {
         Ok(to)
     }
 
-    /// Slot of a scalar with the member lanes of a gate.
-    pub(crate) fn gate_members(&mut self, members: Option<&Operand>) -> Result<u32, Error> {
-        match members {
-            Some(operand) => self.scalar_src(operand),
-            None => Ok(self.constant(0xFFFF_FFFF).slot),
-        }
+    /// The slot with the member lanes of a gate, and whether each lane has its own.
+    pub(crate) fn gate_members(&mut self, members: Option<&Operand>) -> Result<(u32, bool), Error> {
+        let src = match members {
+            Some(operand) => self.src(operand, 32)?,
+            None => self.constant(0xFFFF_FFFF),
+        };
+        Ok((src.slot, !src.uniform))
     }
 
     /// Lanes of a source that may be a scalar.
