@@ -330,10 +330,11 @@ impl Cta {
     }
 
     /// Warps of which only some lanes have come to an aligned barrier, or by several ways.
-    fn divergence(&self, ctx: &mut Ctx, program: &Program, id: Option<usize>) {
+    fn divergence(&self, ctx: &mut Ctx, program: &Program, id: Option<usize>) -> bool {
         let view = &ctx.view;
+        let mut found = false;
         let Some(checker) = &mut ctx.checker else {
-            return;
+            return found;
         };
         for (i, warp) in self.warps.iter().enumerate() {
             let here = || {
@@ -356,6 +357,7 @@ impl Cta {
                 mask: lanes,
                 span,
             };
+            found = true;
             let others = warp.parked.iter().find(|parked| parked.span != first.span);
             let lane = (warp.live & !lanes).trailing_zeros() & 31;
             checker.add(New {
@@ -372,11 +374,14 @@ impl Cta {
                 ),
             });
         }
+        found
     }
 
     /// What the checker says where nobody can go on.
     fn stuck(&self, ctx: &mut Ctx, program: &Program) {
-        self.divergence(ctx, program, None);
+        if self.divergence(ctx, program, None) {
+            return;
+        }
         let view = &ctx.view;
         let Some(checker) = &mut ctx.checker else {
             return;

@@ -303,16 +303,12 @@ pub(crate) fn emit_restore(l: &mut Lowerer, at: usize) {
     }
 }
 
-/// `bar.warp.sync` of the members in scalar `a`.
-struct SyncLanes;
-impl Handler for SyncLanes {
-    #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
-        let lanes = ctx.scalar(op.a) as u32 & ctx.mask;
-        ask(ctx, op, lanes, |checker, at, _| {
-            checker.sync_lanes(at, lanes)
-        });
-    }
+/// The active lanes have come together at a `bar.warp.sync`.
+pub(super) fn gate(ctx: &mut Ctx, op: &MicroOp) {
+    let lanes = ctx.warp.active;
+    ask(ctx, op, lanes, |checker, at, _| {
+        checker.sync_lanes(at, lanes)
+    });
 }
 
 struct Fence;
@@ -402,7 +398,6 @@ pub(crate) fn emit_order(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
     let last = inst.operands.len().saturating_sub(1);
     let names_members = match inst.op {
         Op::Shfl | Op::Vote | Op::Match | Op::Redux | Op::Elect => has(Qual::Sync),
-        Op::Bar => has(Qual::Warp),
         _ => false,
     };
     if names_members {
@@ -422,13 +417,6 @@ pub(crate) fn emit_order(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
                 b,
                 aux: super::warp::mode_of(inst),
                 ..l.cold::<Sources>()
-            });
-        }
-        Op::Bar if has(Qual::Warp) => {
-            let a = l.scalar_src(operand(l, inst, last)?)?;
-            l.emit(MicroOp {
-                a,
-                ..l.cold::<SyncLanes>()
             });
         }
         Op::Membar | Op::Fence => {

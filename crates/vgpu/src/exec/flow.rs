@@ -365,6 +365,9 @@ impl Flow for Gate {
                 ctx.warp.gated[block / 64] &= !(1 << (block % 64));
                 ctx.activate(here);
             }
+            if op.c == 1 {
+                super::checked::gate(ctx, op);
+            }
             return ctx.block(op.aux);
         }
         ctx.warp.gate[block] = here;
@@ -527,11 +530,16 @@ pub(crate) fn emit_flow(l: &mut Lowerer, term: &Term) -> Result<(), Error> {
             aux: *next,
             ..l.flow::<Trap>()
         },
-        Term::Gate { members, next } => {
+        Term::Gate {
+            members,
+            orders,
+            next,
+        } => {
             let (a, varies) = l.gate_members(members.as_ref())?;
             MicroOp {
                 a,
                 b: u32::from(varies),
+                c: u32::from(*orders),
                 aux: *next,
                 ..l.flow::<Gate>()
             }

@@ -50,6 +50,8 @@ pub(crate) enum Term {
     /// The next block runs once its members are together.
     Gate {
         members: Option<Operand>,
+        /// `bar.warp.sync`, which orders what lanes did with what they do.
+        orders: bool,
         next: u32,
     },
     Barrier(Box<BarrierTerm>),
@@ -308,10 +310,12 @@ impl Labels<'_> {
             Some(StmtKind::Inst(inst)) => match roles::is_sync(inst) {
                 Some(Members::Mask(mask)) => Term::Gate {
                     members: Some(mask),
+                    orders: false,
                     next,
                 },
                 Some(Members::All) => Term::Gate {
                     members: None,
+                    orders: false,
                     next,
                 },
                 None => Term::Jump(next),
@@ -371,6 +375,7 @@ impl Labels<'_> {
             Op::Trap => Term::Trap { guard, next },
             Op::Bar if inst.quals.has(Qual::Warp) => Term::Gate {
                 members: inst.operands.first().cloned(),
+                orders: true,
                 next,
             },
             Op::Bar | Op::Barrier => self.barrier(inst, guard, next)?,

@@ -117,7 +117,10 @@ fn unwritten(function: &Function, body: &[Stmt], blocks: &[Block]) -> Vec<RegId>
                 let own = inst.guard.is_some() && inst.operands.first() == Some(&Operand::Reg(reg));
                 gaps[reg.index()] |= !now[reg.index()] && !own;
             });
-            roles::each_def(inst, &mut |reg| now[reg.index()] = true);
+            // Under a guard only some lanes write.
+            if inst.guard.is_none() {
+                roles::each_def(inst, &mut |reg| now[reg.index()] = true);
+            }
         }
         blocks[at]
             .term

@@ -27,5 +27,8 @@ pub(super) fn each(ctx: &mut Ctx, op: &MicroOp) -> *const MicroOp {
         return ctx.pick();
     }
     ctx.activate(ready);
+    if op.c == 1 {
+        super::super::checked::gate(ctx, op);
+    }
     ctx.block(op.aux)
 }
