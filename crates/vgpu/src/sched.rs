@@ -4,10 +4,11 @@
 use crate::{
     check::{At, Checker, Kind, New},
     error::{Fault, FaultKind},
-    exec::{Ctx, Parked, Reduce, Stop, Warp},
+    exec::{Ctx, FUEL, Parked, Reduce, Stop, Warp},
     job::Job,
     lower::{Preset, Program, Value},
     memory::{Buffer, Window},
+    order::Order,
 };
 use std::sync::{Arc, PoisonError, atomic::Ordering};
 use warpsmith_ptx::special::Special;
@@ -25,6 +26,8 @@ pub(crate) struct Cta {
     serial: u64,
     /// Threads that have not exited.
     live: u32,
+    /// Rounds of turns, where their order is not the same each time.
+    rounds: u32,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -152,6 +155,7 @@ impl Cta {
             cta: [0; 3],
             serial: 0,
             live: 0,
+            rounds: 0,
         }
     }
 
@@ -177,6 +181,7 @@ impl Cta {
         self.blocked.clear();
         self.blocked.resize(warps as usize, false);
         self.barriers = [Barrier::default(); 16];
+        self.rounds = (index as u32).wrapping_mul(0x9E37);
         self.live = threads;
         self.resume(ctx, job);
         if let Some(checker) = &mut ctx.checker {
@@ -219,7 +224,17 @@ impl Cta {
     /// Gives each warp that can go on one turn.
     fn round(&mut self, ctx: &mut Ctx, job: &Job) -> Round {
         let mut ran = false;
-        for i in 0..self.warps.len() {
+        let mut fuel = FUEL;
+        let mut turns = Vec::new();
+        if let Some(seed) = job.seed {
+            self.rounds = self.rounds.wrapping_add(1);
+            let mut order = Order::new(seed, u64::from(self.rounds));
+            turns.extend(0..self.warps.len());
+            order.shuffle(&mut turns);
+            fuel = 1 + order.below(64) as i32;
+        }
+        for turn in 0..self.warps.len() {
+            let i = turns.get(turn).copied().unwrap_or(turn);
             if self.blocked[i] || self.warps[i].live == 0 {
                 continue;
             }
@@ -227,7 +242,7 @@ impl Cta {
             frame(ctx, &self.frames, &job.program, i);
             std::mem::swap(&mut ctx.warp, &mut self.warps[i]);
             let before = ctx.warp.live.count_ones();
-            ctx.run_turn();
+            ctx.run_turn(fuel);
             let exited = before - ctx.warp.live.count_ones();
             std::mem::swap(&mut ctx.warp, &mut self.warps[i]);
             self.live -= exited;

@@ -344,7 +344,15 @@ impl Stream {
             params,
         };
         let global = self.machine.0.arena.window();
-        Ok(Job::new(program, view, shared as u32, global, cooperative))
+        let seed = config.seed;
+        Ok(Job::new(
+            program,
+            view,
+            shared as u32,
+            global,
+            cooperative,
+            seed,
+        ))
     }
 
     /// Enqueues a write of device memory.

@@ -2,7 +2,7 @@
 
 use super::{
     Access, Checks, Finding, Kind, Place, Variables,
-    clock::{Known, Order, SyncPlace, WarpClock},
+    clock::{Known, Order, SyncPlace, WarpClock, join},
     memory::{Global, state},
     race::{Accesses, Seen, Who},
     report::{Findings, New},
@@ -102,8 +102,8 @@ struct Cta {
     local: Vec<u8>,
     accesses: Accesses,
     warps: Vec<WarpClock>,
-    /// What the threads that have come to each barrier know.
-    barriers: [Known; 16],
+    /// What the threads that have come to each barrier know, and what they have fenced.
+    barriers: [[Known; 2]; 16],
     pending: Vec<Vec<Pending>>,
     groups: Vec<[u32; 32]>,
 }
@@ -586,10 +586,10 @@ impl Checker {
         clock.sync_lanes(lanes);
         clock.settle();
         let known = clock.publish();
-        let all = &mut cta.barriers[barrier & 15];
-        for (warp, moment) in known {
-            let mine = all.entry(warp).or_insert(0);
-            *mine = (*mine).max(moment);
+        let [all, fenced] = &mut cta.barriers[barrier & 15];
+        join(all, &known);
+        if let Some(own) = clock.fenced() {
+            join(fenced, own);
         }
     }
 
@@ -600,13 +600,15 @@ impl Checker {
         };
         let clock = &mut cta.warps[warp as usize];
         clock.sync_lanes(lanes);
-        clock.learn(&cta.barriers[barrier & 15]);
+        let [all, fenced] = &cta.barriers[barrier & 15];
+        clock.learn(all);
+        clock.share_fenced(fenced);
     }
 
     /// A barrier is empty again.
     pub(crate) fn reset(&mut self, view: &LaunchView, barrier: usize) {
         if let Some(cta) = self.ctas.get_mut(&linear(view)) {
-            cta.barriers[barrier & 15].clear();
+            cta.barriers[barrier & 15] = Default::default();
         }
     }
 

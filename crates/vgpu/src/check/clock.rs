@@ -35,7 +35,7 @@ pub(crate) struct WarpClock {
     seen: Known,
 }
 
-fn join(into: &mut Known, other: &Known) {
+pub(crate) fn join(into: &mut Known, other: &Known) {
     for (warp, clock) in other {
         let mine = into.entry(*warp).or_insert(0);
         *mine = (*mine).max(*clock);
@@ -114,6 +114,18 @@ impl WarpClock {
         let seen = std::mem::take(&mut self.seen);
         self.learn(&seen);
         self.fenced = Some(self.publish());
+    }
+
+    /// What it has fenced so far.
+    pub(crate) fn fenced(&self) -> Option<&Known> {
+        self.fenced.as_ref()
+    }
+
+    /// What others fenced before a barrier can be published behind it.
+    pub(crate) fn share_fenced(&mut self, other: &Known) {
+        if !other.is_empty() {
+            join(self.fenced.get_or_insert_default(), other);
+        }
     }
 
     /// A barrier makes known what strong reads saw.

@@ -28,7 +28,10 @@ const PAGE: usize = 1024;
 /// The accesses to a memory.
 #[derive(Debug, Default)]
 pub(crate) struct Accesses {
-    pages: FxHashMap<u64, Box<[Word; PAGE]>>,
+    numbers: FxHashMap<u64, usize>,
+    pages: Vec<Box<[Word; PAGE]>>,
+    /// The page of the last access and its place.
+    last: Option<(u64, usize)>,
     bytes: FxHashMap<u64, Word>,
 }
 
@@ -95,8 +98,24 @@ impl Word {
 impl Accesses {
     /// Forgets everything.
     pub(crate) fn clear(&mut self) {
+        self.numbers.clear();
         self.pages.clear();
         self.bytes.clear();
+        self.last = None;
+    }
+
+    fn page(&mut self, number: u64) -> usize {
+        if let Some((last, at)) = self.last
+            && last == number
+        {
+            return at;
+        }
+        let at = *self.numbers.entry(number).or_insert_with(|| {
+            self.pages.push(Box::new([Word::default(); PAGE]));
+            self.pages.len() - 1
+        });
+        self.last = Some((number, at));
+        at
     }
 
     /// Notes an access to `len` bytes; the first one it clashes with, and where.
@@ -107,11 +126,8 @@ impl Accesses {
         while at < end {
             let word = at & !3;
             let whole = at == word && end - at >= 4;
-            let page = self
-                .pages
-                .entry(word / (4 * PAGE as u64))
-                .or_insert_with(|| Box::new([Word::default(); PAGE]));
-            let entry = &mut page[(word / 4) as usize % PAGE];
+            let page = self.page(word / (4 * PAGE as u64));
+            let entry = &mut self.pages[page][(word / 4) as usize % PAGE];
             let next = (word + 4).min(end);
             if whole && !entry.split {
                 found = found.or(entry.access(who).map(|seen| (seen, at)));

@@ -217,8 +217,8 @@ impl Ctx {
     }
 
     /// Starts or goes on with the warp until its turn ends.
-    pub(crate) fn run_turn(&mut self) {
-        self.fuel = FUEL;
+    pub(crate) fn run_turn(&mut self, fuel: i32) {
+        self.fuel = fuel;
         let op = self.pick();
         self.run_from(op);
     }

@@ -55,7 +55,7 @@ mod rare;
 pub(crate) mod shape;
 mod warp;
 
-pub(crate) use flow::{Parked, Reduce, Stop, Warp, begin_guard, emit_flow, end_guard};
+pub(crate) use flow::{FUEL, Parked, Reduce, Stop, Warp, begin_guard, emit_flow, end_guard};
 pub(crate) use frame::{Ctx, LaunchView};
 pub(crate) use lane::Cell;
 pub(crate) use ldst::extend;
