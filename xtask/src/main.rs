@@ -3,6 +3,7 @@
 
 mod bench;
 mod ci;
+mod cuda;
 mod demo;
 mod error;
 mod fetch;
@@ -51,6 +52,11 @@ enum Command {
     Tidy,
     /// Measure beside other engines: same file, same threads, medians.
     Bench(bench::Args),
+    /// Compile the suite's CUDA programs again, and compute what they should give.
+    Cuda {
+        /// Programs; all if none is named.
+        names: Vec<String>,
+    },
     /// Build the program that checks and times everything on a card, and run it.
     Gpu(gpu::Args),
 }
@@ -74,6 +80,7 @@ fn dispatch(command: Command) -> Result<()> {
         Command::Fetch { what } => fetch::fetch(&house, what),
         Command::Tidy => tidy::tidy(&house),
         Command::Bench(args) => bench::bench(&house, &args),
+        Command::Cuda { names } => cuda::cuda(&house, &names),
         Command::Gpu(args) => gpu::gpu(&house, &args),
     }
 }

@@ -75,6 +75,7 @@ quals! {
     L2EvictFirst "L2::evict_first", L2EvictUnchanged "L2::evict_unchanged", M64n8k16 "m64n8k16", M64n64k16 "m64n64k16",
     M64n96k16 "m64n96k16", M64n128k16 "m64n128k16", M64n192k16 "m64n192k16", M64n256k16 "m64n256k16",
     M8n8k128 "m8n8k128", M16n8k128 "m16n8k128", M16n8k256 "m16n8k256",
+    PendingCount "pending_count",
 }
 
 /// The qualifiers of one instruction, in order: at most [`Quals::MAX`].

@@ -33,6 +33,8 @@ struct Loaded {
 pub struct Kernel {
     loaded: Arc<Loaded>,
     index: usize,
+    /// The kernel with what it calls, if it calls.
+    unit: Option<Arc<Function>>,
     layout: Arc<Layout>,
 }
 
@@ -87,7 +89,7 @@ impl Module {
             let bytes = var.bytes().unwrap_or(0) as usize;
             let mut data = vec![0; bytes];
             if let Some(init) = &var.init {
-                fill(&mut data, var, init, &loaded.vars)?;
+                fill(&mut data, var, init, &loaded)?;
             }
             machine.write(address, &data)?;
         }
@@ -99,11 +101,13 @@ impl Module {
         let index = self.0.module.functions.iter().position(|function| {
             function.name == name && function.kind == FunctionKind::Entry && function.body.is_some()
         })?;
-        let function = &self.0.module.functions[index];
+        let unit = lower::unit(&self.0.module, index).map(Arc::new);
+        let function = unit.as_deref().unwrap_or(&self.0.module.functions[index]);
         let layout = Layout::new(&self.0.module, function, &self.0.vars).ok()?;
         Some(Kernel {
             loaded: Arc::clone(&self.0),
             index,
+            unit,
             layout: Arc::new(layout),
         })
     }
@@ -150,7 +154,9 @@ impl fmt::Debug for Kernel {
 
 impl Kernel {
     pub(crate) fn function(&self) -> &Function {
-        &self.loaded.module.functions[self.index]
+        self.unit
+            .as_deref()
+            .unwrap_or(&self.loaded.module.functions[self.index])
     }
 
     pub(crate) fn machine(&self) -> &Arc<Inner> {
@@ -229,7 +235,7 @@ fn unsupported(var: &Var, what: &str) -> Error {
 }
 
 /// Encodes an initialiser; list items fill elements in order.
-fn fill(data: &mut [u8], var: &Var, init: &Init, vars: &[u64]) -> Result<(), Error> {
+fn fill(data: &mut [u8], var: &Var, init: &Init, loaded: &Loaded) -> Result<(), Error> {
     let size = var.ty.bytes().max(1) as usize;
     match init {
         Init::List(items) => {
@@ -238,7 +244,7 @@ fn fill(data: &mut [u8], var: &Var, init: &Init, vars: &[u64]) -> Result<(), Err
                 _ => size,
             };
             for (part, item) in data.chunks_mut(each.max(1)).zip(items) {
-                fill(part, var, item, vars)?;
+                fill(part, var, item, loaded)?;
             }
             Ok(())
         }
@@ -258,7 +264,7 @@ fn fill(data: &mut [u8], var: &Var, init: &Init, vars: &[u64]) -> Result<(), Err
             offset,
             ..
         } => {
-            let base = vars.get(*i as usize).copied().unwrap_or(0);
+            let base = loaded.vars.get(*i as usize).copied().unwrap_or(0);
             if base == 0 {
                 return Err(unsupported(
                     var,
@@ -269,9 +275,14 @@ fn fill(data: &mut [u8], var: &Var, init: &Init, vars: &[u64]) -> Result<(), Err
             Ok(())
         }
         Init::Address {
-            symbol: InitSymbol::Func(_),
+            symbol: InitSymbol::Func(id),
+            offset,
             ..
-        } => Err(unsupported(var, "the address of a function")),
+        } => {
+            let address = lower::address_of(&loaded.module, *id);
+            put(data, address.wrapping_add_signed(*offset), size);
+            Ok(())
+        }
     }
 }
 

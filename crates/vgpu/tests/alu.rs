@@ -104,8 +104,8 @@ const INTEGERS: &[Case] = cases! {
     "mad.lo.s64 %O, %A, %B, %C;" => |a, b, c| a.wrapping_mul(b).wrapping_add(c);
     "div.s32 %o, %a, %b;" => |a, b, _| if b as i32 == 0 { 0xFFFF_FFFF } else { w32((a as i32).wrapping_div(b as i32) as i64) };
     "div.u32 %o, %a, %b;" => |a, b, _| (a as u32).checked_div(b as u32).map_or(0xFFFF_FFFF, u64::from);
-    "rem.u32 %o, %a, %b;" => |a, b, _| if b as u32 == 0 { u64::from(a as u32) } else { u64::from(a as u32 % b as u32) };
-    "rem.s64 %O, %A, %B;" => |a, b, _| if b == 0 { a } else { (a as i64).wrapping_rem(b as i64) as u64 };
+    "rem.u32 %o, %a, %b;" => |a, b, _| (a as u32).checked_rem(b as u32).map_or(0xFFFF_FFFF, u64::from);
+    "rem.s64 %O, %A, %B;" => |a, b, _| if b == 0 { u64::MAX } else { (a as i64).wrapping_rem(b as i64) as u64 };
     "neg.s32 %o, %a;" => |a, _, _| w32((a as i32).wrapping_neg() as i64);
     "abs.s32 %o, %a;" => |a, _, _| w32((a as i32).wrapping_abs() as i64);
     "abs.s64 %O, %A;" => |a, _, _| (a as i64).wrapping_abs() as u64;

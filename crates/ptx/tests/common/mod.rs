@@ -8,7 +8,7 @@ use warpsmith_ptx::{
     },
     isa::{self, Access, Form, Row, Shape, Slot},
     op::Op,
-    qual::Qual,
+    qual::{Qual, Quals},
     special::Special,
     target::{PtxVersion, Target},
     types::{Space, Type, TypeKind},
@@ -163,19 +163,24 @@ pub fn instruction(random: &mut Random, row: &Row, target: Target) -> Option<Ins
         return None;
     }
     let quals = (0..20).find_map(|_| row.sample(&mut |bound| random.below(bound)))?;
-    let form = isa::form(row.op, &quals)?;
+    instruction_of(random, row.op, &quals, target)
+}
+
+/// A random instruction of one form, right by the verifier; `None` if the target lacks it.
+pub fn instruction_of(random: &mut Random, op: Op, quals: &Quals, target: Target) -> Option<Inst> {
+    let form = isa::form(op, quals)?;
     // The module has 64-bit addresses.
-    if row.op == Op::Cvta && quals.has(Qual::T(Type::U32)) {
+    if op == Op::Cvta && quals.has(Qual::T(Type::U32)) {
         return None;
     }
     // A kernel cannot write its parameters.
-    if quals.has(Qual::T(Type::B128)) || (row.op == Op::St && quals.has(Qual::Param)) {
+    if quals.has(Qual::T(Type::B128)) || (op == Op::St && quals.has(Qual::Param)) {
         return None;
     }
     let (least, most) = form.operand_counts();
     let count = least + random.below(most - least + 1);
     let slots = form.assign(count)?;
-    let mut inst = Inst::new(row.op, quals.as_slice(), []);
+    let mut inst = Inst::new(op, quals.as_slice(), []);
     for (at, slot) in slots.iter().enumerate() {
         let operand = operand(random, &inst, &form, slot, at);
         inst.operands.push(operand);

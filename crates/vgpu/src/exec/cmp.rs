@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     error::Error,
-    lower::{Dst, Lowerer, Src},
+    lower::{Lowerer, Src},
 };
 use std::marker::PhantomData;
 use warpsmith_ptx::{
@@ -195,19 +195,6 @@ impl Heat for Cold {
             ..op
         });
     }
-}
-
-/// Emits `dst = a < b` for unsigned 64-bit numbers.
-pub(super) fn emit_less_u64(l: &mut Lowerer, dst: Dst, a: Src, b: Src) {
-    Hot::emit::<Less<u64>>(
-        l,
-        Sides {
-            dst: dst.slot,
-            a,
-            b,
-        },
-        0,
-    );
 }
 
 fn emit_int<H: Heat, T: Lane + Ord>(l: &mut Lowerer, s: Sides, how: Qual) -> Option<()> {

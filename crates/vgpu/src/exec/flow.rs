@@ -6,12 +6,16 @@
 //! - A barrier parks lanes; `sched.rs` releases them.
 //! - Jumps burn fuel; an empty tank ends the turn, and the next turn prefers another block.
 
-use super::{Ctx, Flow, Handler, MicroOp};
+mod call;
+mod hint;
+
+pub(super) use hint::lower_hint;
+
+use super::{Ctx, Flow, MicroOp};
 use crate::{
     error::{Error, FaultKind},
     lower::{BarrierTerm, Lowerer, Term},
 };
-use warpsmith_ptx::{ir::Inst, op::Op};
 
 /// Jumps a warp may take in one turn.
 pub(crate) const FUEL: i32 = 1024;
@@ -75,6 +79,8 @@ pub(crate) struct Warp {
     pub(crate) parked: Vec<Parked>,
     /// Entries of `parked` and arrivals that the barriers have not counted.
     pub(crate) arrivals: Vec<Parked>,
+    /// The calls that each lane is in.
+    calls: Vec<call::Stack>,
 }
 
 impl Warp {
@@ -95,6 +101,7 @@ impl Warp {
         self.rotate = false;
         self.parked.clear();
         self.arrivals.clear();
+        self.calls.clear();
         self.held[0] = 1;
         self.wait[0] = live;
     }
@@ -450,36 +457,6 @@ impl Flow for GuardOff {
     }
 }
 
-/// A fence between the memory accesses of host threads.
-struct Fence;
-impl Handler for Fence {
-    #[inline(always)]
-    fn run(_: &mut Ctx, _: &MicroOp) {
-        std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
-    }
-}
-
-/// Gives way at the next jump.
-struct Sleep;
-impl Handler for Sleep {
-    #[inline(always)]
-    fn run(ctx: &mut Ctx, _: &MicroOp) {
-        ctx.fuel = ctx.fuel.min(0);
-    }
-}
-
-/// Lowers fences, and hints that do nothing here.
-pub(super) fn lower_hint(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
-    if matches!(inst.op, Op::Membar | Op::Fence) {
-        let op = l.op::<Fence>();
-        l.emit(op);
-    } else if inst.op == Op::Nanosleep {
-        let op = l.op::<Sleep>();
-        l.emit(op);
-    }
-    Ok(())
-}
-
 /// Begins the ops under a guard; returns where, for [`end_guard`].
 pub(crate) fn begin_guard(l: &mut Lowerer, slot: u32, negated: u32) -> usize {
     l.emit(MicroOp {
@@ -549,6 +526,8 @@ pub(crate) fn emit_flow(l: &mut Lowerer, term: &Term) -> Result<(), Error> {
             ..l.flow::<Gate>()
         },
         Term::Barrier(barrier) => emit_barrier(l, barrier)?,
+        Term::Call(term) => call::emit(l, term)?,
+        Term::Return { .. } => call::emit_return(l),
     };
     l.emit(op);
     Ok(())

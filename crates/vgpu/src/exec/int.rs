@@ -39,7 +39,7 @@ macro_rules! ints {
             #[inline(always)]
             fn div(self, b: Self) -> Self { if b == 0 { !0 } else { self.wrapping_div(b) } }
             #[inline(always)]
-            fn rem(self, b: Self) -> Self { if b == 0 { self } else { self.wrapping_rem(b) } }
+            fn rem(self, b: Self) -> Self { if b == 0 { !0 } else { self.wrapping_rem(b) } }
             #[inline(always)]
             fn neg(self) -> Self { (0 as $ty).wrapping_sub(self) }
             #[inline(always)]

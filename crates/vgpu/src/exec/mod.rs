@@ -50,6 +50,7 @@ mod ldst;
 mod matrix;
 mod mma;
 pub(crate) mod mov;
+mod rare;
 pub(crate) mod shape;
 mod warp;
 
@@ -102,8 +103,19 @@ pub(crate) trait Flow: 'static {
 
 /// Lowers one instruction that is not control flow.
 pub(crate) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
+    if rare::takes(inst) {
+        return rare::lower(l, inst).unwrap_or_else(|| Err(l.unsupported(inst)));
+    }
+    match common(l, inst) {
+        Err(found @ Error::Unsupported { .. }) => rare::lower(l, inst).unwrap_or(Err(found)),
+        done => done,
+    }
+}
+
+/// The instructions of ordinary programs.
+fn common(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
     match inst.op {
-        Op::Mov | Op::Cvta | Op::Selp | Op::Slct | Op::Isspacep => mov::lower(l, inst),
+        Op::Mov | Op::Cvta | Op::Selp | Op::Slct => mov::lower(l, inst),
         Op::Add
         | Op::Sub
         | Op::Mul
@@ -124,7 +136,7 @@ pub(crate) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
         Op::Rcp | Op::Sqrt | Op::Rsqrt | Op::Sin | Op::Cos | Op::Ex2 | Op::Lg2 | Op::Tanh => {
             approx::lower(l, inst)
         }
-        Op::Copysign | Op::Testp => float::lower(l, inst),
+        Op::Copysign => float::lower(l, inst),
         Op::And
         | Op::Or
         | Op::Xor
@@ -161,20 +173,21 @@ pub(crate) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
         | Op::Nanosleep
         | Op::Pmevent
         | Op::Applypriority
-        | Op::Discard => flow::lower_hint(l, inst),
+        | Op::Discard
+        | Op::Brkpt
+        | Op::Griddepcontrol => flow::lower_hint(l, inst),
+        Op::Call => Err(l.refuse(format!("a call of {}", l.callee(inst)))),
         Op::Addc
         | Op::Alloca
         | Op::Bar
         | Op::Barrier
         | Op::Bra
-        | Op::Brkpt
         | Op::Brx
-        | Op::Call
         | Op::Clusterlaunchcontrol
         | Op::Createpolicy
         | Op::Exit
         | Op::Getctarank
-        | Op::Griddepcontrol
+        | Op::Isspacep
         | Op::Istypep
         | Op::Madc
         | Op::Mapa
@@ -191,6 +204,7 @@ pub(crate) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
         | Op::Sust
         | Op::Tcgen05
         | Op::Tensormap
+        | Op::Testp
         | Op::Tex
         | Op::Tld4
         | Op::Trap

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     error::Error,
     lower::{Dst, Lowerer, Src},
-    memory::{LOCAL_BASE, SHARED_BASE, WINDOW},
+    memory::{LOCAL_BASE, SHARED_BASE},
 };
 use std::{
     marker::PhantomData,
@@ -321,7 +321,6 @@ pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
         Op::Cvta => cvta(l, inst),
         Op::Selp => selp(l, inst),
         Op::Slct => slct(l, inst),
-        Op::Isspacep => isspacep(l, inst),
         _ => mov(l, inst),
     }
 }
@@ -453,30 +452,6 @@ fn cvta(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
         let b = l.constant(delta);
         shape::emit_bin::<Offset>(l, dst, a, b);
     }
-    Ok(())
-}
-
-fn isspacep(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
-    let a = l.src(operand(l, inst, 1)?, 64)?;
-    let dst = l.dst(operand(l, inst, 0)?)?;
-    let (start, size) = match crate::lower::roles::space(inst) {
-        Space::Shared => (SHARED_BASE, WINDOW),
-        Space::Local => (LOCAL_BASE, WINDOW),
-        Space::Global => (crate::memory::GLOBAL_BASE, 1 << 48),
-        Space::Generic | Space::Const | Space::Param => return Err(l.unsupported(inst)),
-    };
-    let start = l.constant(start.wrapping_neg());
-    let offset = Dst {
-        slot: l.temp(),
-        uniform: a.uniform,
-    };
-    shape::emit_bin::<Offset>(l, offset, a, start);
-    let size = l.constant(size);
-    let offset = Src {
-        slot: offset.slot,
-        uniform: offset.uniform,
-    };
-    super::cmp::emit_less_u64(l, dst, offset, size);
     Ok(())
 }
 

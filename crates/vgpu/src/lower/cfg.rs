@@ -2,9 +2,10 @@
 
 use super::roles::{self, Members};
 use crate::error::Error;
+use rustc_hash::FxHashMap;
 use std::ops::Range;
 use warpsmith_ptx::{
-    ir::{Function, Inst, Operand, RegId, Span, Stmt, StmtKind},
+    ir::{Function, Imm, Inst, LabelId, Operand, RegId, Span, Stmt, StmtKind},
     op::Op,
     qual::Qual,
 };
@@ -52,6 +53,23 @@ pub(crate) enum Term {
         next: u32,
     },
     Barrier(Box<BarrierTerm>),
+    Call(Box<CallTerm>),
+    /// From a function to behind one of its calls.
+    Return {
+        targets: Vec<u32>,
+    },
+}
+
+/// A call inside of a unit (`unit.rs`).
+#[derive(Clone, Debug)]
+pub(crate) struct CallTerm {
+    /// What holds the address of the function, if it is not known.
+    pub(crate) pointer: Option<Operand>,
+    /// Registers that have their values again behind the call.
+    pub(crate) saves: Vec<RegId>,
+    /// Addresses and first blocks of the functions it may go to.
+    pub(crate) targets: Vec<(u64, u32)>,
+    pub(crate) next: u32,
 }
 
 /// `bar.sync`, `bar.arrive` and `bar.red`.
@@ -88,6 +106,11 @@ impl Term {
             }
             Term::Switch { targets, .. } => targets.iter_mut().for_each(f),
             Term::Barrier(barrier) => f(&mut barrier.next),
+            Term::Call(call) => {
+                call.targets.iter_mut().for_each(|(_, block)| f(block));
+                f(&mut call.next);
+            }
+            Term::Return { targets } => targets.iter_mut().for_each(f),
             Term::Exit => {}
         }
     }
@@ -102,7 +125,13 @@ impl Term {
     /// Calls `f` with each register it reads.
     pub(crate) fn each_use(&self, f: &mut impl FnMut(RegId)) {
         match self {
-            Term::Jump(_) | Term::Exit => {}
+            Term::Jump(_) | Term::Exit | Term::Return { .. } => {}
+            Term::Call(call) => {
+                if let Some(pointer) = &call.pointer {
+                    roles::each_reg(pointer, f);
+                }
+                call.saves.iter().for_each(|reg| f(*reg));
+            }
             Term::Branch { pred, .. } | Term::ExitIf { pred, .. } => f(*pred),
             Term::Switch { index, .. } => roles::each_reg(index, f),
             Term::Trap { guard, .. } => {
@@ -192,6 +221,7 @@ pub(crate) fn blocks(function: &Function, body: &[Stmt]) -> Result<Vec<Block>, E
         body,
         at: &labels,
         block_of: &block_of,
+        behind: &behind_calls(body, &block_of),
     };
     let mut all = Vec::with_capacity(ranges.len());
     for (i, range) in ranges.into_iter().enumerate() {
@@ -206,7 +236,29 @@ fn ends_block(inst: &Inst) -> bool {
     matches!(
         inst.op,
         Op::Bra | Op::Brx | Op::Exit | Op::Ret | Op::Trap | Op::Bar | Op::Barrier
-    )
+    ) || is_call(inst)
+}
+
+/// Whether it is a call as units have them.
+fn is_call(inst: &Inst) -> bool {
+    inst.op == Op::Call && matches!(inst.operands.get(1), Some(Operand::List(_)))
+}
+
+/// The blocks behind the calls of each function, by its first label.
+fn behind_calls(body: &[Stmt], block_of: &[u32]) -> FxHashMap<LabelId, Vec<u32>> {
+    let mut all: FxHashMap<LabelId, Vec<u32>> = FxHashMap::default();
+    for (at, stmt) in body.iter().enumerate() {
+        if let StmtKind::Inst(inst) = &stmt.kind
+            && is_call(inst)
+        {
+            for operand in &inst.operands {
+                if let Operand::Label(entry) = operand {
+                    all.entry(*entry).or_default().push(block_of[at + 1]);
+                }
+            }
+        }
+    }
+    all
 }
 
 struct Labels<'a> {
@@ -214,6 +266,7 @@ struct Labels<'a> {
     body: &'a [Stmt],
     at: &'a [Option<usize>],
     block_of: &'a [u32],
+    behind: &'a FxHashMap<LabelId, Vec<u32>>,
 }
 
 impl Labels<'_> {
@@ -298,6 +351,13 @@ impl Labels<'_> {
                     targets,
                 }
             }
+            Op::Call => Term::Call(Box::new(self.call(inst, next)?)),
+            Op::Ret if !inst.operands.is_empty() => Term::Return {
+                targets: match inst.operands.first()? {
+                    Operand::Label(entry) => self.behind.get(entry).cloned().unwrap_or_default(),
+                    _ => return None,
+                },
+            },
             Op::Exit | Op::Ret => match guard {
                 Some((pred, negated)) => Term::ExitIf {
                     pred,
@@ -313,6 +373,29 @@ impl Labels<'_> {
             },
             Op::Bar | Op::Barrier => self.barrier(inst, guard, next)?,
             _ => return None,
+        })
+    }
+
+    fn call(&self, inst: &Inst, next: u32) -> Option<CallTerm> {
+        let [callee, Operand::List(saves), targets @ ..] = &inst.operands[..] else {
+            return None;
+        };
+        let mut pairs = Vec::new();
+        for pair in targets.chunks_exact(2) {
+            let Operand::Imm(Imm::Int(address)) = pair[0] else {
+                return None;
+            };
+            pairs.push((address as u64, self.target(pair.get(1))?));
+        }
+        let mut all = Vec::with_capacity(saves.len());
+        for save in saves {
+            roles::each_reg(save, &mut |reg| all.push(reg));
+        }
+        Some(CallTerm {
+            pointer: (*callee != Operand::Sink).then(|| callee.clone()),
+            saves: all,
+            targets: pairs,
+            next,
         })
     }
 

@@ -55,6 +55,7 @@ pub(crate) struct Lowerer<'a> {
     pub(super) next: u32,
     temps: Vec<u32>,
     temps_used: usize,
+    carry: Option<u32>,
 }
 
 impl<'a> Lowerer<'a> {
@@ -82,7 +83,27 @@ impl<'a> Lowerer<'a> {
             next: start,
             temps: Vec::new(),
             temps_used: 0,
+            carry: None,
         }
+    }
+
+    /// The slot of the carry flags: a lane mask.
+    pub(crate) fn carry_flag(&mut self) -> u32 {
+        match self.carry {
+            Some(slot) => slot,
+            None => {
+                let slot = self.scalar_slot();
+                *self.carry.insert(slot)
+            }
+        }
+    }
+
+    /// Addresses and sizes of the module's constants.
+    pub(crate) fn constants(&self) -> Vec<(u64, u64)> {
+        let vars = self.input.module.vars.iter().zip(&self.input.layout.module);
+        vars.filter(|(var, _)| var.space == Space::Const)
+            .map(|(var, address)| (*address, var.bytes().unwrap_or(0)))
+            .collect()
     }
 
     /// Where variables are.
@@ -117,6 +138,16 @@ impl<'a> Lowerer<'a> {
             VarId::Param(_) => Some(Space::Param),
             VarId::Return(_) => None,
         }
+    }
+
+    /// The name of what a call goes to.
+    pub(crate) fn callee(&self, inst: &Inst) -> &str {
+        let functions = &self.input.module.functions;
+        let named = inst.operands.iter().find_map(|operand| match operand {
+            Operand::Func(id) => functions.get(id.index()),
+            _ => None,
+        });
+        named.map_or("a pointer", |function| &function.name)
     }
 
     /// The error of an instruction that is not known here.

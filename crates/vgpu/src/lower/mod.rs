@@ -6,10 +6,12 @@ mod presets;
 pub(crate) mod roles;
 mod slots;
 mod uniform;
+mod unit;
 
-pub(crate) use cfg::{BarRed, BarrierTerm, Term};
+pub(crate) use cfg::{BarRed, BarrierTerm, CallTerm, Term};
 pub(crate) use lowerer::{Dst, Lowerer, Src, immediate};
 pub(crate) use presets::{Preset, Value};
+pub(crate) use unit::{address_of, unit};
 
 use crate::{
     Tier,

@@ -93,7 +93,12 @@ pub(crate) fn outcome(inst: &Inst, has_local: bool) -> Outcome {
         | Op::Bar
         | Op::Barrier
         | Op::Mbarrier
+        | Op::Addc
+        | Op::Subc
+        | Op::Madc
         | Op::Call => Outcome::Varying,
+        // Their carry flags are lanes.
+        _ if inst.quals.has(Qual::Cc) => Outcome::Varying,
         // Lanes that name different members have different results.
         Op::Vote | Op::Redux if !matches!(inst.operands.last(), Some(Operand::Imm(_))) => {
             Outcome::Varying
@@ -159,6 +164,7 @@ pub(crate) fn may_lock(inst: &Inst) -> bool {
     match inst.op {
         Op::Atom => has(Qual::Cas) || has(Qual::Exch),
         Op::Ld => has(Qual::Volatile) || has(Qual::Acquire) || has(Qual::Relaxed),
+        Op::Mbarrier => has(Qual::TestWait) || has(Qual::TryWait),
         _ => false,
     }
 }

@@ -71,6 +71,10 @@ pub(crate) fn analyze(
         post: post_dominators(blocks),
         changed: true,
     };
+    // Lanes come back from calls when each is done.
+    if blocks.iter().any(|b| matches!(b.term, Term::Call(_))) {
+        a.divergent.fill(true);
+    }
     while a.changed {
         a.changed = false;
         a.values();
@@ -134,7 +138,9 @@ impl Analysis<'_> {
                 | Term::ExitIf { .. }
                 | Term::Trap { .. }
                 | Term::Gate { .. }
-                | Term::Barrier(_) => false,
+                | Term::Barrier(_)
+                | Term::Call(_)
+                | Term::Return { .. } => false,
             };
             if varies {
                 self.part(at);

@@ -1,0 +1,233 @@
+//! Calls and returns: each lane has a stack of where to go on and of what its registers held.
+
+use super::super::{Ctx, Flow, MicroOp};
+use super::Stop;
+use crate::{
+    error::{Error, FaultKind},
+    lower::{CallTerm, Lowerer},
+};
+use warpsmith_ptx::{
+    ir::{Operand, RegId},
+    types::Type,
+};
+
+/// Saved words and call sites of one lane.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Stack(Vec<u64>);
+
+/// Words that a lane may have on its stack.
+const LIMIT: usize = 1 << 20;
+
+/// How a saved slot holds its value.
+mod cells {
+    pub(super) const NARROW: u32 = 0;
+    pub(super) const WIDE: u32 = 1;
+    pub(super) const MASK: u32 = 2;
+}
+
+/// The site at `aux` of the extra table: next block, number of saved slots, each slot with its cells, then
+/// three words for each function: address and first block. `a` holds addresses, as lanes or (`b` is 1) a
+/// scalar, if `imm` is not 0.
+struct Call;
+impl Flow for Call {
+    fn run(ctx: &mut Ctx, op: &MicroOp) -> *const MicroOp {
+        call(ctx, op)
+    }
+}
+
+#[inline(never)]
+fn call(ctx: &mut Ctx, op: &MicroOp) -> *const MicroOp {
+    let active = ctx.warp.active;
+    let count = ctx.extra(op.aux, 2)[1] as usize;
+    let saves = ctx.extra(op.aux + 2, 2 * count).to_vec();
+    let targets = ctx
+        .extra(op.aux + 2 + 2 * count as u32, 3 * op.c as usize)
+        .to_vec();
+    ctx.warp.calls.resize_with(32, Stack::default);
+    for lane in lanes(active) {
+        let mut stack = std::mem::take(&mut ctx.warp.calls[lane]);
+        for save in saves.chunks_exact(2) {
+            stack.0.push(load(ctx, save[0], save[1], lane));
+        }
+        stack.0.push(u64::from(op.aux));
+        let full = stack.0.len() > LIMIT;
+        ctx.warp.calls[lane] = stack;
+        if full {
+            let what = "calls nested too deeply";
+            return misuse(ctx, op, what, lane);
+        }
+    }
+    if op.imm == 0 {
+        return match targets.get(2) {
+            Some(block) => ctx.goto(*block),
+            None => misuse(
+                ctx,
+                op,
+                "a call of nothing",
+                active.trailing_zeros() as usize,
+            ),
+        };
+    }
+    let goal = |ctx: &Ctx, lane: usize| {
+        let address = if op.b == 1 {
+            ctx.scalar(op.a)
+        } else {
+            ctx.cells::<u64>(op.a)[lane]
+        };
+        let fits = |t: &&[u32]| u64::from(t[0]) | u64::from(t[1]) << 32 == address;
+        targets.chunks_exact(3).find(fits).map(|t| t[2])
+    };
+    part(ctx, op, "a call of what is no function of this type", goal)
+}
+
+/// To behind the call that each lane is in.
+struct Return;
+impl Flow for Return {
+    fn run(ctx: &mut Ctx, op: &MicroOp) -> *const MicroOp {
+        back(ctx, op)
+    }
+}
+
+#[inline(never)]
+fn back(ctx: &mut Ctx, op: &MicroOp) -> *const MicroOp {
+    let mut next = [None; 32];
+    for lane in lanes(ctx.warp.active) {
+        let mut stack = match ctx.warp.calls.get_mut(lane) {
+            Some(stack) => std::mem::take(stack),
+            None => continue,
+        };
+        if let Some(site) = stack.0.pop() {
+            let site = site as u32;
+            let head = ctx.extra(site, 2);
+            let (block, count) = (head[0], head[1] as usize);
+            let saves = ctx.extra(site + 2, 2 * count).to_vec();
+            for save in saves.chunks_exact(2).rev() {
+                let value = stack.0.pop().unwrap_or(0);
+                restore(ctx, save[0], save[1], lane, value);
+            }
+            next[lane] = Some(block);
+        }
+        ctx.warp.calls[lane] = stack;
+    }
+    part(ctx, op, "a return without a call", |_, lane| next[lane])
+}
+
+/// Lanes go to where each wants to.
+fn part(
+    ctx: &mut Ctx,
+    op: &MicroOp,
+    what: &'static str,
+    goal: impl Fn(&Ctx, usize) -> Option<u32>,
+) -> *const MicroOp {
+    let active = ctx.warp.active;
+    let goals: [Option<u32>; 32] =
+        std::array::from_fn(|lane| (active >> lane & 1 != 0).then(|| goal(ctx, lane)).flatten());
+    if let Some(lane) = lanes(active).find(|lane| goals[*lane].is_none()) {
+        return misuse(ctx, op, what, lane);
+    }
+    let first = goals.iter().flatten().next().copied();
+    if let Some(block) = first
+        && goals.iter().flatten().all(|other| *other == block)
+    {
+        return ctx.goto(block);
+    }
+    for lane in lanes(active) {
+        if let Some(block) = goals[lane] {
+            let convergent = ctx.program.blocks[block as usize].convergent;
+            ctx.warp.hold(block, 1 << lane, convergent);
+        }
+    }
+    ctx.fuel -= 1;
+    if ctx.fuel < 0 {
+        ctx.warp.rotate = true;
+        ctx.stop = Stop::Fuel;
+        return std::ptr::null();
+    }
+    ctx.pick()
+}
+
+fn misuse(ctx: &mut Ctx, op: &MicroOp, what: &'static str, lane: usize) -> *const MicroOp {
+    ctx.fault(op, FaultKind::Misuse { what }, lane as u32, None);
+    ctx.stop = Stop::Fuel;
+    std::ptr::null()
+}
+
+fn lanes(mask: u32) -> impl Iterator<Item = usize> {
+    (0..32).filter(move |lane| mask >> lane & 1 != 0)
+}
+
+fn load(ctx: &Ctx, slot: u32, kind: u32, lane: usize) -> u64 {
+    match kind {
+        cells::NARROW => u64::from(ctx.cells::<u32>(slot)[lane]),
+        cells::WIDE => ctx.cells::<u64>(slot)[lane],
+        _ => u64::from(ctx.pred(slot) >> lane & 1),
+    }
+}
+
+fn restore(ctx: &mut Ctx, slot: u32, kind: u32, lane: usize, value: u64) {
+    match kind {
+        cells::NARROW => ctx.cells_mut::<u32>(slot)[lane] = value as u32,
+        cells::WIDE => ctx.cells_mut::<u64>(slot)[lane] = value,
+        _ => {
+            let old = ctx.pred(slot) & !(1 << lane);
+            ctx.set_scalar(slot, u64::from(old | (value as u32 & 1) << lane));
+        }
+    }
+}
+
+/// Emits a call.
+pub(super) fn emit(l: &mut Lowerer, term: &CallTerm) -> Result<MicroOp, Error> {
+    let CallTerm {
+        pointer,
+        saves,
+        targets,
+        next,
+    } = term;
+    let mut words = vec![*next, 0];
+    let mut seen = Vec::new();
+    for reg in saves {
+        if let Some(save) = saved(l, *reg)
+            && !seen.contains(&save)
+        {
+            seen.push(save);
+            words.extend([save.0, save.1]);
+        }
+    }
+    words[1] = seen.len() as u32;
+    for (address, block) in targets {
+        words.extend([*address as u32, (*address >> 32) as u32, *block]);
+    }
+    let (a, b) = match pointer {
+        Some(pointer @ Operand::Reg(_)) => {
+            let src = l.src(pointer, 64)?;
+            (src.slot, u32::from(src.uniform))
+        }
+        Some(_) => return Err(l.refuse("a call of this operand".to_owned())),
+        None => (0, 0),
+    };
+    Ok(MicroOp {
+        a,
+        b,
+        c: targets.len() as u32,
+        imm: u64::from(pointer.is_some()),
+        aux: l.extra(&words),
+        ..l.flow::<Call>()
+    })
+}
+
+/// The slot of a register and its cells; `None` for those that hold one value always, or none.
+fn saved(l: &mut Lowerer, reg: RegId) -> Option<(u32, u32)> {
+    let ty = l.type_of(reg);
+    let dst = l.dst(&Operand::Reg(reg)).ok()?;
+    match ty {
+        Type::Pred => Some((dst.slot, cells::MASK)),
+        _ if dst.uniform || dst.slot == crate::lower::SCRATCH => None,
+        _ if ty.bits() > 32 => Some((dst.slot, cells::WIDE)),
+        _ => Some((dst.slot, cells::NARROW)),
+    }
+}
+
+/// Emits a return.
+pub(super) fn emit_return(l: &Lowerer) -> MicroOp {
+    l.flow::<Return>()
+}

@@ -1,0 +1,133 @@
+//! Calls that go wrong, and forms that no compiled program of the suite has.
+#![allow(missing_docs)]
+
+mod common;
+
+use common::Bench;
+use warpsmith_ptx::{parse, verify};
+use warpsmith_vgpu::{Config, Error, FaultKind, Launch, Machine, Tier};
+
+fn misuse(text: &str, params: &[u64]) -> &'static str {
+    let bench = Bench::new(text, Tier::best());
+    match bench.run(1, 32, params) {
+        Err(Error::Fault(fault)) => match fault.kind {
+            FaultKind::Misuse { what } => what,
+            other => panic!("{other:?}"),
+        },
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn recursion_without_end_is_a_fault() {
+    let text = ".func f()\n{\ncall.uni f;\nret;\n}\n.visible .entry k()\n{\ncall.uni f;\nret;\n}\n";
+    assert_eq!(misuse(text, &[]), "calls nested too deeply");
+}
+
+#[test]
+fn a_call_of_a_number_is_a_fault() {
+    let text = ".visible .entry k(.param .u64 p)\n{\n.reg .b64 %d<2>;\nld.param.u64 %d0, [p];\n\
+                proto: .callprototype () _ ();\ncall %d0, proto;\nret;\n}\n";
+    let what = misuse(text, &[0x1234]);
+    assert_eq!(what, "a call of what is no function of this type");
+}
+
+#[test]
+fn a_call_of_what_is_not_there_is_refused_by_name() {
+    let text = ".extern .func (.param .b32 r) vprintf(.param .b64 a, .param .b64 b);\n\
+                .visible .entry k()\n{\n.param .b64 x;\n.param .b64 y;\n.param .b32 z;\n\
+                call.uni (z), vprintf, (x, y);\nret;\n}\n";
+    let bench = Bench::new(text, Tier::best());
+    let Err(Error::Unsupported { what, .. }) = bench.run(1, 32, &[]) else {
+        panic!("it ran");
+    };
+    assert_eq!(what, "a call of vprintf");
+}
+
+#[test]
+fn a_guarded_call_is_made_by_the_lanes_of_its_guard() {
+    let text = ".func (.param .b32 r) f(.param .b32 a)\n{\n.reg .b32 %r<3>;\n.reg .pred %p;\nld.param.b32 %r0, [a];\n\
+                st.param.b32 [r], 7;\nsetp.lt.u32 %p, %r0, 8;\n@%p ret;\nmul.lo.s32 %r1, %r0, 3;\n\
+                st.param.b32 [r], %r1;\nret;\n}\n\
+                .visible .entry k(.param .u64 out)\n{\n.reg .b32 %r<3>;\n.reg .b64 %d<3>;\n.reg .pred %p;\n\
+                .param .b32 x;\n.param .b32 y;\nmov.u32 %r0, %tid.x;\nst.param.b32 [x], %r0;\nst.param.b32 [y], -1;\n\
+                setp.ne.u32 %p, %r0, 5;\n@%p call (y), f, (x);\nld.param.b32 %r1, [y];\nld.param.u64 %d0, [out];\n\
+                mul.wide.u32 %d1, %r0, 4;\nadd.u64 %d2, %d0, %d1;\nst.global.b32 [%d2], %r1;\nret;\n}\n";
+    let bench = Bench::new(text, Tier::best());
+    let out = bench.words(&[0; 40]);
+    bench.run(1, 40, &[out]).expect("no fault");
+    let want: Vec<u32> = (0..40)
+        .map(|i| match i {
+            5 => u32::MAX,
+            0..8 => 7,
+            _ => 3 * i,
+        })
+        .collect();
+    assert_eq!(bench.read(out, 40), want);
+}
+
+/// Runs a kernel of sm_100 on 32 threads with one buffer.
+fn on_sm_100(body: &str, words: &[u32]) -> Vec<u32> {
+    let text = format!(
+        ".version 8.8\n.target sm_100a\n.address_size 64\n.visible .entry k(.param .u64 p)\n{{\n.reg .b32 %r<12>;\n\
+         .reg .b64 %d<4>;\n.reg .f32 %f<3>;\nld.param.u64 %d0, [p];\nmov.u32 %r0, %tid.x;\n{body}\nret;\n}}\n"
+    );
+    let module = parse::parse(&text).unwrap_or_else(|e| panic!("{}", e[0]));
+    let module = verify::verify(module).unwrap_or_else(|e| panic!("{}", e[0]));
+    let machine = Machine::new(Config {
+        memory: 1 << 20,
+        workers: 1,
+        ..Config::default()
+    })
+    .expect("a machine");
+    let stream = machine.stream().expect("a stream");
+    let kernel = machine.load(&module).expect("loads").kernel("k");
+    let at = machine.alloc(4 * words.len() as u64).expect("memory");
+    let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+    machine.write(at, &bytes).expect("in range");
+    let launch = Launch {
+        kernel: kernel.expect("there"),
+        grid: [1; 3],
+        block: [32, 1, 1],
+        dynamic_shared: 0,
+        params: at.to_le_bytes().to_vec(),
+        cooperative: false,
+    };
+    stream.launch(launch).expect("enqueued");
+    stream.synchronize().expect("no fault");
+    let mut bytes = vec![0; 4 * words.len()];
+    machine.read(at, &mut bytes).expect("in range");
+    let words = bytes.chunks_exact(4);
+    words
+        .map(|c| u32::from_le_bytes(c.try_into().expect("4 bytes")))
+        .collect()
+}
+
+#[test]
+fn eight_words_move_at_once() {
+    let body = "mul.wide.u32 %d1, %r0, 32;\nadd.u64 %d2, %d0, %d1;\n\
+                ld.global.v8.b32 {%r1, %r2, %r3, %r4, %r5, %r6, %r7, %r8}, [%d2];\nadd.u32 %r1, %r1, %r8;\n\
+                st.global.v8.b32 [%d2], {%r8, %r7, %r6, %r5, %r4, %r3, %r2, %r1};";
+    let words: Vec<u32> = (0..256).map(|i| i * i).collect();
+    let want: Vec<u32> = words
+        .chunks(8)
+        .flat_map(|w| [w[7], w[6], w[5], w[4], w[3], w[2], w[1], w[0] + w[7]])
+        .collect();
+    assert_eq!(on_sm_100(body, &words), want);
+}
+
+#[test]
+fn floats_are_reduced_over_members() {
+    let body = "mul.wide.u32 %d1, %r0, 4;\nadd.u64 %d2, %d0, %d1;\nld.global.f32 %f0, [%d2];\n\
+                redux.sync.max.abs.f32 %f1, %f0, -1;\nredux.sync.min.NaN.f32 %f2, %f0, -1;\n\
+                st.global.f32 [%d2], %f1;\nst.global.f32 [%d2+128], %f2;";
+    let mut words: Vec<u32> = (0..64).map(|i| (3.0 - i as f32).to_bits()).collect();
+    let big = (28f32).to_bits();
+    let got = on_sm_100(body, &words);
+    assert!(got[..32].iter().all(|x| *x == big), "{got:x?}");
+    assert!(got[32..].iter().all(|x| *x == (-28f32).to_bits()));
+    words[9] = 0x7FC0_0001;
+    let got = on_sm_100(body, &words);
+    assert!(got[..32].iter().all(|x| *x == big), "the NaN loses");
+    assert!(got[32..].iter().all(|x| *x == 0x7FFF_FFFF), "the NaN wins");
+}
