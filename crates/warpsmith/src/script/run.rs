@@ -373,6 +373,9 @@ impl Run<'_> {
         for finding in taken(&bench.machine) {
             if !(comparing && finding.kind == Kind::UnwrittenOutput) {
                 let mut issue = self.report.source.issue(finding);
+                if self.follows(&issue) {
+                    continue;
+                }
                 if let Some(allocation) = issue.allocation.as_mut().filter(|a| a.name.is_none()) {
                     let starts = bench.addresses.iter();
                     let named = starts
@@ -383,6 +386,14 @@ impl Run<'_> {
                 self.report.add(issue);
             }
         }
+    }
+
+    /// Whether an issue only follows from an address of the wrong space, which is told.
+    fn follows(&self, issue: &Issue) -> bool {
+        issue.kind.starts_with("oob_")
+            && self.report.issues.iter().any(|known| {
+                known.kind == Kind::BadSpace.name() && known.place.line == issue.place.line
+            })
     }
 
     fn host_reads(&mut self, bench: &Bench) {
