@@ -1,5 +1,6 @@
 //! Reports: what was found in kernels, as data, and drawn as text, JSON and SARIF.
 
+mod check;
 mod collect;
 mod json;
 mod sarif;
@@ -7,6 +8,7 @@ mod source;
 mod suppress;
 mod text;
 
+pub use check::check_file;
 pub use sarif::sarif;
 pub use source::Source;
 pub use suppress::{Suppressions, UnknownRule};

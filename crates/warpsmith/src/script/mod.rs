@@ -11,6 +11,7 @@ mod run;
 
 pub use compare::{Difference, Mode};
 pub use number::{Number, encode};
+pub(crate) use read::ptx as read_ptx;
 pub use run::{Kept, Settings};
 
 use std::path::PathBuf;

@@ -22,7 +22,7 @@ const MAX_ITEMS: usize = 1 << 16;
 const MAX_PARAM: u64 = 32 << 10;
 
 /// A file's bytes, if there are not too many.
-pub(super) fn file(path: &Path, limit: u64) -> Result<Vec<u8>, Error> {
+fn file(path: &Path, limit: u64) -> Result<Vec<u8>, Error> {
     let fail = |source| Error::Read {
         path: path.to_owned(),
         source,
@@ -40,6 +40,15 @@ pub(super) fn file(path: &Path, limit: u64) -> Result<Vec<u8>, Error> {
     let opened = File::open(path).map_err(fail)?;
     opened.take(limit).read_to_end(&mut out).map_err(fail)?;
     Ok(out)
+}
+
+/// Bytes of a PTX text at most.
+const MAX_PTX: u64 = 1 << 30;
+
+/// The text of a PTX file; what is no UTF-8 in it is replaced.
+pub(crate) fn ptx(path: &Path) -> Result<String, Error> {
+    let text = file(path, MAX_PTX)?;
+    Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
 impl Script {

@@ -2,7 +2,7 @@
 
 use super::{
     Arg, Contents, Error, Freed, LaunchSpec, Script, Wanted, WantedContents, compare::compare,
-    read::file,
+    read_ptx,
 };
 use crate::report::{Issue, Level, Output, Report, Source, Spot};
 use warpsmith_ptx::{
@@ -16,8 +16,6 @@ use warpsmith_vgpu::{
     check::{Allocation, Checks, Kind, Verdict},
 };
 
-/// Bytes of a PTX text at most.
-const MAX_PTX: u64 = 1 << 30;
 /// Device memory beyond the buffers: variables, red zones, what was given back and is not used again.
 const SPARE: u64 = 256 << 20;
 
@@ -72,8 +70,7 @@ struct Bench {
 impl Run<'_> {
     fn all(&mut self) -> Result<(), Error> {
         let script = self.script;
-        let text = file(&script.ptx, MAX_PTX)?;
-        let text = String::from_utf8_lossy(&text).into_owned();
+        let text = read_ptx(&script.ptx)?;
         self.report.source = Source::new(script.ptx.display().to_string(), text);
         let module = self.verified()?;
         if script.cluster.is_some_and(|cluster| cluster != [1; 3]) {
