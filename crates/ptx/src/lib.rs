@@ -11,6 +11,7 @@
 
 pub mod cfg;
 pub mod diag;
+pub mod findings;
 pub mod ir;
 pub mod isa;
 pub mod op;

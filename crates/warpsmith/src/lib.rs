@@ -11,6 +11,8 @@
 //! | [`tensor`] | device-resident tensors whose transfers are counted |
 //! | [`graph`] | graphs of tensor operations, planned and run |
 //! | [`models`] | Llama-type models, tokenizers, chat templates, sampling |
+//! | [`script`] | launches of PTX kernels with their data, from a JSON file |
+//! | [`report`] | what was found in kernels, as data, text, JSON and SARIF |
 //!
 //! A kernel of one's own, run on the virtual GPU and compared with the formula in f64:
 //! ```
@@ -48,6 +50,9 @@
 //! }
 //! ```
 #![forbid(unsafe_code)]
+
+pub mod report;
+pub mod script;
 
 pub use warpsmith_device as device;
 pub use warpsmith_formats as formats;

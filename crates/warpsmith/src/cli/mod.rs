@@ -1,6 +1,7 @@
 //! The commands, one file each, and what they share.
 
 mod chat;
+mod check;
 mod devices;
 mod generate;
 mod generation;
@@ -13,6 +14,8 @@ mod options;
 pub(crate) mod output;
 mod prompt;
 mod report;
+mod run;
+mod show;
 mod tokenize;
 
 use anyhow::Result;
@@ -27,6 +30,8 @@ use std::process::ExitCode;
   warpsmith chat --model smollm2.gguf
   warpsmith devices
   warpsmith kernels emit softmax --sm 90
+  warpsmith check kernels.ptx --sm 80
+  warpsmith run --script fault.json --check
 
 Exit status: 0; 1 for an error, in one line on standard error; 2 for wrong usage; 130 after Ctrl-C.")]
 pub(crate) struct Cli {
@@ -43,9 +48,11 @@ enum Command {
     Tokenize(tokenize::Tokenize),
     Devices(devices::ListDevices),
     Kernels(kernels::Kernels),
+    Run(run::RunPtx),
+    Check(check::Check),
 }
 
-/// Runs the command; the code is not zero only for an interrupted generation.
+/// Runs the command; the code is not zero for an interrupted generation and for findings.
 pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
     interrupt::install()?;
     match cli.command {
@@ -56,5 +63,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Command::Tokenize(command) => command.run().map(|()| ExitCode::SUCCESS),
         Command::Devices(command) => command.run().map(|()| ExitCode::SUCCESS),
         Command::Kernels(command) => command.run().map(|()| ExitCode::SUCCESS),
+        Command::Run(command) => command.run(),
+        Command::Check(command) => command.run(),
     }
 }

@@ -1,0 +1,183 @@
+//! `run`: a kernel of a PTX file, or a script of launches, on the virtual GPU.
+
+mod arg;
+
+use super::{
+    output::note,
+    show::{Format, Show},
+};
+use anyhow::{Context, Result, bail};
+use arg::ArgSpec;
+use clap::Args;
+use std::{fs, path::PathBuf, process::ExitCode};
+use warpsmith::{
+    ptx::target::Target,
+    script::{LaunchSpec, Script, Settings},
+    vgpu::check::{Checks, Kind},
+};
+
+/// Runs a kernel of a PTX file, or a script of launches, on the virtual GPU; `--check` finds its faults.
+#[derive(Debug, Args)]
+#[command(after_help = "Arguments, one for each parameter of the kernel:
+  in:FILE          a buffer with the bytes of FILE
+  out:FILE:BYTES   a buffer that nobody wrote; FILE has what is in it at the end
+  inout:IN:OUT     a buffer with the bytes of IN; OUT has what is in it at the end
+  zero:BYTES       a buffer of zeros
+  uninit:BYTES     a buffer that nobody wrote
+  TYPE:VALUE       a scalar: u32:7, f32:0.5, b64:0x10
+
+Examples:
+  warpsmith run k.ptx --entry k --grid 4 --block 256 --arg in:x.bin --arg out:y.bin:4096 --arg u32:1000
+  warpsmith run --script fault.json --check --format json
+
+Exit status: 0 clean; 1 findings, or an output that differs; 2 could not run.")]
+pub(crate) struct RunPtx {
+    /// A PTX file.
+    #[arg(value_name = "FILE", required_unless_present = "script")]
+    file: Option<PathBuf>,
+    /// A JSON file with buffers, launches and what is wanted of them.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["file", "entry", "args", "grid", "block"])]
+    script: Option<PathBuf>,
+    /// The kernel.
+    #[arg(long, value_name = "NAME", required_unless_present = "script")]
+    entry: Option<String>,
+    /// CTAs.
+    #[arg(long, value_name = "X,Y,Z", value_parser = extent, default_value = "1")]
+    grid: [u32; 3],
+    /// Threads of a CTA.
+    #[arg(long, value_name = "X,Y,Z", value_parser = extent, default_value = "32")]
+    block: [u32; 3],
+    /// Bytes of dynamic shared memory.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    shared: u32,
+    /// All CTAs exist at once.
+    #[arg(long)]
+    cooperative: bool,
+    /// The device's target [default: the module's].
+    #[arg(long, value_name = "N")]
+    sm: Option<Target>,
+    /// Multiprocessors of the device.
+    #[arg(long, value_name = "M", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    sms: Option<u32>,
+    /// An argument, see below.
+    #[arg(long = "arg", value_name = "SPEC")]
+    args: Vec<ArgSpec>,
+    /// Checks memory, races, barriers and more; KINDS, separated by commas, limits that.
+    #[arg(long, value_name = "KINDS", num_args = 0..=1, require_equals = true, value_delimiter = ',',
+        default_missing_value = "all", value_parser = kinds)]
+    check: Option<Kinds>,
+    #[command(flatten)]
+    show: Show,
+}
+
+/// What `--check` names.
+type Kinds = std::sync::Arc<[Kind]>;
+
+fn kinds(text: &str) -> Result<Kinds, String> {
+    if text == "all" {
+        return Ok(Kind::ALL.into());
+    }
+    let known = || {
+        let names: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
+        names.join(" ")
+    };
+    let each = text.split(',').filter(|name| !name.is_empty());
+    let each = each.map(|name| name.trim().parse::<Kind>());
+    each.collect::<Result<_, _>>()
+        .map_err(|error| format!("{error}: {}", known()))
+}
+
+fn extent(text: &str) -> Result<[u32; 3], String> {
+    let wrong = || "expected one to three whole numbers, such as 4,1,1".to_owned();
+    let mut out = [1; 3];
+    let parts: Vec<&str> = text.split(',').collect();
+    if parts.len() > 3 {
+        return Err(wrong());
+    }
+    for (out, part) in out.iter_mut().zip(parts) {
+        *out = part.trim().parse().map_err(|_| wrong())?;
+    }
+    Ok(out)
+}
+
+impl RunPtx {
+    pub(crate) fn run(self) -> Result<ExitCode> {
+        match self.report() {
+            Ok(code) => Ok(code),
+            Err(error) if super::output::is_closed(&error) => Err(error),
+            Err(error) => {
+                note(&format!("error: {}", super::output::one_line(&error)));
+                Ok(ExitCode::from(2))
+            }
+        }
+    }
+
+    fn report(self) -> Result<ExitCode> {
+        let suppressions = self.show.suppressions()?;
+        let (script, saves) = match &self.script {
+            Some(path) => {
+                let mut script = Script::read(path)?;
+                script.target = self.sm.or(script.target);
+                script.sms = self.sms.or(script.sms);
+                script.co_resident |= self.cooperative;
+                (script, Vec::new())
+            }
+            None => self.single()?,
+        };
+        let settings = Settings {
+            checks: self.check.as_deref().map(|kinds| Checks {
+                kinds: kinds.to_vec(),
+            }),
+        };
+        let (mut report, kept) = script.run_keeping(&settings);
+        for (buffer, path) in saves {
+            if let Some(bytes) = &kept[buffer] {
+                fs::write(&path, bytes)
+                    .with_context(|| format!("cannot write {}", path.display()))?;
+            }
+        }
+        report.suppress(&suppressions);
+        if let (Format::Json | Format::Sarif, Some(failure)) = (self.show.format, &report.failure) {
+            note(&format!(
+                "error: {}",
+                super::output::printable(&failure.to_string())
+            ));
+        }
+        self.show.one(&report)?;
+        Ok(ExitCode::from(report.status().exit_code()))
+    }
+
+    /// The script of one launch, and where its outputs go.
+    fn single(&self) -> Result<(Script, Vec<(usize, PathBuf)>)> {
+        let (Some(ptx), Some(entry)) = (&self.file, &self.entry) else {
+            bail!("a PTX file and `--entry`, or `--script`, are needed");
+        };
+        let mut script = Script {
+            ptx: ptx.clone(),
+            target: self.sm,
+            sms: self.sms,
+            max_blocks_per_sm: None,
+            buffers: Vec::new(),
+            globals: Vec::new(),
+            launches: Vec::new(),
+            freed: Vec::new(),
+            host_reads: Vec::new(),
+            leaked: Vec::new(),
+            co_resident: self.cooperative,
+            cluster: None,
+        };
+        let mut saves = Vec::new();
+        let mut args = Vec::new();
+        for (at, spec) in self.args.iter().enumerate() {
+            args.push(spec.add_to(&mut script, at, &mut saves)?);
+        }
+        script.launches.push(LaunchSpec {
+            kernel: entry.clone(),
+            grid: self.grid,
+            block: self.block,
+            dynamic_shared: self.shared,
+            args,
+        });
+        Ok((script, saves))
+    }
+}

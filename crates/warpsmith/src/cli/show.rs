@@ -1,0 +1,73 @@
+//! How reports are printed: as text, JSON or SARIF, without what is suppressed.
+
+use super::output::{print, print_json};
+use anyhow::{Context, Result};
+use clap::{Args, ValueEnum};
+use std::{
+    fs,
+    io::{self, IsTerminal},
+    path::PathBuf,
+};
+use warpsmith::report::{Paint, Report, Suppressions, sarif};
+
+/// How reports are printed.
+#[derive(Debug, Args)]
+pub(crate) struct Show {
+    /// text, json, or sarif (2.1.0).
+    #[arg(long, value_name = "F", value_enum, default_value_t = Format::Text)]
+    pub(crate) format: Format,
+    /// A file of known findings, `KIND KERNEL LINE` a line, each of them or `*`.
+    #[arg(long, value_name = "FILE")]
+    suppress: Option<PathBuf>,
+}
+
+/// A format of reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    Text,
+    Json,
+    Sarif,
+}
+
+impl Show {
+    /// What is not reported.
+    pub(crate) fn suppressions(&self) -> Result<Suppressions> {
+        let Some(path) = &self.suppress else {
+            return Ok(Suppressions::default());
+        };
+        let text =
+            fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        text.parse().with_context(|| path.display().to_string())
+    }
+
+    /// Prints one report.
+    pub(crate) fn one(&self, report: &Report) -> Result<()> {
+        match self.format {
+            Format::Text => print(&report.to_text(paint())),
+            Format::Json => print_json(&report.to_json()),
+            Format::Sarif => print_json(&sarif(&[report])),
+        }
+    }
+
+    /// Prints reports of several files: JSON as a list.
+    pub(crate) fn all(&self, reports: &[Report]) -> Result<()> {
+        match self.format {
+            Format::Text => reports.iter().try_for_each(|report| self.one(report)),
+            Format::Json => {
+                let each: Vec<_> = reports.iter().map(Report::to_json).collect();
+                print_json(&each)
+            }
+            Format::Sarif => print_json(&sarif(&reports.iter().collect::<Vec<_>>())),
+        }
+    }
+}
+
+/// Colours for a terminal, if nobody asked for none.
+fn paint() -> Paint {
+    let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    if wanted && io::stdout().is_terminal() {
+        Paint::Colours
+    } else {
+        Paint::Plain
+    }
+}

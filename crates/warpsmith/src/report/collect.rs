@@ -1,0 +1,192 @@
+//! Issues from what the checker, a fault, the verifier and the static findings say.
+
+use super::{Issue, Level, Source, Spot};
+use warpsmith_ptx::{
+    diag::{Code, Diagnostic},
+    findings,
+    types::Space,
+};
+use warpsmith_vgpu::{
+    Fault, FaultKind,
+    check::{Finding, Kind, Place, Verdict},
+};
+
+impl Source {
+    /// What the checker found.
+    pub fn issue(&self, finding: Finding) -> Issue {
+        let Finding {
+            kind,
+            place,
+            other,
+            address,
+            allocation,
+            count,
+            message,
+            help,
+            verdict,
+        } = finding;
+        let kernel = place.kernel.to_string();
+        let other = other.map(|place| Spot {
+            kernel: (place.kernel != kernel).then(|| place.kernel.to_string()),
+            ..self.place(&place)
+        });
+        Issue {
+            kind: kind.name(),
+            level: level(kind),
+            entry_line: self.entry_line(&kernel),
+            place: self.place(&place),
+            kernel,
+            other,
+            address,
+            allocation,
+            count,
+            message,
+            help: help.to_owned(),
+            verdict,
+        }
+    }
+
+    fn place(&self, place: &Place) -> Spot {
+        Spot {
+            block: Some(place.cta),
+            thread: Some(place.thread),
+            access: place.access,
+            ..self.spot(place.span)
+        }
+    }
+
+    /// A fault that ended a kernel; `None` for a `trap`, which is what the kernel meant.
+    pub fn fault_issue(&self, fault: &Fault) -> Option<Issue> {
+        let place = Spot {
+            block: Some(fault.cta),
+            thread: Some(fault.thread),
+            ..self.spot(fault.span)
+        };
+        let space = place.line.and_then(|line| self.space(line));
+        let (kind, help) = match &fault.kind {
+            FaultKind::OutOfBounds { .. } => {
+                let kind = match space.unwrap_or(Space::Generic) {
+                    Space::Generic | Space::Global => Kind::OobGlobal,
+                    Space::Shared => Kind::OobShared,
+                    Space::Local => Kind::OobLocal,
+                    Space::Const => Kind::OobConst,
+                    Space::Param => Kind::OobParam,
+                };
+                (kind, "compare the index with the size before the access")
+            }
+            FaultKind::Misaligned { .. } => (
+                Kind::Misaligned,
+                "an address must be a multiple of the bytes accessed",
+            ),
+            FaultKind::Deadlock { .. } => (
+                Kind::Deadlock,
+                "every thread waits: let all of them come to the same barriers",
+            ),
+            FaultKind::Misuse { what } => misuse(what),
+            FaultKind::Trap => return None,
+        };
+        let kernel = fault.kernel.to_string();
+        Some(Issue {
+            kind: kind.name(),
+            level: level(kind),
+            entry_line: self.entry_line(&kernel),
+            kernel,
+            place,
+            other: None,
+            address: fault.address,
+            allocation: None,
+            count: 1,
+            message: fault.to_string(),
+            help: help.to_owned(),
+            verdict: Verdict::Bug,
+        })
+    }
+
+    /// What the verifier refuses, where that is a kind of finding.
+    pub fn diagnostic_issue(&self, diagnostic: &Diagnostic) -> Option<Issue> {
+        let kind = match &diagnostic.code {
+            Code::StaticShared { .. } => Kind::SharedLimit,
+            Code::DivergentBarrier { .. } => Kind::BarrierDivergence,
+            Code::WrongSpace { .. } | Code::ReadOnlySpace { .. } => Kind::BadSpace,
+            _ => return None,
+        };
+        let kernel = diagnostic.function.as_ref().map(ToString::to_string);
+        let kernel = kernel.unwrap_or_default();
+        Some(Issue {
+            kind: kind.name(),
+            level: Level::Error,
+            entry_line: self.entry_line(&kernel),
+            kernel,
+            place: self.spot(diagnostic.span),
+            other: diagnostic.other.map(|span| self.spot(span)),
+            address: None,
+            allocation: None,
+            count: 1,
+            message: diagnostic.code.to_string(),
+            help: diagnostic.help.as_deref().unwrap_or_default().to_owned(),
+            verdict: Verdict::Bug,
+        })
+    }
+
+    /// What was found without running.
+    pub fn static_issue(&self, finding: &findings::Finding) -> Issue {
+        let kernel = finding.function.to_string();
+        Issue {
+            kind: finding.code.name(),
+            level: match finding.certainty {
+                findings::Certainty::Certain => Level::Error,
+                findings::Certainty::Possible => Level::Warning,
+                findings::Certainty::Note => Level::Note,
+            },
+            entry_line: self.entry_line(&kernel),
+            kernel,
+            place: self.spot(finding.span),
+            other: finding.other.map(|span| self.spot(span)),
+            address: None,
+            allocation: None,
+            count: 1,
+            message: finding.code.to_string(),
+            help: finding.code.help().to_owned(),
+            verdict: Verdict::Bug,
+        }
+    }
+}
+
+/// Writing one value several times is told, and is no error.
+fn level(kind: Kind) -> Level {
+    match kind {
+        Kind::BenignRace => Level::Note,
+        _ => Level::Error,
+    }
+}
+
+/// The kind of a misuse that ends a kernel, by the words of the machine.
+fn misuse(what: &str) -> (Kind, &'static str) {
+    let of = |words: &[&str]| words.iter().any(|word| what.contains(word));
+    if of(&["mask", "member"]) {
+        (
+            Kind::Mask,
+            "name every lane that takes part, the caller too",
+        )
+    } else if of(&["shfl", "shuffle", "inactive"]) {
+        (
+            Kind::ShflInactive,
+            "let the lane that is read from take part",
+        )
+    } else if of(&["diverge", "whole warp", "together"]) {
+        (
+            Kind::BarrierDivergence,
+            "all lanes of a warp must come to it together",
+        )
+    } else if of(&["barrier"]) {
+        (
+            Kind::BarrierCount,
+            "the count is a multiple of 32 that the arriving warps fill",
+        )
+    } else {
+        (
+            Kind::BadSpace,
+            "see the instruction's section of the manual",
+        )
+    }
+}

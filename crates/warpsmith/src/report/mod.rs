@@ -1,0 +1,178 @@
+//! Reports: what was found in kernels, as data, and drawn as text, JSON and SARIF.
+
+mod check;
+mod collect;
+mod json;
+mod sarif;
+mod source;
+mod suppress;
+mod text;
+
+pub use check::check_file;
+pub use sarif::sarif;
+pub use source::Source;
+pub use suppress::{Suppressions, UnknownRule};
+pub use text::Paint;
+
+use crate::script::{Difference, Error};
+use warpsmith_vgpu::check::{Access, Allocation, Verdict};
+
+/// How sure, and how bad.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Level {
+    /// Worth knowing; no finding.
+    Note,
+    /// Wrong on some path, if that path is taken.
+    Warning,
+    /// Wrong.
+    Error,
+}
+
+/// A place in a PTX file and who was there.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Spot {
+    /// Line, from 1.
+    pub line: Option<u32>,
+    /// Column in bytes, from 1.
+    pub column: Option<u32>,
+    /// The file and line that the PTX was compiled from, or that built it.
+    pub origin: Option<String>,
+    /// The CTA.
+    pub block: Option<[u32; 3]>,
+    /// The thread in its CTA.
+    pub thread: Option<[u32; 3]>,
+    /// What it did.
+    pub access: Option<Access>,
+    /// The kernel or host function, where it is another than the issue's.
+    pub kernel: Option<String>,
+}
+
+/// One thing that is wrong at one place, or pair of places.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Issue {
+    /// Its kind, as reports name it.
+    pub kind: &'static str,
+    /// How sure and how bad.
+    pub level: Level,
+    /// The kernel.
+    pub kernel: String,
+    /// The line of the kernel's header.
+    pub entry_line: Option<u32>,
+    /// Where.
+    pub place: Spot,
+    /// The other place that takes part.
+    pub other: Option<Spot>,
+    /// The first address.
+    pub address: Option<u64>,
+    /// The nearest allocation.
+    pub allocation: Option<Allocation>,
+    /// How often.
+    pub count: u64,
+    /// What happened.
+    pub message: String,
+    /// What would help.
+    pub help: String,
+    /// Whose fault it is.
+    pub verdict: Verdict,
+}
+
+/// A host buffer that was compared.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Output {
+    /// Its name.
+    pub buffer: String,
+    /// The first element that differs.
+    pub difference: Option<Difference>,
+}
+
+/// How it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// Nothing is wrong.
+    Clean,
+    /// Something was found, or an output differs.
+    Findings,
+    /// It needs what the virtual GPU does not do.
+    Unsupported,
+    /// It could not run.
+    Error,
+}
+
+impl Status {
+    /// As reports name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Status::Clean => "clean",
+            Status::Findings => "findings",
+            Status::Unsupported => "unsupported",
+            Status::Error => "error",
+        }
+    }
+
+    /// The exit status of a command that ends so.
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Status::Clean => 0,
+            Status::Findings => 1,
+            Status::Unsupported | Status::Error => 2,
+        }
+    }
+}
+
+/// What a file's kernels have, or did.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// The PTX text.
+    pub source: Source,
+    /// What was found.
+    pub issues: Vec<Issue>,
+    /// What was compared.
+    pub outputs: Vec<Output>,
+    /// Why it did not run, or not to its end.
+    pub failure: Option<Error>,
+}
+
+impl Report {
+    /// How it ended.
+    pub fn status(&self) -> Status {
+        match &self.failure {
+            Some(Error::Unsupported { .. })
+            | Some(Error::Device(warpsmith_vgpu::Error::Unsupported { .. })) => {
+                return Status::Unsupported;
+            }
+            Some(_) => return Status::Error,
+            None => {}
+        }
+        let wrong = self.issues.iter().any(|issue| issue.level > Level::Note)
+            || self
+                .outputs
+                .iter()
+                .any(|output| output.difference.is_some());
+        if wrong {
+            Status::Findings
+        } else {
+            Status::Clean
+        }
+    }
+
+    /// Adds an issue, or counts it with one of the same kind at the same places.
+    pub fn add(&mut self, issue: Issue) {
+        let same = |known: &&mut Issue| {
+            let other = |issue: &Issue| issue.other.as_ref().map(|spot| spot.line);
+            known.kind == issue.kind
+                && known.kernel == issue.kernel
+                && known.place.line == issue.place.line
+                && known.place.column == issue.place.column
+                && other(known) == other(&issue)
+        };
+        match self.issues.iter_mut().find(same) {
+            Some(known) => known.count = known.count.saturating_add(issue.count),
+            None => self.issues.push(issue),
+        }
+    }
+
+    /// Leaves out what is suppressed.
+    pub fn suppress(&mut self, suppressions: &Suppressions) {
+        self.issues.retain(|issue| !suppressions.cover(issue));
+    }
+}

@@ -1,0 +1,108 @@
+//! A PTX text as reports point into it: its lines, where each was compiled from, what it accesses.
+
+use super::Spot;
+use std::collections::BTreeMap;
+use warpsmith_ptx::{
+    ir::{Module, Span, StmtKind},
+    isa,
+    types::Space,
+};
+
+/// A PTX file.
+#[derive(Clone, Debug, Default)]
+pub struct Source {
+    /// What it is called.
+    pub name: String,
+    text: String,
+    /// Where each line ends, without its break.
+    lines: Vec<std::ops::Range<usize>>,
+    /// Lines of instructions, with the `.loc` that holds there.
+    origins: BTreeMap<u32, String>,
+    spaces: BTreeMap<u32, Space>,
+    entries: BTreeMap<String, u32>,
+}
+
+impl Source {
+    /// A text that may or may not parse.
+    pub fn new(name: impl Into<String>, text: String) -> Source {
+        let mut lines = Vec::new();
+        let mut start = 0;
+        for line in text.split_inclusive('\n') {
+            let end = start + line.trim_end_matches(['\n', '\r']).len();
+            lines.push(start..end);
+            start += line.len();
+        }
+        Source {
+            name: name.into(),
+            text,
+            lines,
+            ..Source::default()
+        }
+    }
+
+    /// The text.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Takes in what its module tells of its lines.
+    pub fn describe(&mut self, module: &Module) {
+        for function in &module.functions {
+            if let Span::Ptx { line, .. } = function.span {
+                self.entries.insert(function.name.to_string(), line);
+            }
+            let mut origin = None;
+            for stmt in function.body.iter().flatten() {
+                match (&stmt.kind, stmt.span) {
+                    (StmtKind::Loc { file, line, .. }, _) => {
+                        let name = module.files.iter().find(|(index, _)| index == file);
+                        let name = name.map_or("?", |(_, name)| name.as_ref());
+                        origin = (*line > 0).then(|| format!("{name}:{line}"));
+                    }
+                    (StmtKind::Inst(inst), Span::Ptx { line, .. }) => {
+                        if let Some(origin) = &origin {
+                            self.origins.insert(line, origin.clone());
+                        }
+                        if let Some(form) = isa::form(inst.op, &inst.quals) {
+                            self.spaces.insert(line, form.space());
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// A line's text.
+    pub fn line(&self, line: u32) -> Option<&str> {
+        let range = self.lines.get((line as usize).checked_sub(1)?)?;
+        self.text.get(range.clone())
+    }
+
+    /// The line of a function's header.
+    pub fn entry_line(&self, function: &str) -> Option<u32> {
+        self.entries.get(function).copied()
+    }
+
+    /// The state space that the instruction of a line names.
+    pub(super) fn space(&self, line: u32) -> Option<Space> {
+        self.spaces.get(&line).copied()
+    }
+
+    /// A place in it.
+    pub fn spot(&self, span: Span) -> Spot {
+        match span {
+            Span::None => Spot::default(),
+            Span::Rust(at) => Spot {
+                origin: Some(at.to_string()),
+                ..Spot::default()
+            },
+            Span::Ptx { line, column } => Spot {
+                line: Some(line),
+                column: Some(column),
+                origin: self.origins.get(&line).cloned(),
+                ..Spot::default()
+            },
+        }
+    }
+}

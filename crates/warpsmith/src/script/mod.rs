@@ -1,0 +1,223 @@
+//! Run scripts: launches of PTX kernels with their data, read from a JSON file and run.
+//!
+//! A script names a PTX file, buffers with their contents and what is wanted of them, and launches:
+//! one file reproduces one fault. Paths are relative to the file; unknown keys are ignored.
+
+mod compare;
+mod json;
+mod number;
+mod read;
+mod run;
+
+pub use compare::{Difference, Mode};
+pub use number::{Number, encode};
+pub(crate) use read::ptx as read_ptx;
+pub use run::{Kept, Settings};
+
+use std::path::PathBuf;
+use warpsmith_ptx::{target::Target, types::Type};
+
+/// Launches, with all they need.
+#[derive(Clone, Debug)]
+pub struct Script {
+    /// The PTX file.
+    pub ptx: PathBuf,
+    /// The device's target; the module's own if not given.
+    pub target: Option<Target>,
+    /// Multiprocessors of the device.
+    pub sms: Option<u32>,
+    /// CTAs that a multiprocessor holds at once, which bounds a cooperative grid.
+    pub max_blocks_per_sm: Option<u32>,
+    /// Blocks of device memory.
+    pub buffers: Vec<Buffer>,
+    /// Module variables that are written before the first launch.
+    pub globals: Vec<Global>,
+    /// What is launched, in order.
+    pub launches: Vec<LaunchSpec>,
+    /// What is given back before which launch.
+    pub freed: Vec<Freed>,
+    /// Buffers that the host reads whole at the end.
+    pub host_reads: Vec<usize>,
+    /// Buffers that nobody gives back.
+    pub leaked: Vec<usize>,
+    /// Whether all CTAs of a launch exist at once.
+    pub co_resident: bool,
+    /// CTAs of a cluster, where there are clusters.
+    pub cluster: Option<[u32; 3]>,
+}
+
+/// A block of device memory.
+#[derive(Clone, Debug)]
+pub struct Buffer {
+    /// Its name.
+    pub name: String,
+    /// What its elements are.
+    pub element: Type,
+    /// Its size.
+    pub bytes: u64,
+    /// What is in it before the first launch.
+    pub contents: Contents,
+    /// Addresses written over that: byte offset and buffer.
+    pub pointers: Vec<(u64, usize)>,
+    /// What must be in it at the end.
+    pub wanted: Option<Wanted>,
+}
+
+/// What a buffer holds at first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Contents {
+    /// These bytes.
+    Bytes(Vec<u8>),
+    /// This byte everywhere.
+    Fill(u8),
+    /// Nothing that anybody wrote.
+    Uninitialized,
+}
+
+/// What a buffer must hold at the end.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// Its contents.
+    pub contents: WantedContents,
+    /// How elements compare.
+    pub mode: Mode,
+}
+
+/// The contents that are wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WantedContents {
+    /// These bytes.
+    Bytes(Vec<u8>),
+    /// What was there before the first launch.
+    Unchanged,
+}
+
+/// A module variable's contents.
+#[derive(Clone, Debug)]
+pub struct Global {
+    /// Its name.
+    pub symbol: String,
+    /// Its first bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// One launch.
+#[derive(Clone, Debug)]
+pub struct LaunchSpec {
+    /// The kernel's name.
+    pub kernel: String,
+    /// CTAs.
+    pub grid: [u32; 3],
+    /// Threads of a CTA.
+    pub block: [u32; 3],
+    /// Bytes of dynamic shared memory.
+    pub dynamic_shared: u32,
+    /// One for each parameter.
+    pub args: Vec<Arg>,
+}
+
+/// An argument.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Arg {
+    /// The address of a byte of a buffer; 0 without a buffer.
+    Pointer {
+        /// Which buffer.
+        buffer: Option<usize>,
+        /// Bytes from its start.
+        offset: u64,
+    },
+    /// Bytes, with addresses of buffers written over them.
+    Bytes {
+        /// The bytes.
+        bytes: Vec<u8>,
+        /// Byte offset and buffer.
+        pointers: Vec<(u64, usize)>,
+    },
+}
+
+/// Buffers that are given back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Freed {
+    /// Just before this launch.
+    pub launch: usize,
+    /// Which.
+    pub buffers: Vec<usize>,
+}
+
+/// Why a script was not read, or not run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A file could not be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Read {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A file is larger than is read.
+    #[error("{} has {bytes} bytes, expected at most {limit}", path.display())]
+    TooLarge {
+        /// Which.
+        path: PathBuf,
+        /// Its size.
+        bytes: u64,
+        /// The limit.
+        limit: u64,
+    },
+    /// The file is no JSON.
+    #[error("{} is not JSON: {source}", path.display())]
+    Json {
+        /// Which.
+        path: PathBuf,
+        /// Where and why.
+        source: serde_json::Error,
+    },
+    /// A value is not what should stand there.
+    #[error("{at}: expected {expected}, found {found}")]
+    Script {
+        /// The path in the file, from `$`.
+        at: String,
+        /// What should stand there.
+        expected: String,
+        /// What does.
+        found: String,
+    },
+    /// The PTX does not parse or does not verify.
+    #[error("{}: {}{}", path.display(), first(found), more(found))]
+    Ptx {
+        /// The file.
+        path: PathBuf,
+        /// All that is wrong.
+        found: Vec<warpsmith_ptx::diag::Diagnostic>,
+    },
+    /// The virtual GPU refused.
+    #[error(transparent)]
+    Device(#[from] warpsmith_vgpu::Error),
+    /// The module is for another device.
+    #[error("the module is for {module}, the device is {device}")]
+    OtherTarget {
+        /// The module's.
+        module: Target,
+        /// The device's.
+        device: Target,
+    },
+    /// Something that the virtual GPU does not do.
+    #[error("{what} not supported by the virtual GPU")]
+    Unsupported {
+        /// What, with its verb.
+        what: &'static str,
+    },
+}
+
+fn first(found: &[warpsmith_ptx::diag::Diagnostic]) -> String {
+    found.first().map(ToString::to_string).unwrap_or_default()
+}
+
+fn more(found: &[warpsmith_ptx::diag::Diagnostic]) -> String {
+    match found.len() {
+        0 | 1 => String::new(),
+        count => format!(", and {} more", count - 1),
+    }
+}

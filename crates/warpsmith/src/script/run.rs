@@ -1,0 +1,494 @@
+//! Runs a script: one context, one freshly loaded module, its launches in order.
+
+use super::{
+    Arg, Contents, Error, Freed, LaunchSpec, Script, Wanted, WantedContents, compare::compare,
+    read_ptx,
+};
+use crate::report::{Issue, Level, Output, Report, Source, Spot};
+use warpsmith_ptx::{
+    findings::{self, Certainty},
+    parse::parse,
+    target::PtxVersion,
+    verify::{Verified, verify},
+};
+use warpsmith_vgpu::{
+    Config, Error as DeviceError, Launch, Machine, Module, Stream,
+    check::{Allocation, Checks, Kind, Verdict},
+};
+
+/// Device memory beyond the buffers: variables, red zones, what was given back and is not used again.
+const SPARE: u64 = 256 << 20;
+
+/// How a script is run.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// What is checked; `None` only compares outputs and reports what ends a kernel.
+    pub checks: Option<Checks>,
+}
+
+/// What buffers hold at the end, by their number; `None` where it could not be read.
+pub type Kept = Vec<Option<Vec<u8>>>;
+
+impl Script {
+    /// Runs it and reports; never an error, a report says why it did not run.
+    pub fn run(&self, settings: &Settings) -> Report {
+        self.run_keeping(settings).0
+    }
+
+    /// As [`Script::run`], with what the buffers hold at the end.
+    pub fn run_keeping(&self, settings: &Settings) -> (Report, Kept) {
+        let mut run = Run {
+            script: self,
+            settings,
+            report: Report::default(),
+            kept: vec![None; self.buffers.len()],
+        };
+        if let Err(error) = run.all() {
+            run.refused(error);
+        }
+        (run.report, run.kept)
+    }
+}
+
+struct Run<'s> {
+    script: &'s Script,
+    settings: &'s Settings,
+    report: Report,
+    kept: Kept,
+}
+
+/// A machine with the script's module and buffers.
+struct Bench {
+    machine: Machine,
+    stream: Stream,
+    module: Module,
+    addresses: Vec<u64>,
+    /// Whether a buffer was given back.
+    gone: Vec<bool>,
+}
+
+impl Run<'_> {
+    fn all(&mut self) -> Result<(), Error> {
+        let script = self.script;
+        let text = read_ptx(&script.ptx)?;
+        self.report.source = Source::new(script.ptx.display().to_string(), text);
+        let module = self.verified()?;
+        if script.cluster.is_some_and(|cluster| cluster != [1; 3]) {
+            return Err(Error::Unsupported {
+                what: "clusters are",
+            });
+        }
+        let config = self.config(&module)?;
+        let machine = Machine::new(config)?;
+        let stream = machine.stream()?;
+        let loaded = machine.load(&module)?;
+        let mut bench = Bench {
+            machine,
+            stream,
+            module: loaded,
+            addresses: Vec::new(),
+            gone: vec![false; script.buffers.len()],
+        };
+        self.fill(&mut bench)?;
+        let ran = self.launches(&mut bench);
+        self.take(&bench, false);
+        if let Err(error) = ran {
+            self.refused(error);
+        }
+        self.host_reads(&bench);
+        self.outputs(&bench);
+        self.give_back(&mut bench);
+        Ok(())
+    }
+
+    /// The module, with what can be found without running it.
+    fn verified(&mut self) -> Result<Verified, Error> {
+        let report = &mut self.report;
+        let fail = |found| Error::Ptx {
+            path: self.script.ptx.clone(),
+            found,
+        };
+        let module = parse(report.source.text()).map_err(fail)?;
+        report.source.describe(&module);
+        if let Some(checks) = &self.settings.checks {
+            let launched = |name: &str| self.script.launches.iter().any(|l| l.kernel == name);
+            for finding in findings::find(&module, findings::Limits::default()) {
+                let kind = finding.code.name().parse::<Kind>();
+                let wanted = kind.is_ok_and(|kind| checks.any(&[kind]));
+                if wanted && finding.certainty == Certainty::Certain && launched(&finding.function)
+                {
+                    let issue = report.source.static_issue(&finding);
+                    report.add(issue);
+                }
+            }
+        }
+        verify(module).map_err(|found| {
+            let issues: Vec<Issue> = found
+                .iter()
+                .filter_map(|diagnostic| report.source.diagnostic_issue(diagnostic))
+                .collect();
+            issues.into_iter().for_each(|issue| report.add(issue));
+            fail(found)
+        })
+    }
+
+    /// An error that is a finding is reported as one; any other is why it did not run.
+    fn refused(&mut self, error: Error) {
+        let issue = match &error {
+            Error::Device(DeviceError::Fault(fault)) => {
+                let issue = self.report.source.fault_issue(fault);
+                // The checker reported it, with more.
+                let told = issue.as_ref().is_some_and(|issue| {
+                    let same = |known: &Issue| known.place.line == issue.place.line;
+                    self.report.issues.iter().any(same)
+                });
+                if told {
+                    return;
+                }
+                issue
+            }
+            Error::Device(DeviceError::Launch {
+                kernel,
+                what: "bytes of shared memory",
+                ..
+            }) => Some(self.at_launch(Kind::SharedLimit, kernel, &error, "use less of it")),
+            Error::Device(DeviceError::Launch { kernel, what, .. })
+                if what.starts_with("blocks of a cooperative") =>
+            {
+                let help = "launch no more CTAs than the device holds at once";
+                Some(self.at_launch(Kind::Deadlock, kernel, &error, help))
+            }
+            // Some of what the verifier refuses is a finding: then the file did what it is for.
+            Error::Ptx { found, .. } if !found.is_empty() => {
+                let source = &self.report.source;
+                if found
+                    .iter()
+                    .all(|one| source.diagnostic_issue(one).is_some())
+                {
+                    return;
+                }
+                None
+            }
+            _ => None,
+        };
+        match issue {
+            Some(issue) => self.report.add(issue),
+            None => self.report.failure = Some(error),
+        }
+    }
+
+    fn at_launch(&self, kind: Kind, kernel: &str, error: &Error, help: &str) -> Issue {
+        let entry_line = self.report.source.entry_line(kernel);
+        Issue {
+            kind: kind.name(),
+            level: Level::Error,
+            kernel: kernel.to_owned(),
+            entry_line,
+            place: Spot {
+                line: entry_line,
+                ..Spot::default()
+            },
+            other: None,
+            address: None,
+            allocation: None,
+            count: 1,
+            message: error.to_string(),
+            help: help.to_owned(),
+            verdict: Verdict::Bug,
+        }
+    }
+
+    fn config(&self, module: &Verified) -> Result<Config, Error> {
+        let target = self.script.target.unwrap_or(module.target);
+        if target.sm < module.target.sm {
+            return Err(Error::OtherTarget {
+                module: module.target,
+                device: target,
+            });
+        }
+        let default = Config::default();
+        let total: u64 = self.script.buffers.iter().map(|buffer| buffer.bytes).sum();
+        let zones = self.script.buffers.len() as u64 * 1024;
+        Ok(Config {
+            target,
+            sms: self.script.sms.unwrap_or(default.sms),
+            memory: total + zones + SPARE,
+            shared_per_block: target.shared_limit().unwrap_or(default.shared_per_block),
+            max_ptx: PtxVersion::new(u8::MAX, 0),
+            checks: self.settings.checks.clone(),
+            ..default
+        })
+    }
+
+    /// Allocates and fills the buffers and writes the module's variables.
+    fn fill(&self, bench: &mut Bench) -> Result<(), Error> {
+        for buffer in &self.script.buffers {
+            bench.addresses.push(bench.machine.alloc(buffer.bytes)?);
+        }
+        for (buffer, &address) in self.script.buffers.iter().zip(&bench.addresses) {
+            match &buffer.contents {
+                Contents::Bytes(bytes) => bench.stream.write(address, bytes.clone())?,
+                Contents::Fill(byte) => bench.stream.fill(address, *byte, buffer.bytes)?,
+                Contents::Uninitialized => {}
+            }
+            for (offset, pointed) in &buffer.pointers {
+                let pointer = bench.addresses[*pointed].to_le_bytes();
+                bench.stream.write(address + offset, pointer.to_vec())?;
+            }
+        }
+        for (at, global) in self.script.globals.iter().enumerate() {
+            let place = |name: &str| format!("$.globals[{at}].{name}");
+            let Some((address, bytes)) = bench.module.global(&global.symbol) else {
+                return Err(Error::Script {
+                    at: place("symbol"),
+                    expected: "a variable of the module".to_owned(),
+                    found: global.symbol.clone(),
+                });
+            };
+            if global.bytes.len() as u64 > bytes {
+                return Err(Error::Script {
+                    at: place("file"),
+                    expected: format!("at most the variable's {bytes} bytes"),
+                    found: format!("{} bytes", global.bytes.len()),
+                });
+            }
+            bench.stream.write(address, global.bytes.clone())?;
+        }
+        bench.stream.synchronize()?;
+        Ok(())
+    }
+
+    fn launches(&mut self, bench: &mut Bench) -> Result<(), Error> {
+        for (at, spec) in self.script.launches.iter().enumerate() {
+            for Freed { launch, buffers } in &self.script.freed {
+                if *launch == at {
+                    for buffer in buffers {
+                        bench.stream.free(bench.addresses[*buffer])?;
+                        bench.gone[*buffer] = true;
+                    }
+                }
+            }
+            let launch = self.launch(bench, at, spec)?;
+            bench.stream.launch(launch)?;
+            bench.stream.synchronize()?;
+        }
+        Ok(())
+    }
+
+    fn launch(&self, bench: &Bench, at: usize, spec: &LaunchSpec) -> Result<Launch, Error> {
+        let wrong = |place: String, expected: String, found: String| Error::Script {
+            at: format!("$.launches[{at}].{place}"),
+            expected,
+            found,
+        };
+        let Some(kernel) = bench.module.kernel(&spec.kernel) else {
+            let known: Vec<&str> = bench.module.kernels().take(8).collect();
+            return Err(wrong(
+                "kernel".to_owned(),
+                format!("a kernel of the module, such as {}", known.join(", ")),
+                spec.kernel.clone(),
+            ));
+        };
+        let wanted = kernel.params();
+        if wanted.len() != spec.args.len() {
+            return Err(wrong(
+                "args".to_owned(),
+                format!("{} arguments", wanted.len()),
+                spec.args.len().to_string(),
+            ));
+        }
+        let mut params = vec![0; kernel.param_bytes() as usize];
+        for (number, (arg, param)) in spec.args.iter().zip(&wanted).enumerate() {
+            let bytes = match arg {
+                Arg::Pointer { buffer, offset } => {
+                    let base = buffer.map_or(0, |buffer| bench.addresses[buffer]);
+                    base.wrapping_add(*offset).to_le_bytes().to_vec()
+                }
+                Arg::Bytes { bytes, pointers } => {
+                    let mut bytes = bytes.clone();
+                    for (offset, buffer) in pointers {
+                        let place = *offset as usize..*offset as usize + 8;
+                        if let Some(place) = bytes.get_mut(place) {
+                            place.copy_from_slice(&bench.addresses[*buffer].to_le_bytes());
+                        }
+                    }
+                    bytes
+                }
+            };
+            let place = param.offset as usize..(param.offset + param.size) as usize;
+            if bytes.len() != place.len() {
+                return Err(wrong(
+                    format!("args[{number}]"),
+                    format!("{} bytes, the size of the parameter", place.len()),
+                    format!("{} bytes", bytes.len()),
+                ));
+            }
+            params[place].copy_from_slice(&bytes);
+        }
+        self.fits(&kernel, spec)?;
+        Ok(Launch {
+            kernel,
+            grid: spec.grid,
+            block: spec.block,
+            dynamic_shared: spec.dynamic_shared,
+            params,
+            cooperative: self.script.co_resident,
+        })
+    }
+
+    /// Whether the device holds all CTAs of a cooperative launch at once.
+    fn fits(&self, kernel: &warpsmith_vgpu::Kernel, spec: &LaunchSpec) -> Result<(), Error> {
+        let Some(each) = self
+            .script
+            .max_blocks_per_sm
+            .filter(|_| self.script.co_resident)
+        else {
+            return Ok(());
+        };
+        let sms = self.script.sms.unwrap_or(Config::default().sms);
+        let most = u64::from(sms) * u64::from(each);
+        let found = spec
+            .grid
+            .iter()
+            .fold(1u64, |all, n| all.saturating_mul(u64::from(*n)));
+        if found > most {
+            return Err(Error::Device(DeviceError::Launch {
+                kernel: kernel.name().clone(),
+                what: "blocks of a cooperative launch",
+                found,
+                expected: most,
+            }));
+        }
+        Ok(())
+    }
+
+    /// Takes what the checker found; reads of the host that only compare are no finding.
+    fn take(&mut self, bench: &Bench, comparing: bool) {
+        if self.settings.checks.is_none() {
+            return;
+        }
+        for finding in taken(&bench.machine) {
+            if !(comparing && finding.kind == Kind::UnwrittenOutput) {
+                let mut issue = self.report.source.issue(finding);
+                if self.follows(&issue) {
+                    continue;
+                }
+                if let Some(allocation) = issue.allocation.as_mut().filter(|a| a.name.is_none()) {
+                    let starts = bench.addresses.iter();
+                    let named = starts
+                        .zip(&self.script.buffers)
+                        .find(|(start, _)| **start == allocation.start);
+                    allocation.name = named.map(|(_, buffer)| buffer.name.clone().into());
+                }
+                self.report.add(issue);
+            }
+        }
+    }
+
+    /// Whether an issue only follows from an address of the wrong space, which is told.
+    fn follows(&self, issue: &Issue) -> bool {
+        issue.kind.starts_with("oob_")
+            && self.report.issues.iter().any(|known| {
+                known.kind == Kind::BadSpace.name() && known.place.line == issue.place.line
+            })
+    }
+
+    fn host_reads(&mut self, bench: &Bench) {
+        for &buffer in &self.script.host_reads {
+            if !bench.gone[buffer] {
+                self.kept[buffer] = self.contents(bench, buffer);
+            }
+        }
+        self.take(bench, false);
+    }
+
+    fn contents(&self, bench: &Bench, buffer: usize) -> Option<Vec<u8>> {
+        let bytes = self.script.buffers[buffer].bytes;
+        let read = bench.stream.read(bench.addresses[buffer], bytes).ok()?;
+        read.wait().ok()
+    }
+
+    fn outputs(&mut self, bench: &Bench) {
+        for (at, buffer) in self.script.buffers.iter().enumerate() {
+            let Some(Wanted { contents, mode }) = &buffer.wanted else {
+                continue;
+            };
+            if self.kept[at].is_none() && !bench.gone[at] {
+                self.kept[at] = self.contents(bench, at);
+            }
+            let Some(got) = &self.kept[at] else {
+                continue;
+            };
+            let wanted = match contents {
+                WantedContents::Bytes(bytes) => bytes.clone(),
+                WantedContents::Unchanged => self.initial(bench, at),
+            };
+            self.report.outputs.push(Output {
+                buffer: buffer.name.clone(),
+                difference: compare(buffer.element, mode, got, &wanted),
+            });
+        }
+        self.take(bench, true);
+    }
+
+    /// What a buffer held before the first launch.
+    fn initial(&self, bench: &Bench, at: usize) -> Vec<u8> {
+        let buffer = &self.script.buffers[at];
+        let mut bytes = match &buffer.contents {
+            Contents::Bytes(bytes) => bytes.clone(),
+            Contents::Fill(byte) => vec![*byte; buffer.bytes as usize],
+            Contents::Uninitialized => return self.kept[at].clone().unwrap_or_default(),
+        };
+        for (offset, pointed) in &buffer.pointers {
+            let at = *offset as usize;
+            bytes[at..at + 8].copy_from_slice(&bench.addresses[*pointed].to_le_bytes());
+        }
+        bytes
+    }
+
+    /// Gives back what the script does not leak.
+    fn give_back(&mut self, bench: &mut Bench) {
+        for at in 0..self.script.buffers.len() {
+            if bench.gone[at] {
+                continue;
+            }
+            if !self.script.leaked.contains(&at) {
+                // It is ours and allocated until here.
+                drop(bench.machine.free(bench.addresses[at]));
+                continue;
+            }
+            let wanted = |checks: &Checks| checks.any(&[Kind::Leak]);
+            if self.settings.checks.as_ref().is_some_and(wanted) {
+                let buffer = &self.script.buffers[at];
+                let issue = leak(&buffer.name, bench.addresses[at], buffer.bytes);
+                self.report.add(issue);
+            }
+        }
+    }
+}
+
+fn taken(_: &Machine) -> Vec<warpsmith_vgpu::check::Finding> {
+    Vec::new()
+}
+
+fn leak(name: &str, start: u64, bytes: u64) -> Issue {
+    Issue {
+        kind: Kind::Leak.name(),
+        level: Level::Error,
+        kernel: String::new(),
+        entry_line: None,
+        place: Spot::default(),
+        other: None,
+        address: Some(start),
+        allocation: Some(Allocation {
+            name: Some(name.to_owned().into()),
+            start,
+            bytes,
+            distance: 0,
+        }),
+        count: 1,
+        message: format!("`{name}` is still allocated at the end"),
+        help: "give it back after its last use".to_owned(),
+        verdict: Verdict::Bug,
+    }
+}
