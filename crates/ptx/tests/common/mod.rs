@@ -176,7 +176,7 @@ pub fn instruction(random: &mut Random, row: &Row, target: Target) -> Option<Ins
     let count = least + random.below(most - least + 1);
     let slots = form.assign(count)?;
     let mut inst = Inst::new(row.op, quals.as_slice(), []);
-    for (at, slot) in slots.iter().enumerate() {
+    for (at, slot) in slots.enumerate() {
         let operand = operand(random, &inst, &form, slot, at);
         inst.operands.push(operand);
     }
