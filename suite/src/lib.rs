@@ -1,6 +1,7 @@
 //! Conformance: every kernel of the library against its reference, on the virtual GPU; and all of it on a card.
 
 mod arrays;
+pub mod check_case;
 mod docs;
 pub mod far;
 pub mod gpu;

@@ -50,6 +50,7 @@ specials! {
     Globaltimer "%globaltimer" U64; GlobaltimerLo "%globaltimer_lo" U32; GlobaltimerHi "%globaltimer_hi" U32;
     DynamicSmemSize "%dynamic_smem_size" U32; TotalSmemSize "%total_smem_size" U32; AggrSmemSize "%aggr_smem_size" U32;
     ReservedSmemOffsetBegin "%reserved_smem_offset_begin" U32; ReservedSmemOffsetEnd "%reserved_smem_offset_end" U32;
-    ReservedSmemOffsetCap "%reserved_smem_offset_cap" U32; CurrentGraphExec "%current_graph_exec" U64;
+    ReservedSmemOffsetCap "%reserved_smem_offset_cap" U32; ReservedSmemOffset0 "%reserved_smem_offset_0" U32;
+    ReservedSmemOffset1 "%reserved_smem_offset_1" U32; CurrentGraphExec "%current_graph_exec" U64;
     WarpSz "WARP_SZ" U32;
 }

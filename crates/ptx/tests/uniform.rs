@@ -35,7 +35,7 @@ fn values_follow_their_operands() {
          ld.param.u64 %rd0, [p]; ld.global.u32 %r5, [%rd0]; ld.volatile.global.u32 %r6, [%rd0]; shfl.sync.idx.b32 %r7, %r0, 0, 31, -1;
          setp.eq.u32 %p0, %r1, 0; vote.sync.ballot.b32 %r8, %p0, -1; atom.global.add.u32 %r9, [%rd0], 1;",
     );
-    assert_eq!(regs(&uniform, 10), "uvuuvuvvuv");
+    assert_eq!(regs(&uniform, 10), "uvuuvuvuuv");
 }
 
 #[test]

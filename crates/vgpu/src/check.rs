@@ -1,5 +1,18 @@
 //! What the checker finds: data first; drawing is for others.
+//!
+//! With [`crate::Config::checks`] set, kernels are lowered with an extra op before each access and each use of a
+//! value that may be undefined (`lower/instrument.rs`); the ops ask the [`Checker`], which one engine thread has at a
+//! time. Without it there is not one instruction more.
 
+mod checker;
+mod clock;
 mod finding;
+mod memory;
+mod race;
+mod report;
 
-pub use finding::{Access, Allocation, Checks, Finding, Kind, Place, Verdict};
+pub(crate) use checker::{AccessInfo, At, Checker, Space};
+pub(crate) use clock::Order;
+pub use finding::{Access, Allocation, Checks, Finding, Kind, Place, UnknownKind, Verdict};
+pub(crate) use memory::Variables;
+pub(crate) use report::New;

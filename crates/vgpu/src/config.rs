@@ -24,6 +24,10 @@ pub struct Config {
     pub max_ptx: PtxVersion,
     /// What is checked while kernels run; `None` runs at full speed.
     pub checks: Option<Checks>,
+    /// Runs CTAs, and the warps of each, in an order that this number decides; `None` in theirs.
+    ///
+    /// An order is the same each time where one thread runs it: with [`Config::checks`], or one worker.
+    pub seed: Option<u64>,
     /// Whether a fresh allocation is filled with `0xFF` (NaN in every float type).
     pub poison: bool,
 }
@@ -40,6 +44,7 @@ impl Default for Config {
             shared_per_block: 227 << 10,
             max_ptx: PtxVersion::new(8, 8),
             checks: None,
+            seed: None,
             poison: false,
         }
     }

@@ -1,6 +1,6 @@
 //! One launch as workers see it: what to run and how far it is.
 
-use crate::{error::Fault, exec::LaunchView, lower::Program, memory::Window, sched::Cta};
+use crate::{error::Fault, exec::LaunchView, lower::Program, memory::Window, order, sched::Cta};
 use std::{
     collections::VecDeque,
     sync::{
@@ -18,6 +18,8 @@ pub(crate) struct Job {
     pub(crate) global: Window,
     pub(crate) total: u64,
     pub(crate) cooperative: bool,
+    /// What decides the order of CTAs and warps.
+    pub(crate) seed: Option<u64>,
     /// The next CTA that nobody has taken.
     next: AtomicU64,
     /// CTAs that have not ended.
@@ -39,6 +41,7 @@ impl Job {
         shared_bytes: u32,
         global: Window,
         cooperative: bool,
+        seed: Option<u64>,
     ) -> Job {
         let total = view.grid.iter().map(|n| u64::from(*n)).product();
         Job {
@@ -48,6 +51,7 @@ impl Job {
             global,
             total,
             cooperative,
+            seed,
             next: AtomicU64::new(0),
             left: AtomicU64::new(0),
             serial: AtomicU64::new(0),
@@ -72,7 +76,11 @@ impl Job {
             return None;
         }
         let index = self.next.fetch_add(1, Ordering::Relaxed);
-        (index < self.total).then_some(index)
+        let place = |index| match self.seed {
+            Some(seed) => order::permuted(seed, index, self.total),
+            None => index,
+        };
+        (index < self.total).then(|| place(index))
     }
 
     /// A CTA has ended.

@@ -17,6 +17,7 @@ mod lower;
 mod machine;
 mod memory;
 mod module;
+mod order;
 mod pool;
 mod sched;
 mod stream;

@@ -1,10 +1,16 @@
 //! The machine: configuration, device memory, helper threads.
 
 use crate::{
-    config::Config, error::Error, memory::Arena, module::Module, pool::Pool, stream::Stream,
+    check::{Checker, Finding},
+    config::Config,
+    error::Error,
+    memory::Arena,
+    module::Module,
+    pool::Pool,
+    stream::Stream,
     tier::Tier,
 };
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use warpsmith_ptx::verify::Verified;
 
 /// A virtual GPU. Clones share it.
@@ -16,6 +22,8 @@ pub(crate) struct Inner {
     pub(crate) tier: Tier,
     pub(crate) arena: Arena,
     pub(crate) pool: Pool,
+    /// The checker between launches; one launch at a time has it.
+    pub(crate) checker: Option<Mutex<Option<Box<Checker>>>>,
 }
 
 impl Machine {
@@ -34,12 +42,31 @@ impl Machine {
             workers => workers,
         };
         let arena = Arena::new(config.memory, config.poison)?;
-        let pool = Pool::new(workers - 1)?;
+        // What is checked runs in one order.
+        let helpers = if config.checks.is_some() {
+            0
+        } else {
+            workers - 1
+        };
+        let pool = Pool::new(helpers)?;
+        let checker = match &config.checks {
+            Some(checks) => {
+                let (base, size) = arena.range();
+                let checker = Checker::new(checks.clone(), base, size);
+                let fail = |error: std::io::Error| Error::Reserve {
+                    bytes: size,
+                    reason: error.to_string(),
+                };
+                Some(Mutex::new(Some(Box::new(checker.map_err(fail)?))))
+            }
+            None => None,
+        };
         Ok(Machine(Arc::new(Inner {
             config,
             tier,
             arena,
             pool,
+            checker,
         })))
     }
 
@@ -58,7 +85,10 @@ impl Machine {
     /// # Errors
     /// [`Error::OutOfMemory`].
     pub fn alloc(&self, bytes: u64) -> Result<u64, Error> {
-        self.0.arena.alloc(bytes)
+        let address = self.0.arena.alloc(bytes)?;
+        self.0
+            .checked(|checker| checker.global.allocated(address, bytes));
+        Ok(address)
     }
 
     /// Gives a block back now, whatever streams still do with it; see [`Stream::free`].
@@ -66,7 +96,19 @@ impl Machine {
     /// # Errors
     /// [`Error::NotAllocated`].
     pub fn free(&self, address: u64) -> Result<(), Error> {
-        self.0.arena.free(address)
+        self.0.free(address)
+    }
+
+    /// What the checks have found since the last call; empty without them.
+    pub fn take_findings(&self) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        self.0.checked(|checker| findings = checker.take());
+        findings
+    }
+
+    /// Adds a finding for each block of memory that is still allocated, variables of modules apart.
+    pub fn check_leaks(&self) {
+        self.0.checked(Checker::leaks);
     }
 
     /// Free and total bytes of device memory.
@@ -96,7 +138,10 @@ impl Machine {
     /// [`Error::Range`].
     pub fn write(&self, address: u64, bytes: &[u8]) -> Result<(), Error> {
         let done = self.0.arena.window().write(address, bytes);
-        check(done, address, bytes.len() as u64)
+        check(done, address, bytes.len() as u64)?;
+        self.0
+            .checked(|checker| checker.global.written(address, bytes.len() as u64));
+        Ok(())
     }
 
     /// Reads device memory now.
@@ -105,7 +150,32 @@ impl Machine {
     /// [`Error::Range`].
     pub fn read(&self, address: u64, bytes: &mut [u8]) -> Result<(), Error> {
         let done = self.0.arena.window().read(address, bytes);
-        check(done, address, bytes.len() as u64)
+        check(done, address, bytes.len() as u64)?;
+        self.0
+            .checked(|checker| checker.host_reads(address, bytes.len() as u64));
+        Ok(())
+    }
+}
+
+impl Inner {
+    /// Tells the checker something, if there is one.
+    pub(crate) fn checked(&self, f: impl FnOnce(&mut Checker)) {
+        if let Some(checker) = &self.checker {
+            let mut checker = checker.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(checker) = checker.as_mut() {
+                f(checker);
+            }
+        }
+    }
+
+    /// Gives a block back; what is checked is not handed out again, so that a later use shows.
+    pub(crate) fn free(&self, address: u64) -> Result<(), Error> {
+        if self.checker.is_none() {
+            return self.arena.free(address);
+        }
+        self.arena.retire(address)?;
+        self.checked(|checker| checker.global.freed(address));
+        Ok(())
     }
 }
 

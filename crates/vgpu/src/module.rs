@@ -92,6 +92,9 @@ impl Module {
                 fill(&mut data, var, init, &loaded)?;
             }
             machine.write(address, &data)?;
+            machine
+                .0
+                .checked(|checker| checker.global.name(address, &var.name));
         }
         Ok(Module(Arc::new(loaded)))
     }
@@ -135,7 +138,7 @@ impl Drop for Loaded {
     fn drop(&mut self) {
         for address in self.vars.iter().filter(|address| **address != 0) {
             // They are ours and allocated until here.
-            drop(self.machine.arena.free(*address));
+            drop(self.machine.free(*address));
         }
     }
 }
@@ -221,6 +224,7 @@ impl Kernel {
             layout: &self.layout,
             tier: self.loaded.machine.tier,
             block,
+            checked: self.loaded.machine.config.checks.is_some(),
         })?);
         Ok(Arc::clone(programs().entry(key).or_insert(program)))
     }

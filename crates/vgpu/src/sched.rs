@@ -2,11 +2,13 @@
 #![allow(unsafe_code)]
 
 use crate::{
+    check::{At, Checker, Kind, New},
     error::{Fault, FaultKind},
-    exec::{Ctx, Parked, Reduce, Stop, Warp},
+    exec::{Ctx, FUEL, Parked, Reduce, Stop, Warp},
     job::Job,
     lower::{Preset, Program, Value},
     memory::{Buffer, Window},
+    order::Order,
 };
 use std::sync::{Arc, PoisonError, atomic::Ordering};
 use warpsmith_ptx::special::Special;
@@ -24,6 +26,8 @@ pub(crate) struct Cta {
     serial: u64,
     /// Threads that have not exited.
     live: u32,
+    /// Rounds of turns, where their order is not the same each time.
+    rounds: u32,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -61,6 +65,16 @@ impl Worker {
         }
     }
 
+    /// Gives it the checker for a launch.
+    pub(crate) fn set_checker(&mut self, checker: Option<Box<Checker>>) {
+        self.ctx.checker = checker;
+    }
+
+    /// Takes the checker back.
+    pub(crate) fn take_checker(&mut self) -> Option<Box<Checker>> {
+        self.ctx.checker.take()
+    }
+
     /// Works on a launch until no CTA is left to take.
     pub(crate) fn work(&mut self, job: &Job) {
         self.enter(job);
@@ -74,6 +88,7 @@ impl Worker {
                         break;
                     }
                 }
+                self.cta.end(&mut self.ctx);
                 job.end();
             }
         }
@@ -111,6 +126,7 @@ impl Worker {
             cta.resume(&mut self.ctx, job);
             match cta.round(&mut self.ctx, job) {
                 Round::Done => {
+                    cta.end(&mut self.ctx);
                     self.spare.push(cta);
                     job.end();
                 }
@@ -139,6 +155,7 @@ impl Cta {
             cta: [0; 3],
             serial: 0,
             live: 0,
+            rounds: 0,
         }
     }
 
@@ -164,8 +181,12 @@ impl Cta {
         self.blocked.clear();
         self.blocked.resize(warps as usize, false);
         self.barriers = [Barrier::default(); 16];
+        self.rounds = (index as u32).wrapping_mul(0x9E37);
         self.live = threads;
         self.resume(ctx, job);
+        if let Some(checker) = &mut ctx.checker {
+            checker.start_cta(program, &ctx.view);
+        }
         for (i, warp) in self.warps.iter_mut().enumerate() {
             let first = i as u32 * 32;
             let count = (threads - first).min(32);
@@ -185,6 +206,13 @@ impl Cta {
         }
     }
 
+    /// Tells the checker that the CTA is over.
+    fn end(&self, ctx: &mut Ctx) {
+        if let Some(checker) = &mut ctx.checker {
+            checker.end_cta(&ctx.view);
+        }
+    }
+
     /// Points the context at this CTA.
     fn resume(&mut self, ctx: &mut Ctx, job: &Job) {
         ctx.view.cta = self.cta;
@@ -196,7 +224,17 @@ impl Cta {
     /// Gives each warp that can go on one turn.
     fn round(&mut self, ctx: &mut Ctx, job: &Job) -> Round {
         let mut ran = false;
-        for i in 0..self.warps.len() {
+        let mut fuel = FUEL;
+        let mut turns = Vec::new();
+        if let Some(seed) = job.seed {
+            self.rounds = self.rounds.wrapping_add(1);
+            let mut order = Order::new(seed, u64::from(self.rounds));
+            turns.extend(0..self.warps.len());
+            order.shuffle(&mut turns);
+            fuel = 1 + order.below(64) as i32;
+        }
+        for turn in 0..self.warps.len() {
+            let i = turns.get(turn).copied().unwrap_or(turn);
             if self.blocked[i] || self.warps[i].live == 0 {
                 continue;
             }
@@ -204,7 +242,7 @@ impl Cta {
             frame(ctx, &self.frames, &job.program, i);
             std::mem::swap(&mut ctx.warp, &mut self.warps[i]);
             let before = ctx.warp.live.count_ones();
-            ctx.run_turn();
+            ctx.run_turn(fuel);
             let exited = before - ctx.warp.live.count_ones();
             std::mem::swap(&mut ctx.warp, &mut self.warps[i]);
             self.live -= exited;
@@ -227,6 +265,7 @@ impl Cta {
         } else if ran {
             Round::Progress
         } else {
+            self.stuck(ctx, &job.program);
             job.fail(self.deadlock(ctx, &job.program));
             Round::Stuck
         }
@@ -248,6 +287,10 @@ impl Cta {
             barrier.count = parked.count;
             barrier.votes += parked.votes.count_ones();
             barrier.missing += lanes - parked.votes.count_ones();
+            if let Some(checker) = &mut ctx.checker {
+                let (lanes, id) = (parked.lanes, parked.barrier as usize);
+                checker.arrive(&ctx.view, i as u32, lanes, id);
+            }
             self.complete(ctx, program, parked.barrier as usize);
         }
         arrivals.clear();
@@ -265,6 +308,9 @@ impl Cta {
             return;
         }
         self.barriers[id] = Barrier::default();
+        if ctx.checker.is_some() {
+            self.look_at(ctx, program, id);
+        }
         for i in 0..self.warps.len() {
             let mut at = 0;
             while at < self.warps[i].parked.len() {
@@ -282,6 +328,123 @@ impl Cta {
                 }
             }
         }
+    }
+
+    /// What the checker says of a barrier that is complete, and what those who waited know from now on.
+    fn look_at(&self, ctx: &mut Ctx, program: &Program, id: usize) {
+        self.divergence(ctx, program, Some(id));
+        let Some(checker) = &mut ctx.checker else {
+            return;
+        };
+        for (i, warp) in self.warps.iter().enumerate() {
+            for parked in warp.parked.iter().filter(|p| p.barrier as usize == id) {
+                checker.release(&ctx.view, i as u32, parked.lanes, id);
+            }
+        }
+        checker.reset(&ctx.view, id);
+    }
+
+    /// Warps of which only some lanes have come to an aligned barrier, or by several ways.
+    fn divergence(&self, ctx: &mut Ctx, program: &Program, id: Option<usize>) -> bool {
+        let view = &ctx.view;
+        let mut found = false;
+        let Some(checker) = &mut ctx.checker else {
+            return found;
+        };
+        for (i, warp) in self.warps.iter().enumerate() {
+            let here = || {
+                warp.parked.iter().filter(|parked| {
+                    parked.aligned && id.is_none_or(|id| parked.barrier as usize == id)
+                })
+            };
+            let Some(first) = here().next() else {
+                continue;
+            };
+            let same = here().filter(|parked| parked.span == first.span);
+            let lanes = same.fold(0, |lanes, parked| lanes | parked.lanes);
+            if lanes == warp.live {
+                continue;
+            }
+            let at = |span: u32| At {
+                program,
+                view,
+                warp: i as u32,
+                mask: lanes,
+                span,
+            };
+            found = true;
+            let others = warp.parked.iter().find(|parked| parked.span != first.span);
+            let lane = (warp.live & !lanes).trailing_zeros() & 31;
+            checker.add(New {
+                kind: Kind::BarrierDivergence,
+                place: at(first.span).place(lanes.trailing_zeros() & 31, None),
+                other: others
+                    .map(|other| at(other.span).place(other.lanes.trailing_zeros() & 31, None)),
+                address: None,
+                allocation: None,
+                message: format!(
+                    "{} of {} lanes of warp {i} come to this barrier; lane {lane} does not",
+                    lanes.count_ones(),
+                    warp.live.count_ones()
+                ),
+            });
+        }
+        found
+    }
+
+    /// What the checker says where nobody can go on.
+    fn stuck(&self, ctx: &mut Ctx, program: &Program) {
+        if self.divergence(ctx, program, None) {
+            return;
+        }
+        let view = &ctx.view;
+        let Some(checker) = &mut ctx.checker else {
+            return;
+        };
+        let waiting = || {
+            let warps = self.warps.iter().enumerate();
+            warps.flat_map(|(i, warp)| warp.parked.iter().map(move |parked| (i, parked)))
+        };
+        let places: Vec<String> = waiting()
+            .map(|(i, parked)| {
+                let (lanes, at) = (parked.lanes.count_ones(), program.span(parked.span));
+                format!(
+                    "warp {i} with {lanes} lanes at barrier {} in {at}",
+                    parked.barrier
+                )
+            })
+            .collect();
+        let Some((i, parked)) = waiting().next() else {
+            return;
+        };
+        let never = waiting().all(|(_, parked)| parked.count.is_some());
+        let at = At {
+            program,
+            view,
+            warp: i as u32,
+            mask: parked.lanes,
+            span: parked.span,
+        };
+        let second = waiting().find(|(_, other)| other.span != parked.span);
+        checker.add(New {
+            kind: if never {
+                Kind::BarrierCount
+            } else {
+                Kind::Deadlock
+            },
+            place: at.place(parked.lanes.trailing_zeros() & 31, None),
+            other: second.map(|(i, other)| {
+                let at = At {
+                    warp: i as u32,
+                    span: other.span,
+                    ..at
+                };
+                at.place(other.lanes.trailing_zeros() & 31, None)
+            }),
+            address: None,
+            allocation: None,
+            message: format!("nobody can go on: {}", places.join("; ")),
+        });
     }
 
     fn deadlock(&self, ctx: &Ctx, program: &Program) -> Fault {
@@ -412,7 +575,11 @@ fn special_of(ctx: &Ctx, special: Special, thread: u32) -> u64 {
         Special::LanemaskGe => !0 << lane,
         Special::LanemaskGt => (!0u32 << lane) & !(1 << lane),
         Special::DynamicSmemSize => view.dynamic_shared,
-        Special::TotalSmemSize | Special::AggrSmemSize => view.shared,
+        // Nothing is reserved here: what would be there is outside.
+        Special::TotalSmemSize
+        | Special::AggrSmemSize
+        | Special::ReservedSmemOffset0
+        | Special::ReservedSmemOffset1 => view.shared,
         Special::WarpSz => 32,
         Special::Clock
         | Special::ClockHi

@@ -1,6 +1,7 @@
 //! Streams: commands in order, done by an engine thread.
 
 use crate::{
+    check::Checker,
     error::Error,
     exec::LaunchView,
     job::Job,
@@ -343,7 +344,15 @@ impl Stream {
             params,
         };
         let global = self.machine.0.arena.window();
-        Ok(Job::new(program, view, shared as u32, global, cooperative))
+        let seed = config.seed;
+        Ok(Job::new(
+            program,
+            view,
+            shared as u32,
+            global,
+            cooperative,
+            seed,
+        ))
     }
 
     /// Enqueues a write of device memory.
@@ -509,7 +518,7 @@ impl Engine {
     fn step(&self, command: Command, worker: &mut Worker, failed: bool) -> Result<(), Error> {
         let window = self.machine.arena.window();
         match command {
-            Command::Free(address) => self.machine.arena.free(address),
+            Command::Free(address) => self.machine.free(address),
             Command::Record(event) => {
                 event.0.set(Instant::now());
                 Ok(())
@@ -524,6 +533,10 @@ impl Engine {
                     Some(error) => Err(error),
                     None => check(window.read(address, &mut bytes), address, len).map(|()| bytes),
                 };
+                if result.is_ok() {
+                    let machine = &self.machine;
+                    machine.checked(|checker| checker.host_reads(address, len));
+                }
                 completion.0.set(result);
                 Ok(())
             }
@@ -544,16 +557,44 @@ impl Engine {
                 .try_for_each(|job| self.launch(job, worker)),
             Command::Write(address, bytes) => {
                 let bytes = bytes.as_ref();
-                check(window.write(address, bytes), address, bytes.len() as u64)
+                let len = bytes.len() as u64;
+                self.machine
+                    .checked(|checker| checker.global.written(address, len));
+                check(window.write(address, bytes), address, len)
             }
-            Command::Copy { to, from, len } => check(window.copy(to, from, len), from, len),
+            Command::Copy { to, from, len } => {
+                self.machine
+                    .checked(|checker| checker.global.copied(to, from, len));
+                check(window.copy(to, from, len), from, len)
+            }
             Command::Fill { address, byte, len } => {
+                self.machine
+                    .checked(|checker| checker.global.written(address, len));
                 check(window.fill(address, byte, len), address, len)
             }
         }
     }
 
     fn launch(&self, job: &Arc<Job>, worker: &mut Worker) -> Result<(), Error> {
+        let Some(checker) = &self.machine.checker else {
+            return self.launch_with(job, worker, None);
+        };
+        let mut held = lock(checker);
+        if let Some(checker) = held.as_mut() {
+            checker.start_launch(job.view.block);
+        }
+        let result = self.launch_with(job, worker, held.take());
+        *held = worker.take_checker();
+        result
+    }
+
+    fn launch_with(
+        &self,
+        job: &Arc<Job>,
+        worker: &mut Worker,
+        checker: Option<Box<Checker>>,
+    ) -> Result<(), Error> {
+        worker.set_checker(checker);
         self.machine.pool.run(job, worker);
         match job.take_fault() {
             Some(fault) => Err(fault.into()),

@@ -138,7 +138,7 @@ def write(name, case):
     for sm in case.targets:
         compile_to(f"sm_{sm}.ptx", sm)
     if case.debug:
-        for sm in case.targets[-2:]:
+        for sm in case.debug if isinstance(case.debug, tuple) else case.targets[-2:]:
             compile_to(f"sm_{sm}.debug.ptx", sm, "-G")
     if case.lines:
         compile_to(f"sm_{case.targets[0]}.lines.ptx", case.targets[0], "-lineinfo")
@@ -166,11 +166,11 @@ def find(patterns):
 
 def compile_ptx(source, sm, options, name):
     library = find(["cu13/lib/libnvrtc.so.*", "cuda_nvrtc/lib/libnvrtc.so.*"])
-    include = find(["cu13/include", "cuda_runtime/include"])
+    folders = [find(["cu13/include", "cuda_runtime/include"]), find(["cu13/include/cccl", "cuda_cccl/include"])]
     nvrtc = ctypes.CDLL(library)
     program, size = ctypes.c_void_p(), ctypes.c_size_t()
     nvrtc.nvrtcCreateProgram(ctypes.byref(program), source.encode(), name.encode(), 0, None, None)
-    flags = [f"--gpu-architecture=compute_{sm}", "-std=c++17", f"-I{include}", *options]
+    flags = [f"--gpu-architecture=compute_{sm}", "-std=c++17", *(f"-I{folder}" for folder in folders if folder), *options]
     flags = [flag.encode() for flag in flags]
 
     def text(size_of, get):
@@ -181,7 +181,11 @@ def compile_ptx(source, sm, options, name):
 
     if nvrtc.nvrtcCompileProgram(program, len(flags), (ctypes.c_char_p * len(flags))(*flags)):
         raise SystemExit(f"{name} for sm_{sm}:\n" + text("nvrtcGetProgramLogSize", "nvrtcGetProgramLog"))
-    return text("nvrtcGetPTXSize", "nvrtcGetPTX")
+    ptx = text("nvrtcGetPTXSize", "nvrtcGetPTX")
+    # Line information names headers, wherever they are installed.
+    for folder in filter(None, folders):
+        ptx = ptx.replace(folder, "/cuda/include")
+    return ptx
 
 
 def programs():

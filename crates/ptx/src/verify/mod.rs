@@ -96,7 +96,9 @@ fn special_need(special: Special) -> Need {
         Special::CurrentGraphExec => need(8, 0, 50),
         Special::ReservedSmemOffsetBegin
         | Special::ReservedSmemOffsetEnd
-        | Special::ReservedSmemOffsetCap => need(7, 6, 80),
+        | Special::ReservedSmemOffsetCap
+        | Special::ReservedSmemOffset0
+        | Special::ReservedSmemOffset1 => need(7, 6, 80),
         _ if name.contains("cluster") => need(7, 8, 90),
         _ => Need::NONE,
     }

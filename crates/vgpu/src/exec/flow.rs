@@ -7,6 +7,7 @@
 //! - Jumps burn fuel; an empty tank ends the turn, and the next turn prefers another block.
 
 mod call;
+mod gate;
 mod hint;
 
 pub(super) use hint::lower_hint;
@@ -48,6 +49,8 @@ pub(crate) struct Parked {
     pub(crate) votes: u32,
     /// `bar.arrive`: counted, never waits.
     pub(crate) arrive_only: bool,
+    /// All lanes of a warp must come together.
+    pub(crate) aligned: bool,
     pub(crate) span: u32,
 }
 
@@ -214,8 +217,8 @@ impl Ctx {
     }
 
     /// Starts or goes on with the warp until its turn ends.
-    pub(crate) fn run_turn(&mut self) {
-        self.fuel = FUEL;
+    pub(crate) fn run_turn(&mut self, fuel: i32) {
+        self.fuel = fuel;
         let op = self.pick();
         self.run_from(op);
     }
@@ -351,6 +354,9 @@ struct Gate;
 impl Flow for Gate {
     fn run(ctx: &mut Ctx, op: &MicroOp) -> *const MicroOp {
         let block = op.aux as usize;
+        if op.b == 1 {
+            return gate::each(ctx, op);
+        }
         let members = ctx.scalar(op.a) as u32 & ctx.warp.live;
         let here = ctx.warp.active | ctx.warp.gate[block];
         if members & !here == 0 {
@@ -358,6 +364,9 @@ impl Flow for Gate {
                 ctx.warp.gate[block] = 0;
                 ctx.warp.gated[block / 64] &= !(1 << (block % 64));
                 ctx.activate(here);
+            }
+            if op.c == 1 {
+                super::checked::gate(ctx, op);
             }
             return ctx.block(op.aux);
         }
@@ -369,7 +378,7 @@ impl Flow for Gate {
 
 /// A barrier: `a` its number, `b` the thread count (scalar slots), `c` the predicate of `bar.red`, `dst`
 /// its result; `more[0]` the kind, `more[1]` guard slot + 1, `more[2]` the predicate's and `more[3]` the
-/// guard's negation; `imm` 1 where a count is given.
+/// guard's negation; bit 0 of `imm` where a count is given, bit 1 where lanes may come apart.
 struct Barrier;
 impl Flow for Barrier {
     fn run(ctx: &mut Ctx, op: &MicroOp) -> *const MicroOp {
@@ -381,7 +390,7 @@ impl Flow for Barrier {
             return ctx.goto(op.aux);
         }
         let barrier = ctx.scalar(op.a) as u32;
-        let count = (op.imm == 1).then(|| ctx.scalar(op.b) as u32);
+        let count = (op.imm & 1 == 1).then(|| ctx.scalar(op.b) as u32);
         if barrier >= 16 {
             let what = "barrier number above 15";
             ctx.fault(op, FaultKind::Misuse { what }, lanes.trailing_zeros(), None);
@@ -407,6 +416,7 @@ impl Flow for Barrier {
             count,
             votes,
             arrive_only: op.more[0] == kind::ARRIVE,
+            aligned: op.imm & 2 == 0,
             span: op.span,
         };
         ctx.warp.arrivals.push(parked);
@@ -520,11 +530,20 @@ pub(crate) fn emit_flow(l: &mut Lowerer, term: &Term) -> Result<(), Error> {
             aux: *next,
             ..l.flow::<Trap>()
         },
-        Term::Gate { members, next } => MicroOp {
-            a: l.gate_members(members.as_ref())?,
-            aux: *next,
-            ..l.flow::<Gate>()
-        },
+        Term::Gate {
+            members,
+            orders,
+            next,
+        } => {
+            let (a, varies) = l.gate_members(members.as_ref())?;
+            MicroOp {
+                a,
+                b: u32::from(varies),
+                c: u32::from(*orders),
+                aux: *next,
+                ..l.flow::<Gate>()
+            }
+        }
         Term::Barrier(barrier) => emit_barrier(l, barrier)?,
         Term::Call(term) => call::emit(l, term)?,
         Term::Return { .. } => call::emit_return(l),
@@ -539,6 +558,7 @@ fn emit_barrier(l: &mut Lowerer, term: &BarrierTerm) -> Result<MicroOp, Error> {
         count,
         reduce,
         arrive,
+        aligned,
         guard,
         next,
     } = term;
@@ -550,7 +570,7 @@ fn emit_barrier(l: &mut Lowerer, term: &BarrierTerm) -> Result<MicroOp, Error> {
     let mut op = MicroOp {
         a,
         b,
-        imm: u64::from(count.is_some()),
+        imm: u64::from(count.is_some()) | u64::from(!aligned) << 1,
         aux: *next,
         ..l.flow::<Barrier>()
     };

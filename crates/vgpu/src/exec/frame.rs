@@ -55,6 +55,8 @@ pub(crate) struct Ctx {
     pub(crate) view: LaunchView,
     /// The first fault.
     pub(crate) fault: Option<Box<Fault>>,
+    /// The checker, while a checked launch runs.
+    pub(crate) checker: Option<Box<crate::check::Checker>>,
     /// Where `mma` keeps widened fragments.
     pub(crate) tiles: Option<Box<super::mma::Tiles>>,
 }
@@ -78,6 +80,7 @@ impl Ctx {
             local: Window::EMPTY,
             view: LaunchView::default(),
             fault: None,
+            checker: None,
             tiles: None,
         }
     }

@@ -34,6 +34,7 @@
 mod approx;
 mod atomic;
 mod bits;
+pub(crate) mod checked;
 mod cmp;
 mod columns;
 mod copy_async;
@@ -54,7 +55,7 @@ mod rare;
 pub(crate) mod shape;
 mod warp;
 
-pub(crate) use flow::{Parked, Reduce, Stop, Warp, begin_guard, emit_flow, end_guard};
+pub(crate) use flow::{FUEL, Parked, Reduce, Stop, Warp, begin_guard, emit_flow, end_guard};
 pub(crate) use frame::{Ctx, LaunchView};
 pub(crate) use lane::Cell;
 pub(crate) use ldst::extend;

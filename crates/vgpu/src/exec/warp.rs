@@ -31,12 +31,15 @@ pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
         Op::Redux => redux(l, inst),
         Op::Activemask => {
             let dst = l.dst(operand(l, inst, 0)?)?;
-            let to = l.scalar_for(dst);
+            let op = if dst.uniform {
+                l.op::<Active>()
+            } else {
+                l.cold::<ActiveLanes>()
+            };
             l.emit(MicroOp {
-                dst: to,
-                ..l.op::<Active>()
+                dst: dst.slot,
+                ..op
             });
-            l.spread::<u32>(dst, to);
             Ok(())
         }
         Op::Elect => elect(l, inst),
@@ -63,7 +66,7 @@ fn pred_slot(l: &mut Lowerer, operand: Option<&Operand>) -> Result<u32, Error> {
 
 /// The lane that `lane` reads, and whether it is in range.
 #[inline(always)]
-fn source(mode: u32, lane: u32, b: u32, c: u32) -> (u32, bool) {
+pub(super) fn source(mode: u32, lane: u32, b: u32, c: u32) -> (u32, bool) {
     let (b, clamp, segments) = (b & 31, c & 31, c >> 8 & 31);
     let low = lane & segments;
     let high = low | clamp & !segments;
@@ -179,12 +182,10 @@ fn broadcast(l: &mut Lowerer, inst: &Inst, lane: u32) -> Result<(), Error> {
     Ok(())
 }
 
-fn shuffle(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
-    if let (true, Some(&Operand::Imm(lane))) = (broadcasts(inst), inst.operands.get(2)) {
-        return broadcast(l, inst, immediate(lane, 32) as u32);
-    }
+/// The mode of a shuffle.
+pub(super) fn mode_of(inst: &Inst) -> u32 {
     let has = |qual| inst.quals.has(qual);
-    let mode = if has(Qual::Up) {
+    if has(Qual::Up) {
         mode::UP
     } else if has(Qual::Down) {
         mode::DOWN
@@ -192,7 +193,14 @@ fn shuffle(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
         mode::BFLY
     } else {
         mode::IDX
-    };
+    }
+}
+
+fn shuffle(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
+    if let (true, Some(&Operand::Imm(lane))) = (broadcasts(inst), inst.operands.get(2)) {
+        return broadcast(l, inst, immediate(lane, 32) as u32);
+    }
+    let mode = mode_of(inst);
     let (dst, pred) = pair(operand(l, inst, 0)?);
     let a = l.src32(operand(l, inst, 1)?)?;
     let fixed = |operand: &Operand| match operand {
@@ -294,6 +302,18 @@ fn put_grouped(ctx: &mut Ctx, op: &MicroOp, mut value: impl FnMut(&Ctx, u32) -> 
         ctx.set_scalar(op.dst, u64::from(last));
     } else {
         ctx.put_cells(op.dst, out);
+    }
+}
+
+/// The active lanes in the same calls, for each lane.
+struct ActiveLanes;
+
+impl Handler for ActiveLanes {
+    #[inline(always)]
+    fn run(ctx: &mut Ctx, op: &MicroOp) {
+        let active = ctx.mask;
+        let out = std::array::from_fn(|lane| ctx.companions(active, lane));
+        ctx.put_cells::<u32>(op.dst, out);
     }
 }
 

@@ -50,6 +50,8 @@ pub(crate) enum Term {
     /// The next block runs once its members are together.
     Gate {
         members: Option<Operand>,
+        /// `bar.warp.sync`, which orders what lanes did with what they do.
+        orders: bool,
         next: u32,
     },
     Barrier(Box<BarrierTerm>),
@@ -80,6 +82,8 @@ pub(crate) struct BarrierTerm {
     /// Kind, destination and predicate.
     pub(crate) reduce: Option<(BarRed, Operand, Operand)>,
     pub(crate) arrive: bool,
+    /// All lanes of a warp must come together.
+    pub(crate) aligned: bool,
     pub(crate) guard: Option<(RegId, u32)>,
     pub(crate) next: u32,
 }
@@ -306,10 +310,12 @@ impl Labels<'_> {
             Some(StmtKind::Inst(inst)) => match roles::is_sync(inst) {
                 Some(Members::Mask(mask)) => Term::Gate {
                     members: Some(mask),
+                    orders: false,
                     next,
                 },
                 Some(Members::All) => Term::Gate {
                     members: None,
+                    orders: false,
                     next,
                 },
                 None => Term::Jump(next),
@@ -369,6 +375,7 @@ impl Labels<'_> {
             Op::Trap => Term::Trap { guard, next },
             Op::Bar if inst.quals.has(Qual::Warp) => Term::Gate {
                 members: inst.operands.first().cloned(),
+                orders: true,
                 next,
             },
             Op::Bar | Op::Barrier => self.barrier(inst, guard, next)?,
@@ -424,6 +431,7 @@ impl Labels<'_> {
             count: operands.next(),
             reduce,
             arrive: has(Qual::Arrive),
+            aligned: inst.op == Op::Bar || has(Qual::Aligned),
             guard,
             next,
         })))

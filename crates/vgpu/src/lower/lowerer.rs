@@ -9,6 +9,7 @@ use super::{
     uniform::{Uniformity, insts},
 };
 use crate::{
+    check::AccessInfo,
     error::Error,
     exec::{Flow, Handler, MicroOp, mov},
     tier,
@@ -55,6 +56,8 @@ pub(crate) struct Lowerer<'a> {
     pub(super) next: u32,
     temps: Vec<u32>,
     temps_used: usize,
+    accesses: Vec<AccessInfo>,
+    kept: Option<u32>,
     carry: Option<u32>,
 }
 
@@ -83,6 +86,8 @@ impl<'a> Lowerer<'a> {
             next: start,
             temps: Vec::new(),
             temps_used: 0,
+            accesses: Vec::new(),
+            kept: None,
             carry: None,
         }
     }
@@ -239,6 +244,36 @@ impl<'a> Lowerer<'a> {
         self.temps[self.temps_used - 1]
     }
 
+    /// A slot of 32 cells of 32 bits that stays.
+    pub(super) fn lanes_slot(&mut self) -> u32 {
+        let slot = self.next.next_multiple_of(64);
+        self.next = slot + 128;
+        slot
+    }
+
+    /// A scalar slot that stays.
+    pub(crate) fn spare_scalar(&mut self) -> u32 {
+        self.scalar_slot()
+    }
+
+    /// The slot where checks keep the mask.
+    pub(crate) fn kept_mask(&mut self) -> u32 {
+        match self.kept {
+            Some(slot) => slot,
+            None => {
+                let slot = self.scalar_slot();
+                self.kept = Some(slot);
+                slot
+            }
+        }
+    }
+
+    /// Adds the description of an access; its number.
+    pub(crate) fn describe(&mut self, info: AccessInfo) -> u32 {
+        self.accesses.push(info);
+        self.accesses.len() as u32 - 1
+    }
+
     /// The slot of a constant.
     pub(crate) fn constant(&mut self, value: u64) -> Src {
         let slot = match self.consts.get(&value) {
@@ -369,12 +404,13 @@ impl<'a> Lowerer<'a> {
         Ok(to)
     }
 
-    /// Slot of a scalar with the member lanes of a gate.
-    pub(crate) fn gate_members(&mut self, members: Option<&Operand>) -> Result<u32, Error> {
-        match members {
-            Some(operand) => self.scalar_src(operand),
-            None => Ok(self.constant(0xFFFF_FFFF).slot),
-        }
+    /// The slot with the member lanes of a gate, and whether each lane has its own.
+    pub(crate) fn gate_members(&mut self, members: Option<&Operand>) -> Result<(u32, bool), Error> {
+        let src = match members {
+            Some(operand) => self.src(operand, 32)?,
+            None => self.constant(0xFFFF_FFFF),
+        };
+        Ok((src.slot, !src.uniform))
     }
 
     /// Lanes of a source that may be a scalar.
@@ -567,6 +603,10 @@ impl<'a> Lowerer<'a> {
             consts: self.const_list,
             per_launch: self.per_launch,
             per_cta: self.per_cta,
+            accesses: self.accesses,
+            shared: self.input.layout.shared.clone(),
+            open_shared: self.input.layout.open_shared,
+            local: self.input.layout.local.clone(),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Lowering: from a kernel of a verified module to micro-ops for one block shape.
 
 mod cfg;
+mod instrument;
 mod lowerer;
 mod presets;
 pub(crate) mod roles;
@@ -15,6 +16,7 @@ pub(crate) use unit::{address_of, unit};
 
 use crate::{
     Tier,
+    check::{AccessInfo, Variables},
     error::Error,
     exec::{self, MicroOp},
 };
@@ -44,6 +46,14 @@ pub(crate) struct Program {
     pub(crate) per_launch: Vec<Preset>,
     /// Slots set for each CTA.
     pub(crate) per_cta: Vec<Preset>,
+    /// Accesses that are checked.
+    pub(crate) accesses: Vec<AccessInfo>,
+    /// Shared variables.
+    pub(crate) shared: Variables,
+    /// Where dynamic shared memory starts.
+    pub(crate) open_shared: Option<u64>,
+    /// Local variables.
+    pub(crate) local: Variables,
 }
 
 /// Where a block starts, and whether it runs with all live lanes only.
@@ -67,6 +77,10 @@ impl Program {
             consts: Vec::new(),
             per_launch: Vec::new(),
             per_cta: Vec::new(),
+            accesses: Vec::new(),
+            shared: Variables::default(),
+            open_shared: None,
+            local: Variables::default(),
         }
     }
 
@@ -91,6 +105,12 @@ pub(crate) struct Layout {
     pub(crate) shared_bytes: u32,
     /// Bytes of local memory per thread.
     pub(crate) local_bytes: u32,
+    /// Shared variables but open ones.
+    pub(crate) shared: Variables,
+    /// Where dynamic shared memory starts.
+    pub(crate) open_shared: Option<u64>,
+    /// Local variables.
+    pub(crate) local: Variables,
 }
 
 impl Layout {
@@ -112,6 +132,9 @@ impl Layout {
             param_bytes: 0,
             shared_bytes: 0,
             local_bytes: 0,
+            shared: Variables::default(),
+            open_shared: None,
+            local: Variables::default(),
         };
         let place = |end: &mut u32, var: &warpsmith_ptx::ir::Var| -> Option<u64> {
             let at = end.checked_next_multiple_of(var.alignment())?;
@@ -144,6 +167,12 @@ impl Layout {
                 continue;
             }
             let at = place(end, var).ok_or_else(|| fail(&var.name))?;
+            let (bytes, name) = (var.bytes().unwrap_or(0), &var.name);
+            if var.space == Space::Shared {
+                layout.shared.push(name, at, bytes);
+            } else {
+                layout.local.push(name, at, bytes);
+            }
             layout.set(id, at);
         }
         // Dynamic shared memory: every open array starts at the end of the static part.
@@ -154,6 +183,7 @@ impl Layout {
             .unwrap_or(1);
         if !open.is_empty() {
             let start = layout.shared_bytes.next_multiple_of(align.max(16));
+            layout.open_shared = Some(u64::from(start));
             layout.shared_bytes = start;
             for (id, _) in open {
                 layout.set(id, u64::from(start));
@@ -189,6 +219,8 @@ pub(crate) struct Input<'a> {
     pub(crate) layout: &'a Layout,
     pub(crate) tier: Tier,
     pub(crate) block: [u32; 3],
+    /// Whether a checker watches.
+    pub(crate) checked: bool,
 }
 
 /// Lowers a kernel.
@@ -215,13 +247,22 @@ pub(crate) fn lower(input: &Input<'_>) -> Result<Program, Error> {
     let (slots, end) = slots::allocate(&needs, body, &blocks, l.next);
     l.next = end;
     l.place(&needs, &slots);
+    let mut shadows = input
+        .checked
+        .then(|| instrument::Shadows::new(&mut l, function, body, &blocks));
     let mut infos = Vec::with_capacity(blocks.len());
     for (at, block) in blocks.iter().enumerate() {
         infos.push(BlockInfo {
             first: l.ops.len() as u32,
             convergent: uniformity.convergent[at],
         });
-        lower_block(&mut l, body, block)?;
+        if let Some(shadows) = &mut shadows {
+            if at == 0 {
+                instrument::enter(&mut l, shadows);
+            }
+            instrument::enter_block(shadows);
+        }
+        lower_block(&mut l, body, block, &mut shadows)?;
     }
     Ok(l.finish(infos))
 }
@@ -230,6 +271,7 @@ fn lower_block(
     l: &mut Lowerer<'_>,
     body: &[warpsmith_ptx::ir::Stmt],
     block: &cfg::Block,
+    shadows: &mut Option<instrument::Shadows>,
 ) -> Result<(), Error> {
     let mut guard = None;
     for (i, inst) in uniform::insts(block, body) {
@@ -250,7 +292,14 @@ fn lower_block(
             let slot = l.slot_of(g.reg);
             guard = Some((g, exec::begin_guard(l, slot, negated)));
         }
-        exec::lower(l, inst)?;
+        match shadows {
+            Some(shadows) => {
+                let access = instrument::before(l, shadows, inst)?;
+                exec::lower(l, inst)?;
+                instrument::after(l, shadows, inst, access);
+            }
+            None => exec::lower(l, inst)?,
+        }
         // A guard that its own instruction changed no longer covers the next one.
         let mut changed = false;
         roles::each_def(inst, &mut |reg| {

@@ -62,6 +62,20 @@ impl Arena {
         self.window
     }
 
+    /// Its first address and its size.
+    pub(crate) fn range(&self) -> (u64, u64) {
+        (GLOBAL_BASE, self.size)
+    }
+
+    /// Gives an allocation back without handing its range out again.
+    pub(crate) fn retire(&self, address: u64) -> Result<(), Error> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let len = state.used.remove(&address);
+        let len = len.ok_or(Error::NotAllocated { address })?;
+        state.free_bytes += len;
+        Ok(())
+    }
+
     /// Free and total bytes.
     pub(crate) fn info(&self) -> (u64, u64) {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);

@@ -13,7 +13,23 @@ use warpsmith_ptx::{
 
 /// Saved words and call sites of one lane.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Stack(Vec<u64>);
+pub(super) struct Stack {
+    words: Vec<u64>,
+    /// The chain of call sites, as one number.
+    context: u64,
+}
+
+impl Ctx {
+    /// Those of `lanes` that came to where they are by the same calls as `lane`.
+    pub(in crate::exec) fn companions(&self, lanes: u32, lane: usize) -> u32 {
+        let Some(own) = self.warp.calls.get(lane) else {
+            return lanes;
+        };
+        let apart = self.warp.calls.iter().enumerate();
+        let apart = apart.filter(|(_, stack)| stack.context != own.context);
+        apart.fold(lanes, |lanes, (other, _)| lanes & !(1 << other))
+    }
+}
 
 /// Words that a lane may have on its stack.
 const LIMIT: usize = 1 << 20;
@@ -47,10 +63,13 @@ fn call(ctx: &mut Ctx, op: &MicroOp) -> *const MicroOp {
     for lane in lanes(active) {
         let mut stack = std::mem::take(&mut ctx.warp.calls[lane]);
         for save in saves.chunks_exact(2) {
-            stack.0.push(load(ctx, save[0], save[1], lane));
+            stack.words.push(load(ctx, save[0], save[1], lane));
         }
-        stack.0.push(u64::from(op.aux));
-        let full = stack.0.len() > LIMIT;
+        stack.words.push(stack.context);
+        stack.words.push(u64::from(op.aux));
+        let mixed = stack.context.rotate_left(5) ^ (u64::from(op.aux) + 1);
+        stack.context = mixed.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let full = stack.words.len() > LIMIT;
         ctx.warp.calls[lane] = stack;
         if full {
             let what = "calls nested too deeply";
@@ -96,13 +115,14 @@ fn back(ctx: &mut Ctx, op: &MicroOp) -> *const MicroOp {
             Some(stack) => std::mem::take(stack),
             None => continue,
         };
-        if let Some(site) = stack.0.pop() {
+        if let Some(site) = stack.words.pop() {
+            stack.context = stack.words.pop().unwrap_or(0);
             let site = site as u32;
             let head = ctx.extra(site, 2);
             let (block, count) = (head[0], head[1] as usize);
             let saves = ctx.extra(site + 2, 2 * count).to_vec();
             for save in saves.chunks_exact(2).rev() {
-                let value = stack.0.pop().unwrap_or(0);
+                let value = stack.words.pop().unwrap_or(0);
                 restore(ctx, save[0], save[1], lane, value);
             }
             next[lane] = Some(block);

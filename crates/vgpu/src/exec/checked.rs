@@ -1,0 +1,444 @@
+//! The ops by which a checked program asks its checker.
+
+use super::{
+    Ctx, Flow, Handler, MicroOp,
+    lane::{lanes, mask_of},
+    ldst, operand,
+};
+use crate::{
+    check::{Access, AccessInfo, At, Checker, Kind, New, Space},
+    error::Error,
+    lower::{Lowerer, immediate},
+};
+use std::sync::Arc;
+use warpsmith_ptx::{
+    ir::{Inst, Operand},
+    op::Op,
+    qual::Qual,
+};
+
+/// Calls `f` with the checker, if there is one, for the lanes of `mask`.
+fn ask<R>(
+    ctx: &mut Ctx,
+    op: &MicroOp,
+    mask: u32,
+    f: impl FnOnce(&mut Checker, &At<'_>, &Ctx) -> R,
+) -> Option<R> {
+    let mut checker = ctx.checker.take()?;
+    let program = Arc::clone(&ctx.program);
+    let at = At {
+        program: &program,
+        view: &ctx.view,
+        warp: ctx.warp.index,
+        mask,
+        span: op.span,
+    };
+    let result = f(&mut checker, &at, ctx);
+    ctx.checker = Some(checker);
+    Some(result)
+}
+
+/// Shadow `dst` is `c` in every lane.
+struct Fill;
+impl Handler for Fill {
+    #[inline(always)]
+    fn run(ctx: &mut Ctx, op: &MicroOp) {
+        ctx.put_cells(op.dst, [op.c; 32]);
+    }
+}
+
+pub(crate) fn emit_fill(l: &mut Lowerer, slot: u32, value: u32) {
+    l.emit(MicroOp {
+        dst: slot,
+        c: value,
+        ..l.cold::<Fill>()
+    });
+}
+
+/// The registers of the `imm` shadows at `aux` are used.
+struct Used;
+impl Handler for Used {
+    #[inline(always)]
+    fn run(ctx: &mut Ctx, op: &MicroOp) {
+        let slots = ctx.extra(op.aux, op.imm as usize);
+        let undefined = |slot: u32| {
+            let shadow = ctx.cells::<u32>(slot);
+            shadow.iter().fold(0, |all, bits| all | bits) != 0
+        };
+        if slots.iter().any(|slot| undefined(*slot)) {
+            report_used(ctx, op);
+        }
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn report_used(ctx: &mut Ctx, op: &MicroOp) {
+    let slots = ctx.extra(op.aux, op.imm as usize).to_vec();
+    for slot in slots {
+        let shadow = *ctx.cells::<u32>(slot);
+        let mask = ctx.mask;
+        let bad = mask & mask_of(|i| shadow[i] != 0);
+        if bad != 0 {
+            ask(ctx, op, mask, |checker, at, _| checker.used(at, slot, bad));
+            // Once for each value.
+            ctx.put_cells(slot, [0u32; 32]);
+        }
+    }
+}
+
+pub(crate) fn emit_used(l: &mut Lowerer, slots: &[u32]) {
+    let aux = l.extra(slots);
+    l.emit(MicroOp {
+        aux,
+        imm: slots.len() as u64,
+        ..l.cold::<Used>()
+    });
+}
+
+/// Shadow `dst` of a register of `b` bytes is what the `imm` pairs at `aux` bring: a shadow and by how many bytes it
+/// moves up. If `c` is 1, any undefined byte reaches all; `a` are the bytes that may be undefined.
+struct Copy;
+impl Handler for Copy {
+    #[inline(always)]
+    fn run(ctx: &mut Ctx, op: &MicroOp) {
+        let mut out = [0u32; 32];
+        for i in 0..op.imm as u32 {
+            let &[slot, shift] = ctx.extra(op.aux + 2 * i, 2) else {
+                return;
+            };
+            let from = ctx.cells::<u32>(slot);
+            let shift = shift as i32;
+            for (out, from) in out.iter_mut().zip(from) {
+                *out |= if shift < 0 {
+                    from >> -shift
+                } else {
+                    from << shift
+                };
+            }
+        }
+        let width = (1u32 << op.b.min(8)) - 1;
+        if out != [0; 32] {
+            let pieces = ctx.extra(op.aux, 2 * op.imm as usize).to_vec();
+            if let Some(checker) = &mut ctx.checker {
+                for piece in pieces.as_chunks::<2>().0 {
+                    checker.copied(piece[0], op.dst);
+                }
+            }
+            for out in &mut out {
+                let kept = *out & width & op.a;
+                *out = if op.c == 1 && kept != 0 { width } else { kept };
+            }
+        }
+        ctx.put_cells(op.dst, out);
+    }
+}
+
+pub(crate) fn emit_copy(
+    l: &mut Lowerer,
+    slot: u32,
+    pieces: &[(u32, i32)],
+    bytes: u32,
+    mixes: bool,
+    keep: u32,
+) {
+    let words: Vec<u32> = pieces
+        .iter()
+        .flat_map(|(slot, by)| [*slot, *by as u32])
+        .collect();
+    let aux = l.extra(&words);
+    l.emit(MicroOp {
+        dst: slot,
+        aux,
+        imm: pieces.len() as u64,
+        a: keep,
+        b: bytes,
+        c: u32::from(mixes),
+        ..l.cold::<Copy>()
+    });
+}
+
+/// The access that description `aux` is of, at addresses `a` plus `imm`: `b` is 1 for scalars and 2 for 64 bits;
+/// `more[0]` is the slot where the mask is kept, `more[1]` one more than the slot of the bytes that are copied,
+/// and `c` ops are skipped if no lane may do it.
+struct Check;
+impl Flow for Check {
+    fn run(ctx: &mut Ctx, op: &MicroOp) -> *const MicroOp {
+        let mask = ctx.mask;
+        let kept = u64::from(mask) | u64::from(ctx.full) << 32;
+        ctx.set_scalar(op.more[0], kept);
+        let bad = check_access(ctx, op, mask);
+        if bad != 0 {
+            ctx.mask = mask & !bad;
+            ctx.full = false;
+        }
+        let skip = if ctx.mask == 0 { op.c as usize } else { 0 };
+        std::ptr::from_ref(op).wrapping_add(1 + skip)
+    }
+}
+
+fn check_access(ctx: &mut Ctx, op: &MicroOp, mask: u32) -> u32 {
+    let program = Arc::clone(&ctx.program);
+    let Some(info) = program.accesses.get(op.aux as usize) else {
+        return 0;
+    };
+    let addresses: [u64; 32] = match op.b {
+        1 => [u64::from(ctx.scalar(op.a) as u32).wrapping_add(op.imm) & 0xFFFF_FFFF; 32],
+        3 => [ctx.scalar(op.a).wrapping_add(op.imm); 32],
+        0 => {
+            let at = ctx.cells::<u32>(op.a);
+            lanes(|i| u64::from(at[i].wrapping_add(op.imm as u32)))
+        }
+        _ => {
+            let at = ctx.cells::<u64>(op.a);
+            lanes(|i| at[i].wrapping_add(op.imm))
+        }
+    };
+    // A copy of no bytes reads nothing.
+    let mask = match op.more[1] {
+        0 => mask,
+        slot => {
+            let bytes = ctx.cells::<u32>(slot - 1);
+            mask & mask_of(|i| bytes[i] != 0)
+        }
+    };
+    let mut stored = [[0u32; 32]; 4];
+    if info.access == Access::Write {
+        for (stored, slot) in stored.iter_mut().zip(info.values) {
+            if let Some(slot) = slot {
+                *stored = *ctx.cells(slot);
+            }
+        }
+    }
+    let verdict = ask(ctx, op, mask, |checker, at, _| {
+        checker.access(at, info, &addresses, &stored)
+    });
+    let Some(verdict) = verdict else {
+        return 0;
+    };
+    if info.access == Access::Read {
+        for (undefined, slot) in verdict.undefined.iter().zip(info.values) {
+            if let Some(slot) = slot {
+                ctx.put_cells(slot, *undefined);
+            }
+        }
+    }
+    verdict.bad
+}
+
+/// The mask that scalar `a` keeps.
+struct Restore;
+impl Flow for Restore {
+    fn run(ctx: &mut Ctx, op: &MicroOp) -> *const MicroOp {
+        let kept = ctx.scalar(op.a);
+        ctx.mask = kept as u32;
+        ctx.full = kept >> 32 != 0;
+        std::ptr::from_ref(op).wrapping_add(1)
+    }
+}
+
+/// Emits the check of the access at operand `at`, and for `cp.async` that of its target; where the first stands.
+pub(crate) fn emit_access(
+    l: &mut Lowerer,
+    inst: &Inst,
+    at: usize,
+    info: AccessInfo,
+) -> Result<usize, Error> {
+    let copies = inst.op == Op::Cp;
+    let bytes = match inst.operands.get(3) {
+        Some(operand @ Operand::Reg(_)) if copies && !inst.quals.has(Qual::L2CacheHint) => {
+            Some(operand)
+        }
+        _ => None,
+    };
+    let mut size = 0;
+    if let Some(operand) = bytes
+        && l.reg_bits(operand).is_some_and(|bits| bits == 32)
+    {
+        size = l.src32(operand)? + 1;
+    }
+    let source = emit_one(l, operand(l, inst, at)?, info.clone(), size)?;
+    if copies {
+        let info = AccessInfo {
+            space: Space::Shared,
+            access: Access::Write,
+            asynchronous: true,
+            constant: false,
+            ..info
+        };
+        // The first check has kept the mask already.
+        let target = emit_one(l, operand(l, inst, 0)?, info, 0)?;
+        let mask = l.ops[source].more[0];
+        l.ops[target].more[0] = l.spare_scalar();
+        l.ops[source].more[0] = mask;
+    }
+    Ok(source)
+}
+
+fn emit_one(l: &mut Lowerer, place: &Operand, info: AccessInfo, size: u32) -> Result<usize, Error> {
+    let at = ldst::address(l, place)?;
+    let kept = l.kept_mask();
+    let aux = l.describe(info);
+    Ok(l.emit(MicroOp {
+        a: at.src.slot,
+        b: u32::from(at.src.uniform) | u32::from(at.wide) << 1,
+        imm: at.offset,
+        aux,
+        more: [kept, size, 0, 0],
+        ..l.flow::<Check>()
+    }))
+}
+
+/// Ends what the check at `at` covers.
+pub(crate) fn emit_restore(l: &mut Lowerer, at: usize) {
+    let kept = l.kept_mask();
+    let end = l.emit(MicroOp {
+        a: kept,
+        ..l.flow::<Restore>()
+    });
+    for i in at..end {
+        if std::ptr::fn_addr_eq(l.ops[i].run, l.flow::<Check>().run) {
+            l.ops[i].c = (end - i - 1) as u32;
+        }
+    }
+}
+
+/// The active lanes have come together at a `bar.warp.sync`.
+pub(super) fn gate(ctx: &mut Ctx, op: &MicroOp) {
+    let lanes = ctx.warp.active;
+    ask(ctx, op, lanes, |checker, at, _| {
+        checker.sync_lanes(at, lanes)
+    });
+}
+
+struct Fence;
+impl Handler for Fence {
+    #[inline(always)]
+    fn run(ctx: &mut Ctx, op: &MicroOp) {
+        let mask = ctx.mask;
+        ask(ctx, op, mask, |checker, at, _| checker.fence(at));
+    }
+}
+
+struct Commit;
+impl Handler for Commit {
+    #[inline(always)]
+    fn run(ctx: &mut Ctx, op: &MicroOp) {
+        let mask = ctx.mask;
+        ask(ctx, op, mask, |checker, at, _| checker.commit(at));
+    }
+}
+
+/// For all but `imm` groups, or for everything if `b` is 1.
+struct Wait;
+impl Handler for Wait {
+    #[inline(always)]
+    fn run(ctx: &mut Ctx, op: &MicroOp) {
+        let mask = ctx.mask;
+        let left = (op.b == 0).then_some(op.imm as u32);
+        ask(ctx, op, mask, |checker, at, _| checker.wait(at, left));
+    }
+}
+
+/// Lanes whose member mask, scalar or lanes of `a` as `b` says, lacks them.
+struct Members;
+impl Handler for Members {
+    #[inline(always)]
+    fn run(ctx: &mut Ctx, op: &MicroOp) {
+        let mask = ctx.mask;
+        let lacking = if op.b == 1 {
+            mask & !(ctx.scalar(op.a) as u32)
+        } else {
+            let members = ctx.cells::<u32>(op.a);
+            mask & mask_of(|i| members[i] >> i & 1 == 0)
+        };
+        if lacking != 0 {
+            let text = "the member mask lacks the lane that runs this";
+            note(ctx, op, Kind::Mask, lacking, text);
+        }
+    }
+}
+
+#[cold]
+fn note(ctx: &mut Ctx, op: &MicroOp, kind: Kind, lanes: u32, text: &str) {
+    ask(ctx, op, lanes, |checker, at, _| {
+        checker.add(New {
+            kind,
+            place: at.place(lanes.trailing_zeros() & 31, None),
+            other: None,
+            address: None,
+            allocation: None,
+            message: text.to_owned(),
+        });
+    });
+}
+
+/// Lanes that a shuffle of mode `aux` reads, by the lanes of `a` and `b`, and that do not take part.
+struct Sources;
+impl Handler for Sources {
+    #[inline(always)]
+    fn run(ctx: &mut Ctx, op: &MicroOp) {
+        let (b, c) = (ctx.cells::<u32>(op.a), ctx.cells::<u32>(op.b));
+        let mask = ctx.mask;
+        let bad = mask
+            & mask_of(|i| {
+                let (from, fine) = super::warp::source(op.aux, i as u32, b[i], c[i]);
+                fine && mask >> (from & 31) & 1 == 0
+            });
+        if bad != 0 {
+            let text = "the lane that this shuffle reads from does not take part";
+            note(ctx, op, Kind::ShflInactive, bad, text);
+        }
+    }
+}
+
+/// What an instruction orders, and whose lanes it names.
+pub(crate) fn emit_order(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
+    let has = |qual| inst.quals.has(qual);
+    let last = inst.operands.len().saturating_sub(1);
+    let names_members = match inst.op {
+        Op::Shfl | Op::Vote | Op::Match | Op::Redux | Op::Elect => has(Qual::Sync),
+        _ => false,
+    };
+    if names_members {
+        let src = l.src(operand(l, inst, last)?, 32)?;
+        l.emit(MicroOp {
+            a: src.slot,
+            b: u32::from(src.uniform),
+            ..l.cold::<Members>()
+        });
+    }
+    match inst.op {
+        Op::Shfl => {
+            let a = l.src32(operand(l, inst, 2)?)?;
+            let b = l.src32(operand(l, inst, 3)?)?;
+            l.emit(MicroOp {
+                a,
+                b,
+                aux: super::warp::mode_of(inst),
+                ..l.cold::<Sources>()
+            });
+        }
+        Op::Membar | Op::Fence => {
+            let op = l.cold::<Fence>();
+            l.emit(op);
+        }
+        Op::Cp if has(Qual::CommitGroup) => {
+            let op = l.cold::<Commit>();
+            l.emit(op);
+        }
+        Op::Cp if has(Qual::WaitGroup) || has(Qual::WaitAll) => {
+            let left = match inst.operands.first() {
+                Some(Operand::Imm(imm)) => immediate(*imm, 32),
+                _ => 0,
+            };
+            l.emit(MicroOp {
+                imm: left,
+                b: u32::from(has(Qual::WaitAll)),
+                ..l.cold::<Wait>()
+            });
+        }
+        _ => {}
+    }
+    Ok(())
+}

@@ -1,0 +1,404 @@
+//! What the checker adds to a program: which registers may hold undefined values, and the ops that watch them.
+//!
+//! A value is undefined if it was loaded from memory nobody wrote, or sits in a register that may not have been
+//! written. Copies, bit operations and stores hand that on; anything else is a use, and is reported. So only
+//! registers that loads, copies and gaps reach have a shadow: 32 cells with a bit for each undefined byte.
+
+use super::{Lowerer, cfg::Block, roles, uniform::insts};
+use crate::{
+    check::{Access, AccessInfo, Order, Space},
+    error::Error,
+    exec::checked,
+};
+use rustc_hash::FxHashSet;
+use warpsmith_ptx::{
+    ir::{Base, Function, Imm, Inst, Operand, RegId, Stmt},
+    op::Op,
+    qual::Qual,
+    types::{self, Type},
+};
+
+/// Registers with shadows.
+pub(crate) struct Shadows {
+    /// By register: the slot of its shadow.
+    slots: Vec<Option<u32>>,
+    /// Those that may be read before they are written.
+    gaps: Vec<RegId>,
+    /// Those that were found defined in this block.
+    seen: FxHashSet<RegId>,
+}
+
+/// What an instruction does with undefined sources.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sources {
+    /// Hands them on byte by byte.
+    Copied,
+    /// Any undefined bit may reach every bit.
+    Mixed,
+    /// They matter.
+    Used,
+}
+
+fn sources(inst: &Inst) -> Sources {
+    match inst.op {
+        Op::Mov | Op::Selp | Op::Cvta => Sources::Copied,
+        Op::Cvt if inst.quals.types().all(Type::is_int) => Sources::Copied,
+        Op::And
+        | Op::Or
+        | Op::Xor
+        | Op::Not
+        | Op::Shl
+        | Op::Shr
+        | Op::Shf
+        | Op::Lop3
+        | Op::Prmt
+        | Op::Bfe
+        | Op::Bfi
+        | Op::Brev => Sources::Mixed,
+        _ => Sources::Used,
+    }
+}
+
+fn loads(inst: &Inst) -> bool {
+    let space = roles::space(inst);
+    match inst.op {
+        Op::Ld | Op::Ldu => !matches!(space, types::Space::Param | types::Space::Const),
+        Op::Ldmatrix => true,
+        _ => false,
+    }
+}
+
+/// Registers that may hold something undefined, and those that may not have been written when they are read.
+fn analyze(function: &Function, body: &[Stmt], blocks: &[Block]) -> (Vec<bool>, Vec<RegId>) {
+    let gaps = unwritten(function, body, blocks);
+    let mut may = vec![false; function.regs.len()];
+    for reg in &gaps {
+        may[reg.index()] = true;
+    }
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for block in blocks {
+            for (_, inst) in insts(block, body) {
+                let mut undefined = loads(inst);
+                if sources(inst) != Sources::Used {
+                    roles::each_use(inst, &mut |reg| undefined |= may[reg.index()]);
+                }
+                if undefined {
+                    roles::each_def(inst, &mut |reg| {
+                        changed |= !std::mem::replace(&mut may[reg.index()], true);
+                    });
+                }
+            }
+        }
+    }
+    for (reg, may) in function.regs.iter().zip(&mut may) {
+        *may &= reg.ty != Type::Pred && reg.ty.bits() <= 64;
+    }
+    (may, gaps)
+}
+
+/// Registers that some path reads before it writes them.
+fn unwritten(function: &Function, body: &[Stmt], blocks: &[Block]) -> Vec<RegId> {
+    let count = function.regs.len();
+    // By block: registers written on every way to its start. The first block starts with none.
+    let mut written: Vec<Option<Vec<bool>>> = vec![None; blocks.len()];
+    if let Some(first) = written.first_mut() {
+        *first = Some(vec![false; count]);
+    }
+    let mut work = vec![0usize];
+    let mut gaps = vec![false; count];
+    while let Some(at) = work.pop() {
+        let Some(mut now) = written[at].clone() else {
+            continue;
+        };
+        for (_, inst) in insts(&blocks[at], body) {
+            roles::each_use(inst, &mut |reg| {
+                let own = inst.guard.is_some() && inst.operands.first() == Some(&Operand::Reg(reg));
+                gaps[reg.index()] |= !now[reg.index()] && !own;
+            });
+            // Under a guard only some lanes write.
+            if inst.guard.is_none() {
+                roles::each_def(inst, &mut |reg| now[reg.index()] = true);
+            }
+        }
+        blocks[at]
+            .term
+            .each_use(&mut |reg| gaps[reg.index()] |= !now[reg.index()]);
+        blocks[at].term.each_def(&mut |reg| now[reg.index()] = true);
+        for target in blocks[at].term.targets() {
+            let target = target as usize;
+            match &mut written[target] {
+                Some(known) => {
+                    let mut less = false;
+                    for (known, now) in known.iter_mut().zip(&now) {
+                        less |= *known && !now;
+                        *known &= now;
+                    }
+                    if less {
+                        work.push(target);
+                    }
+                }
+                slot => {
+                    *slot = Some(now.clone());
+                    work.push(target);
+                }
+            }
+        }
+    }
+    (0..count)
+        .filter(|reg| gaps[*reg] && function.regs[*reg].ty != Type::Pred)
+        .map(|reg| RegId(reg as u32))
+        .collect()
+}
+
+impl Shadows {
+    /// Gives shadows to the registers of a kernel that need them.
+    pub(super) fn new(
+        l: &mut Lowerer<'_>,
+        function: &Function,
+        body: &[Stmt],
+        blocks: &[Block],
+    ) -> Shadows {
+        let (may, gaps) = analyze(function, body, blocks);
+        Shadows {
+            slots: may.iter().map(|may| may.then(|| l.lanes_slot())).collect(),
+            gaps,
+            seen: FxHashSet::default(),
+        }
+    }
+
+    fn slot(&self, reg: RegId) -> Option<u32> {
+        self.slots.get(reg.index()).copied().flatten()
+    }
+}
+
+/// The start of a kernel: what was not written is undefined.
+pub(super) fn enter(l: &mut Lowerer<'_>, shadows: &Shadows) {
+    for reg in &shadows.gaps {
+        if let Some(slot) = shadows.slot(*reg) {
+            checked::emit_fill(l, slot, 0xFF);
+        }
+    }
+}
+
+/// The start of a block.
+pub(super) fn enter_block(shadows: &mut Shadows) {
+    shadows.seen.clear();
+}
+
+/// Emits what comes before an instruction; where its access was checked.
+pub(super) fn before(
+    l: &mut Lowerer<'_>,
+    shadows: &mut Shadows,
+    inst: &Inst,
+) -> Result<Option<usize>, Error> {
+    let mut used = Vec::new();
+    let mut add = |reg: RegId| used.push(reg);
+    match (access(inst), sources(inst)) {
+        // Of an access the address matters, and what an atomic adds.
+        (Some((at, _)), _) => {
+            if let Some(Operand::Addr(address)) = inst.operands.get(at)
+                && let Base::Reg(reg) = address.base
+            {
+                add(reg);
+            }
+            if matches!(inst.op, Op::Atom | Op::Red) {
+                inst.operands[at + 1..]
+                    .iter()
+                    .for_each(|operand| roles::each_reg(operand, &mut add));
+            }
+        }
+        (None, Sources::Used) => roles::each_use(inst, &mut add),
+        (None, Sources::Copied | Sources::Mixed) => {}
+    }
+    let mut slots = Vec::new();
+    for reg in used {
+        if let Some(slot) = shadows.slot(reg)
+            && shadows.seen.insert(reg)
+        {
+            slots.push(slot);
+        }
+    }
+    if !slots.is_empty() {
+        checked::emit_used(l, &slots);
+    }
+    checked::emit_order(l, inst)?;
+    match access(inst) {
+        Some((at, info)) => {
+            let mut info = info;
+            let values = match inst.op {
+                Op::Ld | Op::Ldu | Op::Ldmatrix => inst.operands.first(),
+                Op::St | Op::Stmatrix => inst.operands.get(1),
+                _ => None,
+            };
+            let items = match values {
+                Some(Operand::Vec(items)) => &items[..],
+                Some(one) => std::slice::from_ref(one),
+                None => &[],
+            };
+            for (slot, item) in info.values.iter_mut().zip(items) {
+                if let Operand::Reg(reg) = item {
+                    *slot = shadows.slot(*reg);
+                }
+            }
+            checked::emit_access(l, inst, at, info).map(Some)
+        }
+        None => Ok(None),
+    }
+}
+
+/// Emits what comes after it.
+pub(super) fn after(
+    l: &mut Lowerer<'_>,
+    shadows: &mut Shadows,
+    inst: &Inst,
+    access: Option<usize>,
+) {
+    if let Some(at) = access {
+        checked::emit_restore(l, at);
+    }
+    let mut defined = Vec::new();
+    roles::each_def(inst, &mut |reg| defined.push(reg));
+    for reg in &defined {
+        shadows.seen.remove(reg);
+    }
+    if loads(inst) {
+        return;
+    }
+    let kind = sources(inst);
+    if kind == Sources::Used {
+        for slot in defined.iter().filter_map(|reg| shadows.slot(*reg)) {
+            checked::emit_fill(l, slot, 0);
+        }
+        return;
+    }
+    copy(l, shadows, inst, kind);
+}
+
+/// Hands on what is known of sources. Parts of a vector are pieces of the other side.
+fn copy(l: &mut Lowerer<'_>, shadows: &Shadows, inst: &Inst, kind: Sources) {
+    let bits = |l: &Lowerer<'_>, operand: &Operand| l.reg_bits(operand).unwrap_or(32);
+    let shadow = |operand: &Operand| match operand {
+        Operand::Reg(reg) => shadows.slot(*reg),
+        _ => None,
+    };
+    let Some((to, from)) = inst.operands.split_first() else {
+        return;
+    };
+    if let Operand::Vec(parts) = to {
+        let whole = from.first();
+        let source = whole.and_then(shadow);
+        for (k, part) in parts.iter().enumerate() {
+            let bytes = bits(l, part) / 8;
+            if let Some(slot) = shadow(part) {
+                let piece = source.map(|source| (source, -((k as u32 * bytes) as i32)));
+                checked::emit_copy(
+                    l,
+                    slot,
+                    &piece.into_iter().collect::<Vec<_>>(),
+                    bytes,
+                    false,
+                    0xFF,
+                );
+            }
+        }
+        return;
+    }
+    let Some(slot) = shadow(to) else {
+        return;
+    };
+    let bytes = bits(l, to) / 8;
+    if let [Operand::Vec(parts)] = from {
+        let mut pieces = Vec::new();
+        for (k, part) in parts.iter().enumerate() {
+            let each = bits(l, part) / 8;
+            if let Some(source) = shadow(part) {
+                pieces.push((source, (k as u32 * each) as i32));
+            }
+        }
+        checked::emit_copy(l, slot, &pieces, bytes, false, 0xFF);
+        return;
+    }
+    let pieces: Vec<(u32, i32)> = from.iter().filter_map(shadow).map(|s| (s, 0)).collect();
+    // A mask of constants makes bytes defined.
+    let keep = match (inst.op, from) {
+        (Op::And, [_, Operand::Imm(Imm::Int(mask))]) => (0..8).fold(0, |keep, byte| {
+            keep | u32::from((mask >> (8 * byte)) & 0xFF != 0) << byte
+        }),
+        _ => 0xFF,
+    };
+    let mixes = kind == Sources::Mixed && keep == 0xFF;
+    checked::emit_copy(l, slot, &pieces, bytes, mixes, keep);
+}
+
+/// Which operand of an instruction is an address, and what is done there.
+fn access(inst: &Inst) -> Option<(usize, AccessInfo)> {
+    let has = |word| inst.quals.has(word);
+    let (at, access) = match inst.op {
+        Op::Ld | Op::Ldu | Op::Ldmatrix => (1, Access::Read),
+        Op::St | Op::Stmatrix => (0, Access::Write),
+        Op::Atom => (1, Access::Atomic),
+        Op::Red => (0, Access::Atomic),
+        Op::Cp if has(Qual::Async) && inst.operands.len() >= 3 && !has(Qual::Bulk) => {
+            (1, Access::Read)
+        }
+        _ => return None,
+    };
+    let matrix = matches!(inst.op, Op::Ldmatrix | Op::Stmatrix);
+    let (element, count) = if matrix {
+        (16, 1)
+    } else if inst.op == Op::Cp {
+        match inst.operands.get(2)? {
+            Operand::Imm(Imm::Int(bytes)) => (*bytes as u32, 1),
+            _ => return None,
+        }
+    } else {
+        let count = [(Qual::V2, 2), (Qual::V4, 4), (Qual::V8, 8)]
+            .iter()
+            .find(|(qual, _)| has(*qual))
+            .map_or(1, |(_, count)| *count);
+        (inst.quals.types().last()?.bytes(), count)
+    };
+    let space = if inst.op == Op::Cp {
+        types::Space::Global
+    } else {
+        match (roles::space(inst), inst.operands.get(at)?) {
+            (space, _) if matrix && space == types::Space::Generic => types::Space::Generic,
+            (space, _) => space,
+        }
+    };
+    let space = match space {
+        types::Space::Global => Space::Global,
+        types::Space::Shared => Space::Shared,
+        types::Space::Local => Space::Local,
+        types::Space::Generic => Space::Generic,
+        types::Space::Const | types::Space::Param => return None,
+    };
+    let atomic = access == Access::Atomic;
+    let any = |words: &[Qual]| words.iter().any(|word| has(*word));
+    let order = Order {
+        strong: atomic
+            || any(&[
+                Qual::Volatile,
+                Qual::Relaxed,
+                Qual::Acquire,
+                Qual::Release,
+                Qual::Mmio,
+            ]),
+        acquire: any(&[Qual::Acquire, Qual::AcqRel]),
+        release: any(&[Qual::Release, Qual::AcqRel]),
+        cta_scope: has(Qual::Cta),
+    };
+    let info = AccessInfo {
+        space,
+        access,
+        element,
+        count,
+        order,
+        constant: has(Qual::Nc),
+        asynchronous: false,
+        values: [None; 4],
+    };
+    Some((at, info))
+}

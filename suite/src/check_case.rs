@@ -1,0 +1,86 @@
+//! Runs a test case under the checker: arrays are allocated as they are, and outputs are memory nobody wrote.
+
+use crate::{
+    arrays::{GUARD, Laid},
+    run_case::Failure,
+};
+use std::fmt;
+use warpsmith_kernel::Options;
+use warpsmith_library::case::AnyCase;
+use warpsmith_ptx::target::Target;
+use warpsmith_vgpu::{Launch, Machine, check::Finding};
+
+/// Runs `case` built for `target` on a machine that checks, and compares its outputs; what was found.
+///
+/// # Errors
+/// As [`crate::run_case::run_case`].
+pub fn check_case(
+    machine: &Machine,
+    target: Target,
+    case: &dyn AnyCase,
+) -> Result<Vec<Finding>, Vec<Failure>> {
+    let refused = |error: &dyn fmt::Display| vec![Failure::Refused(error.to_string())];
+    let built = case
+        .build(target, Options::default())
+        .map_err(|error| match error {
+            warpsmith_kernel::BuildError::Unsupported { .. } => vec![Failure::Unsupported],
+            error => refused(&error),
+        })?;
+    let grid = case.grid().map_err(|error| refused(&error))?;
+    let laid = Laid::of(case).map_err(|failure| vec![failure])?;
+    let mut starts = Vec::new();
+    for array in &laid.arrays {
+        let inside = array.inside(&array.before);
+        let start = machine
+            .alloc(inside.len() as u64)
+            .map_err(|error| refused(&error))?;
+        if !matches!(array.access, warpsmith_kernel::args::Access::Out) {
+            machine
+                .write(start, inside)
+                .map_err(|error| refused(&error))?;
+        }
+        starts.push(start);
+    }
+    if grid > 0 {
+        let module = machine
+            .load(&built.module)
+            .map_err(|error| refused(&error))?;
+        let kernel = module
+            .kernel(&built.entry)
+            .ok_or_else(|| refused(&"the entry is missing"))?;
+        // The layout counts a guard before each array; here is none.
+        let bases: Vec<u64> = starts.iter().map(|start| start - GUARD as u64).collect();
+        let launch = Launch {
+            kernel,
+            grid: [u32::try_from(grid).map_err(|error| refused(&error))?, 1, 1],
+            block: [built.threads, 1, 1],
+            dynamic_shared: built.dynamic_shared,
+            params: laid.params(&bases),
+            cooperative: false,
+        };
+        let stream = machine.stream().map_err(|error| refused(&error))?;
+        stream.launch(launch).map_err(|error| refused(&error))?;
+        stream
+            .synchronize()
+            .map_err(|error| vec![Failure::Fault(error.to_string())])?;
+    }
+    let mut after = Vec::new();
+    for (array, start) in laid.arrays.iter().zip(starts) {
+        let mut bytes = array.before.clone();
+        let end = bytes.len() - GUARD;
+        let is_input = matches!(array.access, warpsmith_kernel::args::Access::In);
+        if array.meant || is_input {
+            machine
+                .read(start, &mut bytes[GUARD..end])
+                .map_err(|error| refused(&error))?;
+        }
+        machine.free(start).map_err(|error| refused(&error))?;
+        after.push(bytes);
+    }
+    let failures = laid.compare(case, &after);
+    if failures.is_empty() {
+        Ok(machine.take_findings())
+    } else {
+        Err(failures)
+    }
+}
