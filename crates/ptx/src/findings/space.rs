@@ -2,7 +2,7 @@
 
 use super::{Certainty, Code, Finding, Scene, variable};
 use crate::{
-    ir::{Base, Inst, Operand, RegId, Span, StmtKind},
+    ir::{Base, Inst, Operand, Span, StmtKind},
     isa::{self, Access, Shape},
     op::Op,
     qual::Qual,
@@ -12,6 +12,8 @@ use crate::{
 
 /// Sweeps over a function at most.
 const PASSES: u32 = 200;
+/// Registers times blocks of a function that is looked at.
+const MAX_STATES: usize = 1 << 22;
 
 /// What an address is known to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,42 +41,81 @@ impl Origin {
     }
 }
 
-struct Origins {
-    regs: Vec<Option<Origin>>,
-    /// The conversion that made a generic address.
-    converted: Vec<Option<Span>>,
-}
+/// What each register holds at a point, and the conversion that made it generic.
+#[derive(Clone, PartialEq)]
+struct Origins(Vec<(Option<Origin>, Option<Span>)>);
 
 pub(super) fn check(scene: &Scene<'_>, found: &mut Vec<Finding>) {
-    let origins = Origins::new(scene);
     let body = scene.function.body.as_deref().unwrap_or(&[]);
-    for block in &scene.cfg.blocks {
+    let Some(starts) = starts(scene) else {
+        return;
+    };
+    for (block, mut origins) in scene.cfg.blocks.iter().zip(starts) {
         for stmt in &body[block.stmts.clone()] {
             let StmtKind::Inst(inst) = &stmt.kind else {
                 continue;
             };
-            let Some(form) = isa::form(inst.op, &inst.quals) else {
-                continue;
-            };
-            let Some(slots) = form.assign(inst.operands.len()) else {
-                continue;
-            };
-            for (operand, slot) in inst.operands.iter().zip(slots) {
-                let (Operand::Addr(address), Shape::Address(space)) = (operand, slot.shape) else {
-                    continue;
-                };
-                let Base::Reg(reg) = address.base else {
-                    continue;
-                };
-                let space = space.unwrap_or(form.space());
-                let name = format!("{}{}", inst.op.name(), inst.quals);
-                let Some((code, certainty)) = fault(name, space, origins.reg(reg)) else {
-                    continue;
-                };
-                let mut finding = scene.finding(code, certainty, stmt.span);
-                finding.other = origins.converted[reg.index()];
-                found.push(finding);
+            accesses(scene, inst, stmt.span, &origins, found);
+            origins.define(scene, inst, stmt.span);
+        }
+    }
+}
+
+/// What is known at the start of each block; `None` of a function that is too large.
+fn starts(scene: &Scene<'_>) -> Option<Vec<Origins>> {
+    let (blocks, regs) = (scene.cfg.blocks.len(), scene.function.regs.len());
+    if blocks.saturating_mul(regs) > MAX_STATES {
+        return None;
+    }
+    let body = scene.function.body.as_deref().unwrap_or(&[]);
+    let mut starts = vec![Origins(vec![(None, None); regs]); blocks];
+    for _ in 0..PASSES {
+        let mut changed = false;
+        for at in 0..blocks {
+            let mut origins = starts[at].clone();
+            for stmt in &body[scene.cfg.blocks[at].stmts.clone()] {
+                if let StmtKind::Inst(inst) = &stmt.kind {
+                    origins.define(scene, inst, stmt.span);
+                }
             }
+            for next in &scene.cfg.blocks[at].successors {
+                changed |= starts[*next].join(&origins);
+            }
+        }
+        if !changed {
+            return Some(starts);
+        }
+    }
+    None
+}
+
+fn accesses(
+    scene: &Scene<'_>,
+    inst: &Inst,
+    span: Span,
+    origins: &Origins,
+    found: &mut Vec<Finding>,
+) {
+    let Some(form) = isa::form(inst.op, &inst.quals) else {
+        return;
+    };
+    let Some(slots) = form.assign(inst.operands.len()) else {
+        return;
+    };
+    for (operand, slot) in inst.operands.iter().zip(slots) {
+        let (Operand::Addr(address), Shape::Address(space)) = (operand, slot.shape) else {
+            continue;
+        };
+        let Base::Reg(reg) = address.base else {
+            continue;
+        };
+        let (origin, converted) = origins.0[reg.index()];
+        let space = space.unwrap_or(form.space());
+        let name = format!("{}{}", inst.op.name(), inst.quals);
+        if let Some((code, certainty)) = fault(name, space, origin.unwrap_or(Origin::Number)) {
+            let mut finding = scene.finding(code, certainty, span);
+            finding.other = converted;
+            found.push(finding);
         }
     }
 }
@@ -107,69 +148,51 @@ fn fault(form: String, space: Space, origin: Origin) -> Option<(Code, Certainty)
 }
 
 impl Origins {
-    fn new(scene: &Scene<'_>) -> Origins {
-        let count = scene.function.regs.len();
-        let mut origins = Origins {
-            regs: vec![None; count],
-            converted: vec![None; count],
-        };
-        let body = scene.function.body.as_deref().unwrap_or(&[]);
-        let mut changed = true;
-        for _ in 0..PASSES {
-            if !changed {
-                return origins;
-            }
-            changed = false;
-            for block in &scene.cfg.blocks {
-                for stmt in &body[block.stmts.clone()] {
-                    if let StmtKind::Inst(inst) = &stmt.kind {
-                        changed |= origins.define(scene, inst, stmt.span);
-                    }
-                }
-            }
+    /// Takes in what another path brings; whether that is new.
+    fn join(&mut self, other: &Origins) -> bool {
+        let mut changed = false;
+        for ((known, place), (origin, from)) in self.0.iter_mut().zip(&other.0) {
+            let joined = match (*known, *origin) {
+                (Some(one), Some(two)) => Some(one.join(two)),
+                (one, two) => one.or(two),
+            };
+            changed |= *known != joined;
+            *known = joined;
+            *place = place.or(*from);
         }
-        // A strange order of blocks: what is not settled is not known.
-        origins.regs.fill(Some(Origin::Mixed));
-        origins
+        changed
     }
 
-    fn reg(&self, reg: RegId) -> Origin {
-        self.regs[reg.index()].unwrap_or(Origin::Number)
-    }
-
-    fn define(&mut self, scene: &Scene<'_>, inst: &Inst, span: Span) -> bool {
-        let Some(value) = self.computed(scene, inst) else {
-            return false;
-        };
+    fn define(&mut self, scene: &Scene<'_>, inst: &Inst, span: Span) {
+        let value = self.computed(scene, inst);
         let mut source = None;
         visit::registers(inst, |reg, access| {
             if access == Access::Read {
-                source = source.or(self.converted[reg.index()]);
+                source = source.or(self.0[reg.index()].1);
             }
         });
         let converted = match (inst.op, value) {
-            (Op::Cvta, Origin::Generic(_)) => Some(span),
-            (_, Origin::Generic(_)) => source,
-            (_, Origin::Number | Origin::In(_) | Origin::Mixed) => None,
+            (Op::Cvta, Some(Origin::Generic(_))) => Some(span),
+            (_, Some(Origin::Generic(_))) => source,
+            (_, Some(Origin::Number | Origin::In(_) | Origin::Mixed) | None) => None,
         };
-        let mut changed = false;
         visit::registers(inst, |reg, access| {
             if access == Access::Write {
-                let known = &mut self.regs[reg.index()];
-                let joined = known.map_or(value, |known| known.join(value));
-                changed |= *known != Some(joined);
-                *known = Some(joined);
-                let place = &mut self.converted[reg.index()];
-                *place = place.or(converted);
+                let state = &mut self.0[reg.index()];
+                // Under a guard it may keep what it had.
+                let joined = match (inst.guard, state.0, value) {
+                    (Some(_), Some(known), Some(value)) => Some(known.join(value)),
+                    _ => value,
+                };
+                *state = (joined, converted);
             }
         });
-        changed
     }
 
     /// What an instruction's result is; `None` as long as an operand is not known.
     fn computed(&self, scene: &Scene<'_>, inst: &Inst) -> Option<Origin> {
         let operand = |at: usize| match inst.operands.get(at) {
-            Some(Operand::Reg(reg)) => self.regs[reg.index()],
+            Some(Operand::Reg(reg)) => self.0[reg.index()].0,
             Some(Operand::Var(var, _)) => {
                 let var = variable(scene.module, scene.function, *var);
                 Some(var.map_or(Origin::Mixed, |var| Origin::In(var.space)))
