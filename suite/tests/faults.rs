@@ -94,6 +94,7 @@ fn faults(report: &Report) -> Vec<String> {
 fn each_fault_is_found_and_no_clean_kernel_is_reported() {
     let settings = Settings {
         checks: Some(Checks::default()),
+        ..Settings::default()
     };
     let only = std::env::var("WARPSMITH_ONLY").unwrap_or_default();
     let (mut wrong, mut gaps) = (Vec::new(), BTreeSet::new());

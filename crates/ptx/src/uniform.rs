@@ -117,13 +117,13 @@ fn facts(function: &Function, cfg: &Cfg, registers: &Registers) -> Vec<Fact> {
 }
 
 /// The graph without the edges by which lanes leave.
-struct Flow {
+pub(crate) struct Flow {
     edges: Vec<SmallVec<[usize; 2]>>,
     post: Vec<Option<usize>>,
 }
 
 impl Flow {
-    fn new(function: &Function, cfg: &Cfg) -> Flow {
+    pub(crate) fn new(function: &Function, cfg: &Cfg) -> Flow {
         let body = function.body.as_deref().unwrap_or(&[]);
         let only_leaves: Vec<bool> = cfg
             .blocks
@@ -154,8 +154,13 @@ impl Flow {
         Flow { edges, post }
     }
 
+    /// Whether the lanes of a block may go on to several.
+    pub(crate) fn splits(&self, block: usize) -> bool {
+        self.edges[block].len() > 1
+    }
+
     /// The blocks between a branch and where its lanes meet again.
-    fn between(&self, branch: usize) -> Vec<usize> {
+    pub(crate) fn between(&self, branch: usize) -> Vec<usize> {
         let meet = self.post[branch];
         let mut seen = vec![false; self.edges.len()];
         let mut work: Vec<usize> = self.edges[branch].to_vec();

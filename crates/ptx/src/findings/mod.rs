@@ -3,8 +3,14 @@
 //! The verifier refuses what no device takes; this tells what a device takes and a kernel should not
 //! do. It needs a module that parses, verified or not.
 
+mod align;
+mod defined;
+mod diverge;
 mod limits;
+mod output;
 mod reach;
+mod space;
+mod value;
 
 pub use limits::Limits;
 
@@ -12,7 +18,7 @@ use crate::{
     cfg::Cfg,
     ir::{Base, Function, Module, Name, Operand, Span, StmtKind, Var, VarId},
     target::{PtxVersion, Target},
-    visit,
+    uniform, visit,
 };
 
 /// What is wrong. The fields say what was expected and found.
@@ -150,7 +156,14 @@ pub fn find(module: &Module, limits: Limits) -> Vec<Finding> {
             function,
             cfg: &cfg,
         };
+        let uniform = uniform::analyze(function, &cfg);
+        let values = value::Values::new(&scene, &uniform);
+        diverge::check(&scene, &uniform, &values, &mut found);
+        align::check(&scene, &uniform, &values, &mut found);
+        defined::check(&scene, &mut found);
+        space::check(&scene, &mut found);
         reach::check(&scene, &mut found);
+        output::check(&scene, &mut found);
         if found.len() > MAX_FINDINGS {
             break;
         }

@@ -76,6 +76,17 @@ pub struct Issue {
     pub verdict: Verdict,
 }
 
+impl Issue {
+    /// Whether another is of the same kind at the same places.
+    pub fn is_same(&self, other: &Issue) -> bool {
+        let place = |spot: &Spot| (spot.line, spot.column, spot.origin.clone());
+        self.kind == other.kind
+            && self.kernel == other.kernel
+            && place(&self.place) == place(&other.place)
+            && self.other.as_ref().map(place) == other.other.as_ref().map(place)
+    }
+}
+
 /// A host buffer that was compared.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Output {
@@ -157,15 +168,7 @@ impl Report {
 
     /// Adds an issue, or counts it with one of the same kind at the same places.
     pub fn add(&mut self, issue: Issue) {
-        let same = |known: &&mut Issue| {
-            let other = |issue: &Issue| issue.other.as_ref().map(|spot| spot.line);
-            known.kind == issue.kind
-                && known.kernel == issue.kernel
-                && known.place.line == issue.place.line
-                && known.place.column == issue.place.column
-                && other(known) == other(&issue)
-        };
-        match self.issues.iter_mut().find(same) {
+        match self.issues.iter_mut().find(|known| known.is_same(&issue)) {
             Some(known) => known.count = known.count.saturating_add(issue.count),
             None => self.issues.push(issue),
         }

@@ -6,6 +6,7 @@
 mod compare;
 mod json;
 mod number;
+mod order;
 mod read;
 mod run;
 

@@ -13,7 +13,7 @@ use warpsmith_ptx::{
 };
 use warpsmith_vgpu::{
     Config, Error as DeviceError, Launch, Machine, Module, Stream,
-    check::{Allocation, Checks, Kind, Verdict},
+    check::{Checks, Kind, Verdict},
 };
 
 /// Device memory beyond the buffers: variables, red zones, what was given back and is not used again.
@@ -24,9 +24,13 @@ const SPARE: u64 = 256 << 20;
 pub struct Settings {
     /// What is checked; `None` only compares outputs and reports what ends a kernel.
     pub checks: Option<Checks>,
+    /// Orders of CTAs and warps to run it in; 0 runs it once.
+    pub schedules: u32,
+    /// The first of the orders; the others follow it.
+    pub seed: Option<u64>,
 }
 
-/// What buffers hold at the end, by their number; `None` where it could not be read.
+/// What buffers hold at the end, by their number; `None` where it was not read.
 pub type Kept = Vec<Option<Vec<u8>>>;
 
 impl Script {
@@ -37,22 +41,36 @@ impl Script {
 
     /// As [`Script::run`], with what the buffers hold at the end.
     pub fn run_keeping(&self, settings: &Settings) -> (Report, Kept) {
-        let mut run = Run {
-            script: self,
-            settings,
-            report: Report::default(),
-            kept: vec![None; self.buffers.len()],
-        };
-        if let Err(error) = run.all() {
-            run.refused(error);
-        }
-        (run.report, run.kept)
+        super::order::run(self, settings)
     }
+}
+
+/// Runs a script in one order; reads all buffers at the end if `all`.
+pub(super) fn once(
+    script: &Script,
+    settings: &Settings,
+    order: Option<u64>,
+    all: bool,
+) -> (Report, Kept) {
+    let mut run = Run {
+        script,
+        settings,
+        order,
+        all,
+        report: Report::default(),
+        kept: vec![None; script.buffers.len()],
+    };
+    if let Err(error) = run.run() {
+        run.refused(error);
+    }
+    (run.report, run.kept)
 }
 
 struct Run<'s> {
     script: &'s Script,
     settings: &'s Settings,
+    order: Option<u64>,
+    all: bool,
     report: Report,
     kept: Kept,
 }
@@ -68,7 +86,7 @@ struct Bench {
 }
 
 impl Run<'_> {
-    fn all(&mut self) -> Result<(), Error> {
+    fn run(&mut self) -> Result<(), Error> {
         let script = self.script;
         let text = read_ptx(&script.ptx)?;
         self.report.source = Source::new(script.ptx.display().to_string(), text);
@@ -216,6 +234,7 @@ impl Run<'_> {
             shared_per_block: target.shared_limit().unwrap_or(default.shared_per_block),
             max_ptx: PtxVersion::new(u8::MAX, 0),
             checks: self.settings.checks.clone(),
+            seed: self.order,
             ..default
         })
     }
@@ -367,7 +386,7 @@ impl Run<'_> {
         if self.settings.checks.is_none() {
             return;
         }
-        for finding in taken(&bench.machine) {
+        for finding in bench.machine.take_findings() {
             if !(comparing && finding.kind == Kind::UnwrittenOutput) {
                 let mut issue = self.report.source.issue(finding);
                 if self.follows(&issue) {
@@ -409,6 +428,11 @@ impl Run<'_> {
     }
 
     fn outputs(&mut self, bench: &Bench) {
+        for at in 0..self.script.buffers.len() {
+            if self.all && self.kept[at].is_none() && !bench.gone[at] {
+                self.kept[at] = self.contents(bench, at);
+            }
+        }
         for (at, buffer) in self.script.buffers.iter().enumerate() {
             let Some(Wanted { contents, mode }) = &buffer.wanted else {
                 continue;
@@ -449,46 +473,12 @@ impl Run<'_> {
     /// Gives back what the script does not leak.
     fn give_back(&mut self, bench: &mut Bench) {
         for at in 0..self.script.buffers.len() {
-            if bench.gone[at] {
-                continue;
-            }
-            if !self.script.leaked.contains(&at) {
+            if !bench.gone[at] && !self.script.leaked.contains(&at) {
                 // It is ours and allocated until here.
                 drop(bench.machine.free(bench.addresses[at]));
-                continue;
-            }
-            let wanted = |checks: &Checks| checks.any(&[Kind::Leak]);
-            if self.settings.checks.as_ref().is_some_and(wanted) {
-                let buffer = &self.script.buffers[at];
-                let issue = leak(&buffer.name, bench.addresses[at], buffer.bytes);
-                self.report.add(issue);
             }
         }
-    }
-}
-
-fn taken(_: &Machine) -> Vec<warpsmith_vgpu::check::Finding> {
-    Vec::new()
-}
-
-fn leak(name: &str, start: u64, bytes: u64) -> Issue {
-    Issue {
-        kind: Kind::Leak.name(),
-        level: Level::Error,
-        kernel: String::new(),
-        entry_line: None,
-        place: Spot::default(),
-        other: None,
-        address: Some(start),
-        allocation: Some(Allocation {
-            name: Some(name.to_owned().into()),
-            start,
-            bytes,
-            distance: 0,
-        }),
-        count: 1,
-        message: format!("`{name}` is still allocated at the end"),
-        help: "give it back after its last use".to_owned(),
-        verdict: Verdict::Bug,
+        bench.machine.check_leaks();
+        self.take(bench, false);
     }
 }

@@ -66,6 +66,12 @@ pub(crate) struct RunPtx {
     #[arg(long, value_name = "KINDS", num_args = 0..=1, require_equals = true, value_delimiter = ',',
         default_missing_value = "all", value_parser = kinds)]
     check: Option<Kinds>,
+    /// Runs it in N orders of CTAs and warps and compares what they leave.
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=1 << 16))]
+    schedules: u32,
+    /// The first of the orders.
+    #[arg(long, value_name = "S")]
+    seed: Option<u64>,
     #[command(flatten)]
     show: Show,
 }
@@ -128,6 +134,8 @@ impl RunPtx {
             checks: self.check.as_deref().map(|kinds| Checks {
                 kinds: kinds.to_vec(),
             }),
+            schedules: self.schedules,
+            seed: self.seed,
         };
         let (mut report, kept) = script.run_keeping(&settings);
         for (buffer, path) in saves {
