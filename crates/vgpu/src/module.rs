@@ -49,6 +49,9 @@ pub struct Param {
     pub align: u32,
 }
 
+/// Bytes between the shared and local variables of a kernel that is checked.
+const GAP: u32 = 16;
+
 impl Module {
     pub(crate) fn new(machine: &Machine, module: &Verified) -> Result<Module, Error> {
         let newest = machine.0.config.max_ptx;
@@ -106,7 +109,16 @@ impl Module {
         })?;
         let unit = lower::unit(&self.0.module, index).map(Arc::new);
         let function = unit.as_deref().unwrap_or(&self.0.module.functions[index]);
-        let layout = Layout::new(&self.0.module, function, &self.0.vars).ok()?;
+        let lay_out = |gap| Layout::new(&self.0.module, function, &self.0.vars, gap).ok();
+        // Where accesses are checked, a gap tells a variable from the next, if there is room for it.
+        let config = &self.0.machine.config;
+        let roomy = lay_out(GAP).filter(|layout| {
+            config.checks.is_some() && layout.shared_bytes <= config.shared_per_block
+        });
+        let layout = match roomy {
+            Some(layout) => layout,
+            None => lay_out(0)?,
+        };
         Some(Kernel {
             loaded: Arc::clone(&self.0),
             index,

@@ -417,7 +417,9 @@ impl Cta {
         let Some((i, parked)) = waiting().next() else {
             return;
         };
-        let never = waiting().all(|(_, parked)| parked.count.is_some());
+        // One barrier that never fills; where several are waited for, each waits for who waits elsewhere.
+        let never =
+            waiting().all(|(_, other)| other.count.is_some() && other.barrier == parked.barrier);
         let at = At {
             program,
             view,

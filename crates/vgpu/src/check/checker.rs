@@ -19,6 +19,7 @@ use warpsmith_ptx::ir::Name;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Space {
     Global,
+    Const,
     Shared,
     Local,
     Generic,
@@ -207,7 +208,7 @@ impl Checker {
         let shared = address.wrapping_sub(SHARED_BASE);
         let local = address.wrapping_sub(LOCAL_BASE);
         match info.space {
-            Space::Global => (Memory::Global, address),
+            Space::Global | Space::Const => (Memory::Global, address),
             Space::Shared => (Memory::Shared, address),
             Space::Local => (Memory::Local, address),
             Space::Generic if shared < WINDOW => (Memory::Shared, shared),
@@ -225,6 +226,7 @@ impl Checker {
         info: &AccessInfo,
         addresses: &[u64; 32],
         undefined: &[[u32; 32]; 4],
+        same: u32,
     ) -> Verdict {
         let mut verdict = Verdict {
             bad: 0,
@@ -233,7 +235,8 @@ impl Checker {
         for lane in at.lanes() {
             let address = addresses[lane as usize];
             let stored: [u32; 4] = std::array::from_fn(|k| undefined[k][lane as usize]);
-            match self.lane(at, info, lane, address, stored) {
+            let same = same >> lane & 1 != 0;
+            match self.lane(at, info, lane, (address, same), stored) {
                 Some(read) => {
                     for (k, bytes) in read.into_iter().enumerate() {
                         verdict.undefined[k][lane as usize] = bytes;
@@ -251,7 +254,7 @@ impl Checker {
         at: &At<'_>,
         info: &AccessInfo,
         lane: u32,
-        address: u64,
+        (address, same): (u64, bool),
         stored: [u32; 4],
     ) -> Option<[u32; 4]> {
         let bytes = info.bytes();
@@ -340,7 +343,7 @@ impl Checker {
                 read = [0; 4];
             }
         }
-        self.order(at, info, lane, (&memory, inside), index);
+        self.order(at, info, lane, (&memory, inside), (index, same));
         Some(read)
     }
 
@@ -366,13 +369,23 @@ impl Checker {
         let shared_window = address.wrapping_sub(SHARED_BASE) < WINDOW;
         let local_window = address.wrapping_sub(LOCAL_BASE) < WINDOW;
         let other_space = match info.space {
-            Space::Global => shared_window || local_window,
-            Space::Shared | Space::Local => address >= SHARED_BASE,
+            Space::Global | Space::Const | Space::Shared | Space::Local => {
+                shared_window || local_window
+            }
             Space::Generic => address < u64::from(at.view.shared).max(1 << 12),
         };
+        let in_device = self
+            .global
+            .nearest(address)
+            .is_some_and(|block| block.distance == 0);
+        let other_space =
+            other_space || in_device && matches!(info.space, Space::Shared | Space::Local);
         let (kind, what) = match (worst, memory) {
             (state::FREED, _) => (Kind::UseAfterFree, "memory that was given back"),
             _ if other_space => (Kind::BadSpace, "an address of another state space"),
+            (_, Memory::Global) if info.space == Space::Const => {
+                (Kind::OobConst, "outside of every constant")
+            }
             (_, Memory::Global) => (Kind::OobGlobal, "outside of every allocation"),
             (_, Memory::Shared) if inside >= u64::from(at.view.shared) => {
                 (Kind::OobShared, "behind the shared memory of the launch")
@@ -457,14 +470,14 @@ impl Checker {
         info: &AccessInfo,
         lane: u32,
         (memory, inside): (&Memory, u64),
-        index: u32,
+        (index, same): (u32, bool),
     ) {
         let kind = match memory {
             Memory::Local => return,
             Memory::Global => Kind::RaceGlobal,
             Memory::Shared => Kind::RaceShared,
         };
-        if !self.findings.wants(kind) {
+        if !self.findings.wants(kind) && !self.findings.wants(Kind::BenignRace) {
             return;
         }
         let bytes = info.bytes();
@@ -476,7 +489,7 @@ impl Checker {
             warps, accesses, ..
         } = cta;
         let clock = &mut warps[at.warp as usize];
-        let is_global = kind == Kind::RaceGlobal;
+        let is_global = matches!(memory, Memory::Global);
         if is_global && info.constant {
             for block in inside / BLOCK..=(inside + bytes - 1) / BLOCK {
                 self.constant.insert(block);
@@ -497,6 +510,12 @@ impl Checker {
         } else {
             accesses.access(inside, bytes, &who)
         };
+        let kind = match &found {
+            Some((seen, _)) if seen.writes && info.access == Access::Write && same => {
+                Kind::BenignRace
+            }
+            Some(_) | None => kind,
+        };
         if info.order.strong {
             let key = (if is_global { None } else { Some(index) }, inside);
             let place = self.sync.entry(key).or_default();
@@ -513,7 +532,7 @@ impl Checker {
         let read_as_constant = is_global && writes && self.constant.contains(&(inside / BLOCK));
         if read_as_constant && self.global.nearest(inside).is_some() {
             self.findings.add(New {
-                kind,
+                kind: Kind::RaceGlobal,
                 place: at.place(lane, Some(info.access)),
                 other: None,
                 address: Some(inside),

@@ -210,8 +210,13 @@ fn check_access(ctx: &mut Ctx, op: &MicroOp, mask: u32) -> u32 {
             }
         }
     }
+    let same = if info.access == Access::Write {
+        stores_same(ctx, op, info, mask, &addresses)
+    } else {
+        0
+    };
     let verdict = ask(ctx, op, mask, |checker, at, _| {
-        checker.access(at, info, &addresses, &stored)
+        checker.access(at, info, &addresses, &stored, same)
     });
     let Some(verdict) = verdict else {
         return 0;
@@ -224,6 +229,57 @@ fn check_access(ctx: &mut Ctx, op: &MicroOp, mask: u32) -> u32 {
         }
     }
     verdict.bad
+}
+
+/// The lanes of a store that would leave memory as it is, or that store what another lane of theirs stores there.
+fn stores_same(
+    ctx: &Ctx,
+    op: &MicroOp,
+    info: &AccessInfo,
+    mask: u32,
+    addresses: &[u64; 32],
+) -> u32 {
+    let slots = ctx.extra(op.more[2], info.count as usize);
+    let place = match info.space {
+        Space::Global | Space::Const => ldst::place::GLOBAL,
+        Space::Shared => ldst::place::SHARED,
+        Space::Local => ldst::place::LOCAL,
+        Space::Generic => ldst::place::GENERIC,
+    };
+    let value = |lane: usize, slot: u32| match info.element {
+        8 => ctx.cells::<u64>(slot)[lane],
+        bytes => u64::from(ctx.cells::<u32>(slot)[lane]) & (u64::MAX >> (64 - 8 * bytes.min(8))),
+    };
+    let mut same = 0;
+    for lane in (0..32).filter(|lane| mask >> lane & 1 != 0) {
+        let address = addresses[lane];
+        let alone = slots.iter().enumerate().all(|(k, slot)| {
+            let at = address.wrapping_add(k as u64 * u64::from(info.element));
+            let (window, at) = ldst::window(ctx, place, at, lane as u32);
+            let held = match info.element {
+                1 => window.load::<u8>(at).map(u64::from),
+                2 => window.load::<u16>(at).map(u64::from),
+                4 => window.load::<u32>(at).map(u64::from),
+                _ => window.load::<u64>(at),
+            };
+            held == Ok(value(lane, *slot))
+        });
+        // Lanes of one instruction that store to one place.
+        let twins = (0..32).filter(|other| {
+            *other != lane && mask >> other & 1 != 0 && addresses[*other] == address
+        });
+        let mut twins = twins.peekable();
+        let has_twin = twins.peek().is_some();
+        let agrees = twins.all(|other| {
+            slots
+                .iter()
+                .all(|slot| value(other, *slot) == value(lane, *slot))
+        });
+        if alone && agrees || has_twin && agrees {
+            same |= 1 << lane;
+        }
+    }
+    same
 }
 
 /// The mask that scalar `a` keeps.
@@ -257,7 +313,9 @@ pub(crate) fn emit_access(
     {
         size = l.src32(operand)? + 1;
     }
+    let stored = stored_values(l, inst, &info)?;
     let source = emit_one(l, operand(l, inst, at)?, info.clone(), size)?;
+    l.ops[source].more[2] = stored;
     if copies {
         let info = AccessInfo {
             space: Space::Shared,
@@ -273,6 +331,23 @@ pub(crate) fn emit_access(
         l.ops[source].more[0] = mask;
     }
     Ok(source)
+}
+
+/// Where the slots of what a store stores are listed; 0 for anything else.
+fn stored_values(l: &mut Lowerer, inst: &Inst, info: &AccessInfo) -> Result<u32, Error> {
+    if inst.op != Op::St {
+        return Ok(0);
+    }
+    let items = ldst::items(operand(l, inst, 1)?).to_vec();
+    let mut slots = Vec::new();
+    for item in &items {
+        slots.push(if info.element == 8 {
+            l.src64(item)?
+        } else {
+            l.src32(item)?
+        });
+    }
+    Ok(l.extra(&slots))
 }
 
 fn emit_one(l: &mut Lowerer, place: &Operand, info: AccessInfo, size: u32) -> Result<usize, Error> {
@@ -306,6 +381,15 @@ pub(crate) fn emit_restore(l: &mut Lowerer, at: usize) {
 /// The active lanes have come together at a `bar.warp.sync`.
 pub(super) fn gate(ctx: &mut Ctx, op: &MicroOp) {
     let lanes = ctx.warp.active;
+    let lacking = if op.b == 1 {
+        let members = ctx.cells::<u32>(op.a);
+        lanes & mask_of(|i| members[i] >> i & 1 == 0)
+    } else {
+        lanes & !(ctx.scalar(op.a) as u32)
+    };
+    if lacking != 0 {
+        note(ctx, op, Kind::Mask, lacking, LACKING);
+    }
     ask(ctx, op, lanes, |checker, at, _| {
         checker.sync_lanes(at, lanes)
     });
@@ -353,11 +437,13 @@ impl Handler for Members {
             mask & mask_of(|i| members[i] >> i & 1 == 0)
         };
         if lacking != 0 {
-            let text = "the member mask lacks the lane that runs this";
-            note(ctx, op, Kind::Mask, lacking, text);
+            note(ctx, op, Kind::Mask, lacking, LACKING);
         }
     }
 }
+
+/// What [`Kind::Mask`] says.
+const LACKING: &str = "the member mask lacks the lane that runs this";
 
 #[cold]
 fn note(ctx: &mut Ctx, op: &MicroOp, kind: Kind, lanes: u32, text: &str) {

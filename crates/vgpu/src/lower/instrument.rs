@@ -373,7 +373,8 @@ fn access(inst: &Inst) -> Option<(usize, AccessInfo)> {
         types::Space::Shared => Space::Shared,
         types::Space::Local => Space::Local,
         types::Space::Generic => Space::Generic,
-        types::Space::Const | types::Space::Param => return None,
+        types::Space::Const => Space::Const,
+        types::Space::Param => return None,
     };
     let atomic = access == Access::Atomic;
     let any = |words: &[Qual]| words.iter().any(|word| has(*word));

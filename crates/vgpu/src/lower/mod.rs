@@ -114,11 +114,13 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    /// Lays out a kernel, given the arena addresses of module variables (0 for shared ones).
+    /// Lays out a kernel, given the arena addresses of module variables (0 for shared ones), with `gap` bytes of
+    /// nothing behind each variable.
     pub(crate) fn new(
         module: &Module,
         function: &Function,
         arena: &[u64],
+        gap: u32,
     ) -> Result<Layout, Error> {
         let fail = |name: &Name| Error::Unsupported {
             kernel: function.name.clone(),
@@ -167,6 +169,7 @@ impl Layout {
                 continue;
             }
             let at = place(end, var).ok_or_else(|| fail(&var.name))?;
+            *end = end.checked_add(gap).ok_or_else(|| fail(&var.name))?;
             let (bytes, name) = (var.bytes().unwrap_or(0), &var.name);
             if var.space == Space::Shared {
                 layout.shared.push(name, at, bytes);
