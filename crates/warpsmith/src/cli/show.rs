@@ -49,15 +49,21 @@ impl Show {
         }
     }
 
+    /// A report as text for this standard output.
+    pub(crate) fn text(&self, report: &Report) -> String {
+        report.to_text(paint())
+    }
+
     /// Prints reports of several files: JSON as a list.
-    pub(crate) fn all(&self, reports: &[Report]) -> Result<()> {
+    pub(crate) fn all<'r>(&self, reports: impl Iterator<Item = &'r Report>) -> Result<()> {
+        let reports: Vec<&Report> = reports.collect();
         match self.format {
             Format::Text => reports.iter().try_for_each(|report| self.one(report)),
             Format::Json => {
-                let each: Vec<_> = reports.iter().map(Report::to_json).collect();
+                let each: Vec<_> = reports.iter().map(|report| report.to_json()).collect();
                 print_json(&each)
             }
-            Format::Sarif => print_json(&sarif(&reports.iter().collect::<Vec<_>>())),
+            Format::Sarif => print_json(&sarif(&reports)),
         }
     }
 }
