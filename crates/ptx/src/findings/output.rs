@@ -41,7 +41,7 @@ pub(super) fn check(scene: &Scene<'_>, found: &mut Vec<Finding>) {
     for (at, param) in function.params.iter().enumerate() {
         let word = |word: &&str| param.name.to_ascii_lowercase().contains(*word);
         let pointer = param.ty.bits() == 64 && param.dims.is_empty();
-        if pointer && OUTPUTS.iter().any(|name| word(&name)) && stored >> at & 1 == 0 {
+        if pointer && OUTPUTS.iter().any(word) && stored >> at & 1 == 0 {
             let name = param.name.to_string();
             let code = Code::NoStore { name };
             found.push(scene.finding(code, Certainty::Note, function.span));

@@ -103,7 +103,7 @@ impl CheckKernels {
     }
 
     fn print(&self, rows: &BTreeMap<String, Row>) -> Result<()> {
-        for (_, row) in rows {
+        for row in rows.values() {
             row.wrong.iter().for_each(|wrong| note(wrong));
         }
         if self.show.format != Format::Text {
