@@ -32,6 +32,9 @@ pub(crate) struct Args {
     /// Only these peers.
     #[arg(long, value_enum)]
     peer: Vec<Peer>,
+    /// A remark on the circumstances, for the report.
+    #[arg(long)]
+    note: Option<String>,
     /// Stop after the peers.
     #[arg(long)]
     peers_only: bool,
@@ -91,7 +94,9 @@ pub(crate) fn bench(house: &House, args: &Args) -> Result<()> {
             OURS,
         ])
         .show()?;
+    let note = args.note.iter().flat_map(|note| ["--note", note.as_str()]);
     Run::new(house.release_program(OURS)?)
+        .args(note)
         .arg("--peers")
         .arg(&file)
         .arg("--model")

@@ -9,6 +9,7 @@ use crate::{
     queue::Touch,
     stats::count,
     stream::Stream,
+    times::Timed,
 };
 use smallvec::SmallVec;
 use std::{any::Any, marker::PhantomData, sync::Arc};
@@ -152,7 +153,19 @@ impl Stream {
     ) -> Result<(), Error> {
         let counters = &self.device().0.counters;
         self.ordered(uses, |state| {
-            self.queue().back.launch(launch)?;
+            let back = &self.queue().back;
+            let start = match (&state.capture, &state.timed) {
+                (None, Some(_)) => Some(back.record()?),
+                (Some(_), _) | (None, None) => None,
+            };
+            back.launch(launch)?;
+            if let (Some(start), Some(timed)) = (start, &mut state.timed) {
+                timed.push(Timed {
+                    kernel: kernel.0.name.clone(),
+                    start,
+                    end: back.record()?,
+                });
+            }
             match &mut state.capture {
                 Some(capture) => {
                     capture.kernels.push(kernel.0.kernel.clone());

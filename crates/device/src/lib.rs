@@ -56,6 +56,7 @@ mod rewrite;
 mod selector;
 mod stats;
 mod stream;
+mod times;
 mod transfer;
 
 pub use arguments::Arguments;
@@ -74,6 +75,7 @@ pub use rewrite::Rewrite;
 pub use selector::{Checks, Fresh, Selector, Settings};
 pub use stats::{Snapshot, forbid_transfers, process_stats, reset_process_stats};
 pub use stream::Stream;
+pub use times::LaunchTime;
 pub use transfer::Pending;
 
 /// What threads share.

@@ -3,6 +3,7 @@
 use crate::{
     back::{BackEvent, BackQueue, Handle},
     error::Error,
+    times::Timed,
 };
 use smallvec::SmallVec;
 use std::{
@@ -51,6 +52,8 @@ pub(crate) struct Queue {
 pub(crate) struct QueueState {
     pub(crate) capture: Option<Capture>,
     pub(crate) recent: VecDeque<Arc<str>>,
+    /// Launches so far, while they are timed.
+    pub(crate) timed: Option<Vec<Timed>>,
 }
 
 /// What a capture has collected so far beside the back end's own list.

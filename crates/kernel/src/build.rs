@@ -110,6 +110,11 @@ const CLASSES: [(Type, &str); 6] = [
     (Type::F64, "%fd"),
 ];
 
+/// The place of a register's class in the order of the prefixes' text.
+pub(crate) fn class_order(ty: Type) -> u8 {
+    [3, 2, 4, 0, 5, 1][class(ty)]
+}
+
 /// The name of the one shared-memory arena of a kernel.
 const SHARED_ARENA: &str = "smem";
 

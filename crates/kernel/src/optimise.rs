@@ -9,8 +9,16 @@ use warpsmith_ptx::{
 /// Folds copies and removes instructions whose results nobody reads.
 pub(crate) fn run(function: &mut Function) {
     crate::reuse::run(function);
-    fold_copies(function);
-    remove_dead(function);
+    let body = function.body.as_ref().expect("a kernel has a body");
+    let mut removed = vec![false; body.len()];
+    fold_copies(function, &mut removed);
+    find_dead(function, &mut removed);
+    let body = function.body.as_mut().expect("a kernel has a body");
+    let mut at = 0;
+    body.retain(|_| {
+        at += 1;
+        !removed[at - 1]
+    });
 }
 
 pub(crate) fn visit(operand: &Operand, f: &mut impl FnMut(RegId)) {
@@ -115,59 +123,69 @@ pub(crate) fn is_pure(inst: &Inst) -> bool {
         || matches!(inst.op, Op::Mma | Op::Ldmatrix)
 }
 
-fn remove_dead(function: &mut Function) {
-    let body = function.body.as_mut().expect("a kernel has a body");
+/// The registers that an instruction reads, the guard first.
+fn reads(inst: &Inst, mut each: impl FnMut(RegId)) {
+    let skip = usize::from(has_destination(inst)).min(inst.operands.len());
+    if let Some(guard) = inst.guard {
+        each(guard.reg);
+    }
+    for operand in &inst.operands[skip..] {
+        visit(operand, &mut each);
+    }
+}
+
+/// The registers that an instruction writes.
+pub(crate) fn writes(inst: &Inst, mut each: impl FnMut(RegId)) {
+    if has_destination(inst)
+        && let Some(first) = inst.operands.first()
+    {
+        visit(first, &mut each);
+    }
+}
+
+/// Marks instructions whose results nobody reads, beside those that are removed already.
+fn find_dead(function: &Function, removed: &mut [bool]) {
+    let body = function.body.as_ref().expect("a kernel has a body");
     let mut uses = vec![0u32; function.regs.len()];
-    let count = |inst: &Inst, uses: &mut Vec<u32>, by: i32| {
-        let skip = usize::from(has_destination(inst));
-        if let Some(guard) = inst.guard {
-            let slot = &mut uses[guard.reg.index()];
-            *slot = slot.wrapping_add_signed(by);
-        }
-        for operand in &inst.operands[skip.min(inst.operands.len())..] {
-            visit(operand, &mut |reg| {
-                uses[reg.index()] = uses[reg.index()].wrapping_add_signed(by)
-            });
-        }
-    };
-    for stmt in body.iter() {
-        if let StmtKind::Inst(inst) = &stmt.kind {
-            count(inst, &mut uses, 1);
+    let mut last = vec![0usize; function.regs.len()];
+    for (at, stmt) in body.iter().enumerate() {
+        if let StmtKind::Inst(inst) = &stmt.kind
+            && !removed[at]
+        {
+            reads(inst, |reg| uses[reg.index()] += 1);
+            writes(inst, |reg| last[reg.index()] = at);
         }
     }
-    let mut dead = vec![false; body.len()];
     loop {
-        let mut changed = false;
+        // A sweep from the end finds all, but where a loop computes for its own next round.
+        let mut again = false;
         for (at, stmt) in body.iter().enumerate().rev() {
             let StmtKind::Inst(inst) = &stmt.kind else {
                 continue;
             };
-            if dead[at] || !is_pure(inst) {
+            if removed[at] || !is_pure(inst) {
                 continue;
             }
             let mut used = false;
             visit(&inst.operands[0], &mut |reg| used |= uses[reg.index()] != 0);
             if !used {
-                dead[at] = true;
-                changed = true;
-                count(inst, &mut uses, -1);
+                removed[at] = true;
+                reads(inst, |reg| {
+                    uses[reg.index()] -= 1;
+                    again |= uses[reg.index()] == 0 && last[reg.index()] >= at;
+                });
             }
         }
-        if !changed {
+        if !again {
             break;
         }
     }
-    let mut at = 0;
-    body.retain(|_| {
-        at += 1;
-        !dead[at - 1]
-    });
 }
 
 /// `op t, ..; ..; mov s, t` becomes `op s, ..` where `t` has no other use and `s` is untouched in between.
 ///
 /// Loop-carried values are written as copies at the end of the body; this makes accumulators accumulate in place.
-fn fold_copies(function: &mut Function) {
+fn fold_copies(function: &mut Function, removed: &mut [bool]) {
     let body = function.body.as_mut().expect("a kernel has a body");
     let declared = &function.regs;
     let regs = declared.len();
@@ -177,22 +195,13 @@ fn fold_copies(function: &mut Function) {
         let StmtKind::Inst(inst) = &stmt.kind else {
             continue;
         };
-        let skip = usize::from(has_destination(inst)).min(inst.operands.len());
-        if let Some(guard) = inst.guard {
-            uses[guard.reg.index()] += 1;
-        }
-        inst.operands[..skip]
-            .iter()
-            .for_each(|operand| visit(operand, &mut |reg| defs[reg.index()] += 1));
-        inst.operands[skip..]
-            .iter()
-            .for_each(|operand| visit(operand, &mut |reg| uses[reg.index()] += 1));
+        writes(inst, |reg| defs[reg.index()] += 1);
+        reads(inst, |reg| uses[reg.index()] += 1);
     }
     // Within the current block: where a register was last defined, and last read or written.
     let mut block = 0u32;
     let mut defined = vec![(u32::MAX, 0usize); regs];
     let mut touched = vec![(u32::MAX, 0usize); regs];
-    let mut removed = vec![false; body.len()];
     for at in 0..body.len() {
         let StmtKind::Inst(inst) = &body[at].kind else {
             block += 1;
@@ -232,29 +241,15 @@ fn fold_copies(function: &mut Function) {
                 continue;
             }
         }
-        let inst = inst.clone();
-        let skip = usize::from(has_destination(&inst)).min(inst.operands.len());
-        if let Some(guard) = inst.guard {
-            touched[guard.reg.index()] = (block, at);
-        }
-        inst.operands[skip..]
-            .iter()
-            .for_each(|operand| visit(operand, &mut |reg| touched[reg.index()] = (block, at)));
-        inst.operands[..skip].iter().for_each(|operand| {
-            visit(operand, &mut |reg| {
-                touched[reg.index()] = (block, at);
-                defined[reg.index()] = (block, at);
-            })
+        reads(inst, |reg| touched[reg.index()] = (block, at));
+        writes(inst, |reg| {
+            touched[reg.index()] = (block, at);
+            defined[reg.index()] = (block, at);
         });
         if inst.op == Op::Bra {
             block += 1;
         }
     }
-    let mut at = 0;
-    body.retain(|_| {
-        at += 1;
-        !removed[at - 1]
-    });
 }
 
 /// Drops unused registers, sorts by class, and numbers each class from 0.
@@ -271,7 +266,7 @@ pub(crate) fn renumber(function: &mut Function) {
             .for_each(|operand| visit(operand, &mut |reg| used[reg.index()] = true));
     }
     let mut order: Vec<usize> = (0..used.len()).filter(|at| used[*at]).collect();
-    order.sort_by_key(|at| function.regs[*at].prefix.clone());
+    order.sort_by_key(|at| crate::build::class_order(function.regs[*at].ty));
     let mut to = vec![RegId(0); used.len()];
     let mut regs = Vec::with_capacity(order.len());
     let mut number = 0;
@@ -285,7 +280,7 @@ pub(crate) fn renumber(function: &mut Function) {
             },
         );
         number = match regs.last() {
-            Some(Reg { prefix: last, .. }) if *last == prefix => number + 1,
+            Some(Reg { ty: last, .. }) if *last == ty => number + 1,
             _ => 0,
         };
         to[old] = RegId(regs.len() as u32);

@@ -1,147 +1,164 @@
 //! Common subexpressions: what a block has already computed is not computed again.
 
-use crate::optimise::{has_destination, is_pure, visit, visit_mut};
-use rustc_hash::FxHashMap;
+use crate::optimise::{has_destination, is_pure, visit, visit_mut, writes};
+use rustc_hash::{FxHashMap, FxHasher};
 use smallvec::SmallVec;
+use std::hash::{Hash, Hasher};
 use warpsmith_ptx::{
-    ir::{Function, Inst, Operand, RegId, StmtKind},
+    ir::{Address, Base, Function, Inst, Operand, RegId, StmtKind},
     op::Op,
-    qual::{Qual, Quals},
+    qual::Qual,
 };
 
-/// An expression: equal keys compute equal values.
-#[derive(PartialEq, Eq, Hash)]
-struct Key {
-    op: Op,
-    quals: Quals,
-    /// Each source operand, then each register in it with the count of its definitions so far.
-    sources: SmallVec<[Source; 4]>,
-}
-
-#[derive(PartialEq, Eq, Hash)]
-enum Source {
-    Reg(RegId, u32),
-    NotReg(RegId, u32),
-    Imm(warpsmith_ptx::ir::Imm),
-    Special(warpsmith_ptx::special::Special),
-    Var(warpsmith_ptx::ir::VarId, i64),
-    Address(Option<(RegId, u32)>, Option<warpsmith_ptx::ir::VarId>, i64),
-}
-
-/// Loads whose value cannot change during the launch, and arithmetic.
+/// Loads whose value cannot change during the launch, and arithmetic, all of plain operands.
 fn is_reusable(inst: &Inst) -> bool {
     let load = match inst.op {
         Op::Ld => inst.quals.has(Qual::Nc) || inst.quals.has(Qual::Param),
         Op::Mma | Op::Ldmatrix => false,
         _ => true,
     };
-    load && inst.guard.is_none() && is_pure(inst)
+    let plain = |operand: &Operand| match operand {
+        Operand::Reg(_) | Operand::NotReg(_) | Operand::Imm(_) => true,
+        Operand::Special(_) | Operand::Var(..) | Operand::Addr(_) => true,
+        Operand::Vec(_) | Operand::Pair(_) | Operand::List(_) => false,
+        Operand::Label(_) | Operand::Func(_) | Operand::Sink => false,
+    };
+    load && inst.guard.is_none() && is_pure(inst) && inst.operands[1..].iter().all(plain)
 }
 
-fn key(inst: &Inst, versions: &[u32]) -> Option<Key> {
-    use warpsmith_ptx::ir::{Address, Base};
-    let mut sources = SmallVec::new();
+/// A hash of what an instruction computes: not of where its result goes.
+fn hash(inst: &Inst) -> u64 {
+    let mut hasher = FxHasher::default();
+    (inst.op, inst.quals).hash(&mut hasher);
     for operand in &inst.operands[1..] {
-        sources.push(match operand {
-            Operand::Reg(reg) => Source::Reg(*reg, versions[reg.index()]),
-            Operand::NotReg(reg) => Source::NotReg(*reg, versions[reg.index()]),
-            Operand::Imm(imm) => Source::Imm(*imm),
-            Operand::Special(special) => Source::Special(*special),
-            Operand::Var(var, offset) => Source::Var(*var, *offset),
-            Operand::Addr(Address { base, offset }) => match base {
-                Base::Reg(reg) => {
-                    Source::Address(Some((*reg, versions[reg.index()])), None, *offset)
+        match operand {
+            Operand::Reg(reg) => hasher.write_u64(reg.0.into()),
+            Operand::NotReg(reg) => hasher.write_u64(1 << 32 | u64::from(reg.0)),
+            Operand::Imm(imm) => imm.hash(&mut hasher),
+            Operand::Special(special) => special.hash(&mut hasher),
+            Operand::Var(var, offset) => (var, offset).hash(&mut hasher),
+            Operand::Addr(Address { base, offset }) => {
+                offset.hash(&mut hasher);
+                match base {
+                    Base::Reg(reg) => hasher.write_u64(2 << 32 | u64::from(reg.0)),
+                    Base::Var(var) => var.hash(&mut hasher),
+                    Base::Absolute => {}
                 }
-                Base::Var(var) => Source::Address(None, Some(*var), *offset),
-                Base::Absolute => Source::Address(None, None, *offset),
-            },
-            Operand::Vec(_)
-            | Operand::Pair(_)
-            | Operand::List(_)
-            | Operand::Label(_)
-            | Operand::Func(_)
-            | Operand::Sink => return None,
-        });
+            }
+            Operand::Vec(_) | Operand::Pair(_) | Operand::List(_) => {}
+            Operand::Label(_) | Operand::Func(_) | Operand::Sink => {}
+        }
     }
-    Some(Key {
-        op: inst.op,
-        quals: inst.quals,
-        sources,
-    })
+    hasher.finish()
 }
 
-fn destinations(inst: &Inst) -> SmallVec<[RegId; 4]> {
-    let mut regs = SmallVec::new();
-    if has_destination(inst) && !inst.operands.is_empty() {
-        visit(&inst.operands[0], &mut |reg| regs.push(reg));
+/// Whether two instructions compute the same of the same operands.
+fn same(a: &Inst, b: &Inst) -> bool {
+    a.op == b.op && a.quals == b.quals && a.operands[1..] == b.operands[1..]
+}
+
+/// What is known of each register.
+struct Regs {
+    /// Instructions that define it.
+    definitions: Vec<u32>,
+    /// The first that computed its value.
+    first: Vec<RegId>,
+    /// One more than the place of its last definition so far, if it has several.
+    redefined: Vec<usize>,
+}
+
+impl Regs {
+    /// Whether the operands of `inst`, which stands at `at`, still have the values they had there.
+    fn unchanged(&self, inst: &Inst, at: usize) -> bool {
+        self.sources(inst, |regs, reg| regs.redefined[reg.index()] <= at)
     }
-    regs
+
+    /// Whether the operands of `inst` never change.
+    fn constant(&self, inst: &Inst) -> bool {
+        self.sources(inst, |regs, reg| regs.definitions[reg.index()] <= 1)
+    }
+
+    fn sources(&self, inst: &Inst, holds: impl Fn(&Regs, RegId) -> bool) -> bool {
+        let mut all = true;
+        for operand in &inst.operands[1..] {
+            visit(operand, &mut |reg| all &= holds(self, reg));
+        }
+        all
+    }
 }
 
 /// Replaces uses of recomputed values by the first computation in the same block, or in the entry block where its
-/// sources never change.
+/// sources never change. The recomputations have no uses left and are removed as dead code.
 pub(crate) fn run(function: &mut Function) {
     let body = function.body.as_mut().expect("a kernel has a body");
     let count = function.regs.len();
-    let mut definitions = vec![0u32; count];
+    let mut regs = Regs {
+        definitions: vec![0; count],
+        first: (0..count as u32).map(RegId).collect(),
+        redefined: vec![0; count],
+    };
     for stmt in body.iter() {
         if let StmtKind::Inst(inst) = &stmt.kind {
-            destinations(inst)
-                .into_iter()
-                .for_each(|reg| definitions[reg.index()] += 1);
+            writes(inst, |reg| regs.definitions[reg.index()] += 1);
         }
     }
-    let mut replaced: Vec<RegId> = (0..count as u32).map(RegId).collect();
-    let mut versions = vec![0u32; count];
-    let mut entry: FxHashMap<Key, SmallVec<[RegId; 4]>> = FxHashMap::default();
-    let mut known: FxHashMap<Key, SmallVec<[RegId; 4]>> = FxHashMap::default();
-    let mut in_entry = true;
-    for stmt in body.iter_mut() {
-        let StmtKind::Inst(inst) = &mut stmt.kind else {
-            in_entry = false;
-            known.clear();
+    // The last instruction with each hash. Two that only share a hash cost a chance to reuse, no more.
+    let mut known: FxHashMap<u64, usize> = FxHashMap::default();
+    known.reserve(body.len() / 2);
+    // Where the current block starts, and where the entry block ends.
+    let (mut block, mut entry_end) = (0, usize::MAX);
+    for at in 0..body.len() {
+        let (before, rest) = body.split_at_mut(at);
+        let StmtKind::Inst(inst) = &mut rest[0].kind else {
+            block = at + 1;
+            entry_end = entry_end.min(at);
             continue;
         };
         let skip = usize::from(has_destination(inst)).min(inst.operands.len());
         if let Some(guard) = &mut inst.guard {
-            guard.reg = replaced[guard.reg.index()];
+            guard.reg = regs.first[guard.reg.index()];
         }
         for operand in &mut inst.operands[skip..] {
-            visit_mut(operand, &mut |reg| *reg = replaced[reg.index()]);
+            visit_mut(operand, &mut |reg| *reg = regs.first[reg.index()]);
         }
-        let defined = destinations(inst);
-        let single = defined.iter().all(|reg| definitions[reg.index()] == 1);
-        if single
-            && is_reusable(inst)
-            && let Some(key) = key(inst, &versions)
-        {
-            if let Some(earlier) = known.get(&key).or_else(|| entry.get(&key)) {
-                defined
-                    .iter()
-                    .zip(earlier)
-                    .for_each(|(reg, earlier)| replaced[reg.index()] = *earlier);
-                // The recomputation has no uses left and is removed as dead code.
-                continue;
-            }
-            let mut constant = true;
-            inst.operands[1..].iter().for_each(|operand| {
-                visit(operand, &mut |reg| {
-                    constant &= definitions[reg.index()] <= 1
-                });
+        let mut single = true;
+        writes(inst, |reg| single &= regs.definitions[reg.index()] == 1);
+        if single && is_reusable(inst) {
+            let hash = hash(inst);
+            let earlier = known.get(&hash).and_then(|earlier| {
+                let StmtKind::Inst(first) = &before.get(*earlier)?.kind else {
+                    return None;
+                };
+                let kept = *earlier >= block && regs.unchanged(first, *earlier)
+                    || *earlier < entry_end && regs.constant(first);
+                (kept && same(first, inst)).then_some(first)
             });
-            if in_entry && constant {
-                entry.insert(key, defined);
-            } else {
-                known.insert(key, defined);
+            match earlier {
+                Some(earlier) => replace(&mut regs.first, inst, earlier),
+                None => {
+                    known.insert(hash, at);
+                }
             }
         } else {
-            defined
-                .into_iter()
-                .for_each(|reg| versions[reg.index()] += 1);
+            writes(inst, |reg| {
+                if regs.definitions[reg.index()] > 1 {
+                    regs.redefined[reg.index()] = at + 1;
+                }
+            });
         }
         if inst.op == Op::Bra {
-            in_entry = false;
-            known.clear();
+            block = at + 1;
+            entry_end = entry_end.min(at + 1);
         }
+    }
+}
+
+/// Uses of the results of `inst` read those of `earlier`.
+fn replace(first: &mut [RegId], inst: &Inst, earlier: &Inst) {
+    let (mut from, mut to) = (SmallVec::<[RegId; 4]>::new(), SmallVec::<[RegId; 4]>::new());
+    writes(inst, |reg| from.push(reg));
+    writes(earlier, |reg| to.push(reg));
+    for (from, to) in from.into_iter().zip(to) {
+        first[from.index()] = to;
     }
 }

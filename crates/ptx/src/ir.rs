@@ -334,6 +334,21 @@ pub struct Stmt {
     pub span: Span,
 }
 
+impl Stmt {
+    /// The instruction, if it is one.
+    pub fn inst(&self) -> Option<&Inst> {
+        match &self.kind {
+            StmtKind::Inst(inst) => Some(inst),
+            StmtKind::Label(_)
+            | StmtKind::Loc { .. }
+            | StmtKind::BranchTargets { .. }
+            | StmtKind::CallPrototype { .. }
+            | StmtKind::CallTargets { .. }
+            | StmtKind::Pragma(_) => None,
+        }
+    }
+}
+
 /// The kinds of statement in a body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StmtKind {

@@ -17,7 +17,7 @@ use crate::{
     qual::Qual,
     special::Special,
     types::Space,
-    visit,
+    visit::Registers,
 };
 use smallvec::SmallVec;
 
@@ -47,7 +47,8 @@ pub fn analyze(function: &Function, cfg: &Cfg) -> Uniformity {
 
 /// For launches with this block shape.
 pub fn analyze_for(function: &Function, cfg: &Cfg, shape: Option<[u32; 3]>) -> Uniformity {
-    let facts = facts(function, cfg);
+    let registers = Registers::new(function.body.as_deref().unwrap_or(&[]));
+    let facts = facts(function, cfg, &registers);
     let mut run = Run {
         function,
         cfg,
@@ -60,7 +61,7 @@ pub fn analyze_for(function: &Function, cfg: &Cfg, shape: Option<[u32; 3]>) -> U
         flow: Flow::new(function, cfg),
         varying_branch: vec![false; cfg.blocks.len()],
     };
-    while run.pass(&facts) {}
+    while run.pass(&facts, &registers) {}
     run.state
 }
 
@@ -93,27 +94,23 @@ struct Fact {
     escapes: bool,
 }
 
-fn facts(function: &Function, cfg: &Cfg) -> Vec<Fact> {
+fn facts(function: &Function, cfg: &Cfg, registers: &Registers) -> Vec<Fact> {
     let mut facts = vec![Fact::default(); function.regs.len()];
-    let body = function.body.as_deref().unwrap_or(&[]);
     for (at, block) in cfg.blocks.iter().enumerate() {
-        for stmt in &body[block.stmts.clone()] {
-            let StmtKind::Inst(inst) = &stmt.kind else {
-                continue;
-            };
+        for stmt in block.stmts.clone() {
             // Operands are read before results are written.
-            visit::registers(inst, |reg, access| {
-                if let (Access::Read, Some(fact)) = (access, facts.get_mut(reg.index())) {
+            for reg in registers.read(stmt) {
+                if let Some(fact) = facts.get_mut(reg.index()) {
                     fact.escapes |= !(fact.defined && fact.block == at);
                 }
-            });
-            visit::registers(inst, |reg, access| {
-                if let (Access::Write, Some(fact)) = (access, facts.get_mut(reg.index())) {
+            }
+            for reg in registers.written(stmt) {
+                if let Some(fact) = facts.get_mut(reg.index()) {
                     fact.definitions += 1;
                     fact.block = at;
                     fact.defined = true;
                 }
-            });
+            }
         }
     }
     facts
@@ -190,14 +187,14 @@ struct Run<'f> {
 
 impl Run<'_> {
     /// One sweep; whether anything became varying.
-    fn pass(&mut self, facts: &[Fact]) -> bool {
+    fn pass(&mut self, facts: &[Fact], registers: &Registers) -> bool {
         let mut changed = false;
         let body = self.function.body.as_deref().unwrap_or(&[]);
         for at in 0..self.cfg.blocks.len() {
             let range = self.cfg.blocks[at].stmts.clone();
-            for stmt in &body[range] {
-                if let StmtKind::Inst(inst) = &stmt.kind {
-                    changed |= self.define(inst, at, facts);
+            for stmt in range {
+                if let StmtKind::Inst(inst) = &body[stmt].kind {
+                    changed |= self.define(inst, registers.written(stmt), at, facts);
                     changed |= self.branch(inst, at);
                 }
             }
@@ -205,24 +202,29 @@ impl Run<'_> {
         changed
     }
 
-    fn define(&mut self, inst: &Inst, block: usize, facts: &[Fact]) -> bool {
+    fn define(
+        &mut self,
+        inst: &Inst,
+        written: impl Iterator<Item = RegId>,
+        block: usize,
+        facts: &[Fact],
+    ) -> bool {
         let convergent = self.state.blocks[block];
         let guard = inst.guard.is_none_or(|guard| self.state.reg(guard.reg));
         let uniform = guard && self.value(inst, convergent);
         let regs = &mut self.state.regs;
         let mut changed = false;
-        visit::registers(inst, |reg, access| {
-            let (Access::Write, Some(state), Some(fact)) =
-                (access, regs.get_mut(reg.index()), facts.get(reg.index()))
+        for reg in written {
+            let (Some(state), Some(fact)) = (regs.get_mut(reg.index()), facts.get(reg.index()))
             else {
-                return;
+                continue;
             };
             let local = fact.definitions == 1 && !fact.escapes;
             if *state && !(uniform && (local || convergent)) {
                 *state = false;
                 changed = true;
             }
-        });
+        }
         changed
     }
 

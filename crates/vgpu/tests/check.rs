@@ -387,3 +387,17 @@ fn another_seed_is_another_order_with_the_same_result_each_time() {
     different.dedup();
     assert!(different.len() > 3, "{found:?}");
 }
+
+#[test]
+fn addresses_at_both_ends_of_the_world_are_reports() {
+    for address in ["0xffffffffffffffff", "0", "0x7fffffffffffffff"] {
+        let body = format!("  mov.u64 %d1, {address};\n  ld.global.u8 %r2, [%d1];");
+        fault(&body, 1, 1, &[(Kind::OobGlobal, 2, None)]);
+    }
+    fault(
+        "  mov.u32 %r2, 0xffffffff;\n  ld.shared.u8 %r3, [%r2];",
+        1,
+        1,
+        &[(Kind::OobShared, 2, None)],
+    );
+}

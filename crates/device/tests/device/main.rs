@@ -10,3 +10,4 @@ mod replay;
 mod rewrite;
 mod stats;
 mod threads;
+mod times;

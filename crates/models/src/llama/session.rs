@@ -126,6 +126,11 @@ impl Session {
         self.history.is_empty()
     }
 
+    /// The stream its work is enqueued on: for events around that work, and times of its kernels.
+    pub fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
     /// The tokens in the cache.
     pub fn tokens(&self) -> &[u32] {
         &self.history

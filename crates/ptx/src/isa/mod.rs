@@ -27,7 +27,6 @@ use crate::{
 };
 use pattern::{Item, Vars};
 use rustc_hash::FxHashMap;
-use smallvec::SmallVec;
 use std::sync::{LazyLock, RwLock};
 
 /// A row's place in [`rows`].
@@ -53,6 +52,7 @@ pub struct Row {
     pub section: &'static str,
     /// Operand signature.
     pub slots: Vec<Slot>,
+    counts: [(u8, u8); 2],
     items: Vec<Item>,
     other: Option<Need>,
 }
@@ -143,43 +143,71 @@ impl Form {
     }
 
     /// The slot of each of `count` operands; `None` if that is not a number of operands it takes.
-    pub fn assign(&self, count: usize) -> Option<SmallVec<[&'static Slot; 8]>> {
-        let slots = &self.row.slots;
-        let required = slots
-            .iter()
-            .filter(|slot| self.presence(slot) == Presence::Required)
-            .count();
-        let mut spare = count.checked_sub(required)?;
-        let mut out = SmallVec::new();
-        for slot in slots {
-            match self.presence(slot) {
-                Presence::Required => out.push(slot),
-                Presence::Optional if spare > 0 => {
-                    spare -= 1;
-                    out.push(slot);
-                }
-                Presence::Optional | Presence::WithHint => {}
-            }
-        }
-        (spare == 0).then_some(out)
+    pub fn assign(&self, count: usize) -> Option<Slots> {
+        let (required, optional) = self.row.counts[usize::from(self.hint == Presence::Required)];
+        let spare = count.checked_sub(required.into())?;
+        (spare <= optional.into()).then_some(Slots {
+            rest: self.row.slots.iter(),
+            spare,
+            hint: self.hint,
+        })
     }
 
     /// The least and greatest number of operands it takes.
     pub fn operand_counts(&self) -> (usize, usize) {
-        let count = |presence| {
-            let slots = self.row.slots.iter();
-            slots.filter(|slot| self.presence(slot) == presence).count()
-        };
-        let required = count(Presence::Required);
-        (required, required + count(Presence::Optional))
+        let (required, optional) = self.row.counts[usize::from(self.hint == Presence::Required)];
+        (
+            required.into(),
+            usize::from(required) + usize::from(optional),
+        )
     }
+}
 
-    fn presence(&self, slot: &Slot) -> Presence {
-        match slot.presence {
-            Presence::WithHint => self.hint,
-            other => other,
+/// The slot of each operand in order: see [`Form::assign`].
+#[derive(Clone, Debug)]
+pub struct Slots {
+    rest: std::slice::Iter<'static, Slot>,
+    /// Operands beside the required ones.
+    spare: usize,
+    /// What becomes of slots that come with a cache hint.
+    hint: Presence,
+}
+
+impl Iterator for Slots {
+    type Item = &'static Slot;
+
+    fn next(&mut self) -> Option<&'static Slot> {
+        loop {
+            let slot = self.rest.next()?;
+            let presence = match slot.presence {
+                Presence::WithHint => self.hint,
+                other => other,
+            };
+            match presence {
+                Presence::Required => return Some(slot),
+                Presence::Optional if self.spare > 0 => {
+                    self.spare -= 1;
+                    return Some(slot);
+                }
+                Presence::Optional | Presence::WithHint => {}
+            }
         }
     }
+}
+
+/// Required and optional slots: first without a cache hint, then with one.
+fn counts(slots: &[Slot]) -> [(u8, u8); 2] {
+    let count = |presence| {
+        slots
+            .iter()
+            .filter(|slot| slot.presence == presence)
+            .count() as u8
+    };
+    let (required, optional) = (count(Presence::Required), count(Presence::Optional));
+    [
+        (required, optional),
+        (required + count(Presence::WithHint), optional),
+    ]
 }
 
 struct Table {
@@ -389,7 +417,7 @@ fn row(line: &'static str) -> Row {
     let (name, syntax) = form.split_once(' ').unwrap_or((form, ""));
     let op = Op::from_name(name).unwrap_or_else(|| fault("unknown opcode"));
     let items = pattern::items(syntax).unwrap_or_else(|word| fault(&format!("word `{word}`")));
-    let slots = operands
+    let slots: Vec<Slot> = operands
         .split(',')
         .map(str::trim)
         .filter(|text| !text.is_empty())
@@ -413,6 +441,7 @@ fn row(line: &'static str) -> Row {
         first_sm: first.sm,
         arch,
         section,
+        counts: counts(&slots),
         slots,
         items,
         other: needs.next(),

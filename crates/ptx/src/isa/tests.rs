@@ -83,8 +83,8 @@ fn optional_operands_fill_from_the_left() {
     let (op, quals) = parse("bar.red.popc.u32");
     let form = form(op, &quals).unwrap();
     assert_eq!(form.operand_counts(), (3, 4));
-    let three = form.assign(3).unwrap();
-    assert_eq!(three[2].shape, Shape::Predicate);
+    let mut three = form.assign(3).unwrap();
+    assert_eq!(three.nth(2).unwrap().shape, Shape::Predicate);
     assert!(form.assign(5).is_none());
     assert!(form.assign(2).is_none());
 }

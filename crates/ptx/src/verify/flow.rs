@@ -5,12 +5,11 @@ use crate::{
     cfg::Cfg,
     diag::{Code, Diagnostic},
     ir::{Directive, Function, FunctionKind, Imm, Inst, Operand, RegId, Span, StmtKind},
-    isa::Access,
     op::Op,
     qual::Qual,
     special::Special,
     types::Type,
-    visit,
+    visit::{self, Registers},
 };
 
 /// How far a value is followed back.
@@ -23,17 +22,16 @@ struct Values<'f> {
 }
 
 impl<'f> Values<'f> {
-    fn new(function: &'f Function, shape: [u32; 3]) -> Values<'f> {
+    fn new(function: &'f Function, shape: [u32; 3], registers: &Registers) -> Values<'f> {
         let mut definitions: Vec<Option<&Inst>> = vec![None; function.regs.len()];
         let mut counts = vec![0u32; function.regs.len()];
-        for stmt in function.body.as_deref().unwrap_or(&[]) {
-            if let StmtKind::Inst(inst) = &stmt.kind {
-                visit::registers(inst, |reg, access| {
-                    if let (Access::Write, Some(count)) = (access, counts.get_mut(reg.index())) {
-                        *count += 1;
-                        definitions[reg.index()] = Some(inst);
-                    }
-                });
+        let body = function.body.as_deref().unwrap_or(&[]);
+        for (at, stmt) in body.iter().enumerate() {
+            for reg in registers.written(at) {
+                if let Some(count) = counts.get_mut(reg.index()) {
+                    *count += 1;
+                    definitions[reg.index()] = stmt.inst();
+                }
             }
         }
         for (definition, count) in definitions.iter_mut().zip(counts) {
@@ -139,7 +137,12 @@ impl Check<'_> {
     /// Refuses an instruction that a whole warp must run together where some lanes of the first
     /// warp are sure to run it and others are sure not to. That is provable only where the block's
     /// shape is fixed and fills a warp.
-    pub(super) fn divergent_barriers(&mut self, function: &Function, cfg: &Cfg) {
+    pub(super) fn divergent_barriers(
+        &mut self,
+        function: &Function,
+        cfg: &Cfg,
+        registers: &Registers,
+    ) {
         let shape = function.directives.iter().find_map(|one| match one {
             Directive::ReqNtid(shape) => Some(*shape),
             _ => None,
@@ -156,7 +159,7 @@ impl Check<'_> {
             return;
         }
         let body = function.body.as_deref().unwrap_or(&[]);
-        let values = Values::new(function, shape);
+        let values = Values::new(function, shape, registers);
         let post = cfg.post_dominators();
         // Blocks that every lane is sure to run: post-dominators of the entry.
         let mut sure = Vec::new();
@@ -222,21 +225,15 @@ impl Check<'_> {
     }
 
     /// Refuses a use that some path reaches without a definition.
-    pub(super) fn definitions(&mut self, function: &Function, cfg: &Cfg) {
+    pub(super) fn definitions(&mut self, function: &Function, cfg: &Cfg, registers: &Registers) {
         let words = function.regs.len().div_ceil(64);
         let body = function.body.as_deref().unwrap_or(&[]);
         let set = |bits: &mut [u64], reg: RegId| bits[reg.index() / 64] |= 1 << (reg.index() % 64);
         // What each block defines, then what is defined on every path to its start.
         let mut gives = vec![vec![0u64; words]; cfg.blocks.len()];
         for (block, gives) in cfg.blocks.iter().zip(&mut gives) {
-            for stmt in &body[block.stmts.clone()] {
-                if let StmtKind::Inst(inst) = &stmt.kind {
-                    visit::registers(inst, |reg, access| {
-                        if access == Access::Write {
-                            set(gives, reg);
-                        }
-                    });
-                }
+            for at in block.stmts.clone() {
+                registers.written(at).for_each(|reg| set(gives, reg));
             }
         }
         let mut starts = vec![vec![u64::MAX; words]; cfg.blocks.len()];
@@ -261,25 +258,15 @@ impl Check<'_> {
         }
         let mut told = vec![false; function.regs.len()];
         for (block, defined) in cfg.blocks.iter().zip(&mut starts) {
-            for stmt in &body[block.stmts.clone()] {
-                let StmtKind::Inst(inst) = &stmt.kind else {
-                    continue;
-                };
-                visit::registers(inst, |reg, access| {
+            for at in block.stmts.clone() {
+                for reg in registers.read(at) {
                     let known = defined[reg.index() / 64] >> (reg.index() % 64) & 1 == 1;
-                    if access == Access::Read
-                        && !known
-                        && !std::mem::replace(&mut told[reg.index()], true)
-                    {
+                    if !known && !std::mem::replace(&mut told[reg.index()], true) {
                         let name = reg_name(function, reg);
-                        self.report(function, Code::NotDominated { name }, stmt.span);
+                        self.report(function, Code::NotDominated { name }, body[at].span);
                     }
-                });
-                visit::registers(inst, |reg, access| {
-                    if access == Access::Write {
-                        set(defined, reg);
-                    }
-                });
+                }
+                registers.written(at).for_each(|reg| set(defined, reg));
             }
         }
     }

@@ -16,6 +16,7 @@ use crate::{
     print,
     special::Special,
     target::{PtxVersion, Suffix, Target},
+    visit::Registers,
 };
 use std::{ops::Deref, sync::Arc};
 
@@ -41,21 +42,32 @@ impl Deref for Verified {
 /// The lowest PTX version that a module's target, forms, special registers and directives need.
 /// What does not exist, or not on the target, counts for nothing: [`verify`] refuses it.
 pub fn lowest_version(module: &Module) -> PtxVersion {
+    lowest(module, &forms(module))
+}
+
+/// The form of each statement of each function.
+fn forms(module: &Module) -> Vec<Vec<Option<Form>>> {
+    let functions = module.functions.iter();
+    let bodies = functions.map(|function| function.body.as_deref().unwrap_or(&[]));
+    let form = |stmt: &Stmt| stmt.inst().and_then(isa::form_of);
+    bodies.map(|body| body.iter().map(form).collect()).collect()
+}
+
+fn lowest(module: &Module, forms: &[Vec<Option<Form>>]) -> PtxVersion {
     let target = module.target;
     let mut lowest = target.first_version().unwrap_or(PtxVersion::new(4, 0));
-    for function in &module.functions {
+    for (function, forms) in module.functions.iter().zip(forms) {
         for directive in &function.directives {
             lowest = lowest.max(directive_need(directive).ptx);
         }
-        for stmt in function.body.as_deref().unwrap_or(&[]) {
+        let body = function.body.as_deref().unwrap_or(&[]);
+        for (stmt, form) in body.iter().zip(forms) {
             let StmtKind::Inst(inst) = &stmt.kind else {
                 continue;
             };
-            let form = isa::form_of(inst);
-            lowest = lowest.max(
-                form.and_then(|form| form.lowest_version(target))
-                    .unwrap_or(lowest),
-            );
+            if let Some(needs) = form.and_then(|form| form.lowest_version(target)) {
+                lowest = lowest.max(needs);
+            }
             for operand in &inst.operands {
                 if let Operand::Special(special) = operand {
                     lowest = lowest.max(special_need(*special).ptx);
@@ -106,9 +118,11 @@ fn special_need(special: Special) -> Need {
 
 /// Checks a module; all that is wrong with it otherwise.
 pub fn verify(mut module: Module) -> Result<Verified, Vec<Diagnostic>> {
+    // Looked up once: most of the time of checking is finding forms.
+    let forms = forms(&module);
     let language = |function: &Function| function.origin == Origin::Language;
     if module.functions.iter().any(language) {
-        module.version = lowest_version(&module);
+        module.version = lowest(&module, &forms);
     }
     for function in &mut module.functions {
         order_labels(function);
@@ -117,7 +131,7 @@ pub fn verify(mut module: Module) -> Result<Verified, Vec<Diagnostic>> {
         module: &module,
         found: Vec::new(),
     };
-    check.run();
+    check.run(&forms);
     let mut found = check.found;
     if found.is_empty() {
         Ok(Verified(Arc::new(module)))
@@ -235,7 +249,7 @@ impl<'m> Check<'m> {
         }
     }
 
-    fn run(&mut self) {
+    fn run(&mut self, forms: &[Vec<Option<Form>>]) {
         let module = self.module;
         let (target, version) = (module.target, module.version);
         match target.first_version() {
@@ -254,13 +268,13 @@ impl<'m> Check<'m> {
             Some(_) => {}
         }
         self.module_vars();
-        for function in &module.functions {
-            self.function(function);
+        for (function, forms) in module.functions.iter().zip(forms) {
+            self.function(function, forms);
         }
         self.static_shared();
     }
 
-    fn function(&mut self, function: &'m Function) {
+    fn function(&mut self, function: &'m Function, forms: &[Option<Form>]) {
         self.function_vars(function);
         for directive in &function.directives {
             if let Directive::Other(name, _) = directive {
@@ -272,9 +286,9 @@ impl<'m> Check<'m> {
         };
         let before = self.found.len();
         self.label_placement(function, body);
-        for stmt in body {
+        for (stmt, form) in body.iter().zip(forms) {
             if let StmtKind::Inst(inst) = &stmt.kind {
-                self.inst(function, inst, stmt.span);
+                self.inst(function, inst, *form, stmt.span);
             }
         }
         // What follows relies on ids that exist.
@@ -285,9 +299,10 @@ impl<'m> Check<'m> {
             return;
         }
         let cfg = Cfg::new(function);
-        self.divergent_barriers(function, &cfg);
+        let registers = Registers::with_forms(body, forms.iter().copied());
+        self.divergent_barriers(function, &cfg, &registers);
         if function.origin == Origin::Language {
-            self.definitions(function, &cfg);
+            self.definitions(function, &cfg, &registers);
         }
     }
 
@@ -332,9 +347,15 @@ impl<'m> Check<'m> {
     }
 
     /// Whether the form of an instruction is there for the target and the version.
-    fn known_form(&mut self, function: &Function, inst: &Inst, span: Span) -> Option<Form> {
+    fn known_form(
+        &mut self,
+        function: &Function,
+        inst: &Inst,
+        form: Option<Form>,
+        span: Span,
+    ) -> Option<Form> {
         let (target, version) = (self.module.target, self.module.version);
-        let Some(form) = isa::form_of(inst) else {
+        let Some(form) = form else {
             let form = form_text(inst);
             self.report(function, Code::UnknownForm { form }, span);
             return None;

@@ -66,7 +66,13 @@ fn describe(operand: &Operand) -> &'static str {
 }
 
 impl<'m> Check<'m> {
-    pub(super) fn inst(&mut self, function: &'m Function, inst: &'m Inst, span: Span) {
+    pub(super) fn inst(
+        &mut self,
+        function: &'m Function,
+        inst: &'m Inst,
+        form: Option<Form>,
+        span: Span,
+    ) {
         if let Some(guard) = inst.guard
             && let Some(found) = self.reg(function, guard.reg, span)
             && found != Type::Pred
@@ -74,7 +80,7 @@ impl<'m> Check<'m> {
             let name = reg_name(function, guard.reg);
             self.report(function, Code::GuardType { name, found }, span);
         }
-        let Some(form) = self.known_form(function, inst, span) else {
+        let Some(form) = self.known_form(function, inst, form, span) else {
             return;
         };
         for operand in &inst.operands {

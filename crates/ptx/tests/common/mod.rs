@@ -181,7 +181,7 @@ pub fn instruction_of(random: &mut Random, op: Op, quals: &Quals, target: Target
     let count = least + random.below(most - least + 1);
     let slots = form.assign(count)?;
     let mut inst = Inst::new(op, quals.as_slice(), []);
-    for (at, slot) in slots.iter().enumerate() {
+    for (at, slot) in slots.enumerate() {
         let operand = operand(random, &inst, &form, slot, at);
         inst.operands.push(operand);
     }

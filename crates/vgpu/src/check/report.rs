@@ -6,15 +6,13 @@ use warpsmith_ptx::ir::{Name, Span};
 
 /// Bytes from the nearest end of a block to an address: 0 inside.
 pub(crate) fn distance(address: u64, start: u64, bytes: u64) -> i64 {
-    if address < start {
-        -((start - address).min(i64::MAX as u64) as i64)
-    } else {
-        let past = address - start;
-        if past < bytes {
-            0
-        } else {
-            (past - bytes).min(i64::MAX as u64) as i64 + 1
-        }
+    let capped = |bytes: u64| i64::try_from(bytes).unwrap_or(i64::MAX);
+    match address.checked_sub(start) {
+        None => -capped(start - address),
+        Some(past) => match past.checked_sub(bytes) {
+            None => 0,
+            Some(behind) => capped(behind).saturating_add(1),
+        },
     }
 }
 

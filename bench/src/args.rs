@@ -1,0 +1,97 @@
+//! The command line.
+
+use clap::ValueEnum;
+use std::path::PathBuf;
+
+/// Speed of Warpsmith on the virtual GPU, beside its peers.
+#[derive(Clone, clap::Parser)]
+#[command(version)]
+pub(crate) struct Args {
+    /// What peers measured, as `cargo xtask bench` writes it.
+    #[arg(long)]
+    pub(crate) peers: Option<PathBuf>,
+    /// The GGUF file.
+    #[arg(long)]
+    pub(crate) model: PathBuf,
+    /// Threads that run CTAs.
+    #[arg(long, default_value_t = 2)]
+    pub(crate) threads: usize,
+    /// Prompt tokens of the prefill measurement.
+    #[arg(long, default_value_t = 512)]
+    pub(crate) prefill: usize,
+    /// Tokens of the decode measurement.
+    #[arg(long, default_value_t = 128)]
+    pub(crate) decode: usize,
+    /// Counted runs; one more comes first to warm up.
+    #[arg(long, default_value_t = 5)]
+    pub(crate) runs: usize,
+    /// A remark on the circumstances, for the report.
+    #[arg(long)]
+    pub(crate) note: Option<String>,
+    /// The folder that the report is written to.
+    #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/results"))]
+    pub(crate) out: PathBuf,
+    /// Measures this alone, in this process, and prints JSON.
+    #[arg(long, value_enum)]
+    pub(crate) part: Option<Part>,
+}
+
+/// Something that is measured in a process of its own, so that no peak of memory and no cache is another's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Part {
+    /// From the start of the process to its first token.
+    FirstToken,
+    /// A prompt.
+    Prefill,
+    /// Tokens one by one.
+    Decode,
+    /// Kernels of a prompt by time.
+    PrefillShare,
+    /// Kernels of a token by time.
+    DecodeShare,
+    /// What the machine allows: memory bandwidth and arithmetic.
+    Floor,
+    /// Kernels to PTX.
+    Emission,
+    /// Products of matrices, and launches.
+    Micro,
+}
+
+impl Part {
+    pub(crate) const ALL: [Part; 8] = [
+        Part::FirstToken,
+        Part::Prefill,
+        Part::Decode,
+        Part::PrefillShare,
+        Part::DecodeShare,
+        Part::Floor,
+        Part::Emission,
+        Part::Micro,
+    ];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Part::FirstToken => "first-token",
+            Part::Prefill => "prefill",
+            Part::Decode => "decode",
+            Part::PrefillShare => "prefill-share",
+            Part::DecodeShare => "decode-share",
+            Part::Floor => "floor",
+            Part::Emission => "emission",
+            Part::Micro => "micro",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_part_is_measured_and_answers_to_the_name_that_a_child_is_told() {
+        assert_eq!(Part::ALL, Part::value_variants());
+        for part in Part::ALL {
+            assert_eq!(Part::from_str(part.name(), false), Ok(part));
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Measures prefill, decode, loading, memory and PTX emission of Warpsmith, and sets them beside what peers measured.
+//!
+//! `cargo xtask bench` measures the peers and calls this program; alone it prints our own figures.
+#![forbid(unsafe_code)]
+
+mod args;
+mod child;
+mod host;
+mod part;
+mod report;
+mod stats;
+
+use args::{Args, Part};
+use clap::Parser;
+use std::process::ExitCode;
+
+/// What stops a measurement.
+type Failed = Box<dyn std::error::Error>;
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    let done = match args.part {
+        Some(part) => part::run(part, &args).map(|found| println!("{found}")),
+        None => all(&args),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Every part in a process of its own, then the report.
+fn all(args: &Args) -> Result<(), Failed> {
+    let peers = args.peers.as_deref().map(report::Peers::read).transpose()?;
+    let bar = child::bar(Part::ALL.len() as u64 + args.runs as u64);
+    let found = report::Found::measure(args, &bar)?;
+    bar.finish_and_clear();
+    let report = report::Report {
+        found,
+        peers,
+        note: args.note.clone(),
+    };
+    println!("{}", report.text());
+    for file in report.write(&args.out)? {
+        println!("written: {}", file.display());
+    }
+    Ok(())
+}

@@ -1,0 +1,46 @@
+//! The parts: each measures in the process that it is called in.
+
+pub(crate) mod emission;
+pub(crate) mod floor;
+pub(crate) mod micro;
+pub(crate) mod model;
+pub(crate) mod share;
+
+use crate::{
+    Failed,
+    args::{Args, Part},
+};
+use serde::Serialize;
+use warpsmith::device::{Device, Fresh, Selector, Settings};
+
+/// Measures, and gives what was found as JSON.
+pub(crate) fn run(part: Part, args: &Args) -> Result<String, Failed> {
+    fn json(found: impl Serialize) -> Result<String, Failed> {
+        Ok(serde_json::to_string(&found)?)
+    }
+    match part {
+        Part::FirstToken => json(model::first_token(args)?),
+        Part::Prefill => json(model::prefill(args)?),
+        Part::Decode => json(model::decode(args)?),
+        Part::PrefillShare => json(share::prefill(args)?),
+        Part::DecodeShare => json(share::decode(args)?),
+        Part::Floor => json(floor::measure(args)?),
+        Part::Emission => json(emission::measure()?),
+        Part::Micro => json(micro::measure(args)?),
+    }
+}
+
+/// The virtual GPU with the threads asked for, as the command line opens it.
+fn device(args: &Args) -> Result<Device, Failed> {
+    let selector = Selector::Virtual {
+        target: None,
+        memory: None,
+        workers: Some(args.threads),
+        tier: None,
+    };
+    let settings = Settings {
+        fresh: Fresh::AsIs,
+        ..Settings::default()
+    };
+    Ok(Device::open_with(&selector, settings)?)
+}

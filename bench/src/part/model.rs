@@ -1,0 +1,111 @@
+//! A model from its file to tokens: loading, prefill, decode.
+
+use super::device;
+use crate::{Failed, args::Args, host};
+use serde::{Deserialize, Serialize};
+use std::time::Instant;
+use warpsmith::{
+    graph::Precision,
+    models::llama::{Bundle, Run, Session, SessionOptions},
+};
+
+/// Time from nothing to a token.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct FirstToken {
+    /// Until the weights are on the device.
+    pub(crate) load_s: f64,
+    /// Until a token of a prompt of one is on the host.
+    pub(crate) first_token_s: f64,
+    pub(crate) peak_mib: Option<f64>,
+}
+
+/// Tokens a second.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Speed {
+    pub(crate) tokens: usize,
+    /// Of each counted run.
+    pub(crate) tok_s: Vec<f64>,
+    pub(crate) launches_per_token: Option<u64>,
+    pub(crate) peak_mib: Option<f64>,
+}
+
+/// The ids that every peer is fed: spread over the vocabulary, the same on each run.
+pub(super) fn ids(count: usize, vocab: u32) -> Vec<u32> {
+    let id = |at: usize| (100 + at * 7919 % 40_000) as u32 % vocab;
+    (0..count).map(id).collect()
+}
+
+pub(super) fn load(args: &Args) -> Result<Bundle, Failed> {
+    Ok(Bundle::load(&device(args)?, &args.model, &mut |_, _| {})?)
+}
+
+pub(super) fn session(args: &Args, bundle: &Bundle, run: Run) -> Result<Session, Failed> {
+    let options = SessionOptions {
+        context: (args.prefill.max(args.decode + 1) + 8) as u32,
+        precision: Precision::Fast,
+        run,
+    };
+    Ok(Session::new(&bundle.model, &options)?)
+}
+
+pub(crate) fn first_token(args: &Args) -> Result<FirstToken, Failed> {
+    let start = Instant::now();
+    let bundle = load(args)?;
+    let load_s = start.elapsed().as_secs_f64();
+    let mut session = session(args, &bundle, Run::Replay)?;
+    session.prefill(&ids(1, bundle.model.config().vocab), &mut |_, _| {})?;
+    session.sample()?;
+    Ok(FirstToken {
+        load_s,
+        first_token_s: start.elapsed().as_secs_f64(),
+        peak_mib: host::peak_mib(),
+    })
+}
+
+pub(crate) fn prefill(args: &Args) -> Result<Speed, Failed> {
+    let bundle = load(args)?;
+    let ids = ids(args.prefill, bundle.model.config().vocab);
+    let mut session = session(args, &bundle, Run::Replay)?;
+    let mut tok_s = Vec::new();
+    for run in 0..=args.runs {
+        session.reset();
+        let start = Instant::now();
+        session.prefill(&ids, &mut |_, _| {})?;
+        let speed = args.prefill as f64 / start.elapsed().as_secs_f64();
+        if run > 0 {
+            tok_s.push(speed);
+        }
+    }
+    Ok(Speed {
+        tokens: args.prefill,
+        tok_s,
+        launches_per_token: None,
+        peak_mib: host::peak_mib(),
+    })
+}
+
+pub(crate) fn decode(args: &Args) -> Result<Speed, Failed> {
+    let bundle = load(args)?;
+    let first = ids(1, bundle.model.config().vocab);
+    let mut session = session(args, &bundle, Run::Replay)?;
+    let mut tok_s = Vec::new();
+    for run in 0..=args.runs {
+        session.reset();
+        session.prefill(&first, &mut |_, _| {})?;
+        session.sample()?;
+        let start = Instant::now();
+        for _ in 0..args.decode {
+            session.step()?;
+        }
+        let speed = args.decode as f64 / start.elapsed().as_secs_f64();
+        if run > 0 {
+            tok_s.push(speed);
+        }
+    }
+    Ok(Speed {
+        tokens: args.decode,
+        tok_s,
+        launches_per_token: Some(session.launches_per_step()?),
+        peak_mib: host::peak_mib(),
+    })
+}
