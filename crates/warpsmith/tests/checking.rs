@@ -355,9 +355,11 @@ fn files_are_checked_without_running() {
     assert_eq!(check(&[&clean, "--ptx-limit", "7.5"]).status, 1);
     let json = check(&[&clean, &faulty, "--format", "json"]);
     let json: Value = serde_json::from_str(&json.out).expect("JSON");
-    assert_eq!(json[0]["status"], "clean");
-    assert_eq!(json[1]["findings"][0]["kind"], "barrier_divergence");
-    assert!(json[1]["findings"][0]["other_line"].is_u64());
+    assert_eq!(json["status"], "findings");
+    let found = &json["findings"][0];
+    assert_eq!(found["kind"], "barrier_divergence");
+    assert_eq!(found["file"], json!(faulty));
+    assert!(found["other_line"].is_u64());
     let folder = folder(&[("no.ptx", b"nonsense")]);
     let path = folder.path().join("no.ptx").display().to_string();
     assert_eq!(check(&[&path]).status, 2);
@@ -371,4 +373,59 @@ fn the_librarys_kernels_are_shown_in_a_table() {
     let rows: Vec<&str> = shown.lines().collect();
     assert!(rows.len() > 1 && rows[1].starts_with("argmax"), "{shown}");
     assert_ne!(warpsmith(&["kernels", "check", "no_such"]).status, 0);
+}
+
+#[test]
+fn damaged_scripts_are_errors_or_scripts() {
+    let folder = case("", "");
+    let folder = Path::new(&folder).join("use_after_free");
+    let whole = fs::read(folder.join("inside.json")).expect("readable");
+    let scratch = tempfile::tempdir().expect("a folder");
+    let path = scratch.path().join("s.json");
+    let mut state = 1u64;
+    let mut below = |n: usize| {
+        state = state
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        (state >> 33) as usize % n
+    };
+    let words: [&[u8]; 8] = [
+        b"null",
+        b"-1",
+        b"1e99",
+        b"\"a\"",
+        b"[]",
+        b"{}",
+        b"18446744073709551615",
+        b"true",
+    ];
+    let (mut read, mut refused) = (0, 0);
+    for _ in 0..2000 {
+        let mut text = whole.clone();
+        for _ in 0..=below(3) {
+            let at = below(text.len());
+            match below(3) {
+                0 => text[at] = below(256) as u8,
+                1 => text.truncate(at.max(1)),
+                _ => {
+                    // A number or word becomes another.
+                    let digits = |byte: &u8| byte.is_ascii_alphanumeric();
+                    let end = text[at..]
+                        .iter()
+                        .position(|byte| !digits(byte))
+                        .map_or(text.len(), |n| at + n);
+                    text.splice(at..end, words[below(words.len())].iter().copied());
+                }
+            }
+        }
+        fs::write(&path, &text).expect("written");
+        match warpsmith::script::Script::read(&path) {
+            Ok(_) => read += 1,
+            Err(error) => {
+                assert!(!error.to_string().is_empty());
+                refused += 1;
+            }
+        }
+    }
+    assert!(read > 20 && refused > 500, "{read} {refused}");
 }

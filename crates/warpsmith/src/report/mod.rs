@@ -9,6 +9,7 @@ mod suppress;
 mod text;
 
 pub use check::check_file;
+pub use json::json;
 pub use sarif::sarif;
 pub use source::Source;
 pub use suppress::{Suppressions, UnknownRule};
@@ -97,8 +98,8 @@ pub struct Output {
     pub difference: Option<Difference>,
 }
 
-/// How it ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How it ended, the worst last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Status {
     /// Nothing is wrong.
     Clean,
