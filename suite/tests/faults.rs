@@ -158,3 +158,31 @@ fn marks_say_what_the_folder_says() {
         assert_eq!(marked, want, "{}", name(&path));
     }
 }
+
+/// The document of the kinds.
+const DOCUMENT: &str = include_str!("../../docs/checker.md");
+
+#[test]
+fn the_document_shows_each_kind_with_its_kernel() {
+    for kind in Kind::ALL {
+        let (_, section) = DOCUMENT
+            .split_once(&format!("### {kind}\n"))
+            .unwrap_or_else(|| panic!("no section for {kind}"));
+        let section = section.split("### ").next().unwrap_or(section);
+        let named = section.split('`').find(|word| word.ends_with(".ptx"));
+        let path = format!("{FOLDER}/{}", named.expect("a kernel is named"));
+        let kernel = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+        let shown = section
+            .split("```text\n")
+            .nth(1)
+            .and_then(|rest| rest.split("```").next());
+        let shown = shown.unwrap_or_else(|| panic!("{kind} shows no kernel"));
+        assert!(shown.lines().count() > 0, "{kind}");
+        for line in shown.lines() {
+            assert!(
+                kernel.lines().any(|own| own == line),
+                "{path} has no line `{line}`"
+            );
+        }
+    }
+}

@@ -99,7 +99,7 @@ pub(super) fn check(scene: &Scene<'_>, found: &mut Vec<Finding>) {
 /// Whether an instruction only passes a value on: compilers copy what nobody looks at.
 fn copies(inst: &Inst) -> bool {
     let own = inst.quals.has(Qual::Param) || inst.quals.has(Qual::Local);
-    inst.op == Op::Mov || inst.op == Op::St && own
+    matches!(inst.op, Op::Mov | Op::Selp) || inst.op == Op::St && own
 }
 
 /// Whether a read follows every write of the register on each path from it, outside of loops: then

@@ -60,7 +60,7 @@ impl Check {
             report.suppress(&suppressions);
             reports.push(report);
         }
-        self.show.all(&reports)?;
+        self.show.all(reports.iter())?;
         let codes = reports.iter().map(|report| report.status());
         let worst = codes.map(Status::exit_code).max().unwrap_or(0);
         Ok(ExitCode::from(worst))

@@ -62,7 +62,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Command::Inspect(command) => command.run().map(|()| ExitCode::SUCCESS),
         Command::Tokenize(command) => command.run().map(|()| ExitCode::SUCCESS),
         Command::Devices(command) => command.run().map(|()| ExitCode::SUCCESS),
-        Command::Kernels(command) => command.run().map(|()| ExitCode::SUCCESS),
+        Command::Kernels(command) => command.run(),
         Command::Run(command) => command.run(),
         Command::Check(command) => command.run(),
     }

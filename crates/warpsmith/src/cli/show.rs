@@ -8,7 +8,7 @@ use std::{
     io::{self, IsTerminal},
     path::PathBuf,
 };
-use warpsmith::report::{Paint, Report, Suppressions, sarif};
+use warpsmith::report::{Paint, Report, Suppressions, json, sarif};
 
 /// How reports are printed.
 #[derive(Debug, Args)]
@@ -49,15 +49,18 @@ impl Show {
         }
     }
 
-    /// Prints reports of several files: JSON as a list.
-    pub(crate) fn all(&self, reports: &[Report]) -> Result<()> {
+    /// A report as text for this standard output.
+    pub(crate) fn text(&self, report: &Report) -> String {
+        report.to_text(paint())
+    }
+
+    /// Prints the reports of several files as one.
+    pub(crate) fn all<'r>(&self, reports: impl Iterator<Item = &'r Report>) -> Result<()> {
+        let reports: Vec<&Report> = reports.collect();
         match self.format {
             Format::Text => reports.iter().try_for_each(|report| self.one(report)),
-            Format::Json => {
-                let each: Vec<_> = reports.iter().map(Report::to_json).collect();
-                print_json(&each)
-            }
-            Format::Sarif => print_json(&sarif(&reports.iter().collect::<Vec<_>>())),
+            Format::Json => print_json(&json(&reports)),
+            Format::Sarif => print_json(&sarif(&reports)),
         }
     }
 }

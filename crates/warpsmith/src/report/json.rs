@@ -1,6 +1,6 @@
 //! Reports as JSON.
 
-use super::{Issue, Report};
+use super::{Issue, Report, Status};
 use serde_json::{Value, json};
 use warpsmith_vgpu::check::Verdict;
 
@@ -31,6 +31,32 @@ impl Report {
             "status": self.status().name(),
         })
     }
+}
+
+/// The reports of several files as one such object, each finding with its `file`.
+pub fn json(reports: &[&Report]) -> Value {
+    let mut findings = Vec::new();
+    let mut outputs = Vec::new();
+    for report in reports {
+        let Value::Object(mut one) = report.to_json() else {
+            continue;
+        };
+        if let Some(Value::Array(found)) = one.remove("findings") {
+            findings.extend(found.into_iter().map(|mut finding| {
+                finding["file"] = json!(report.source.name);
+                finding
+            }));
+        }
+        if let Some(Value::Array(compared)) = one.remove("outputs") {
+            outputs.extend(compared);
+        }
+    }
+    let status = reports.iter().map(|report| report.status()).max();
+    json!({
+        "findings": findings,
+        "outputs": outputs,
+        "status": status.unwrap_or(Status::Clean).name(),
+    })
 }
 
 fn issue(issue: &Issue) -> Value {

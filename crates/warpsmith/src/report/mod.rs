@@ -9,6 +9,7 @@ mod suppress;
 mod text;
 
 pub use check::check_file;
+pub use json::json;
 pub use sarif::sarif;
 pub use source::Source;
 pub use suppress::{Suppressions, UnknownRule};
@@ -80,10 +81,11 @@ impl Issue {
     /// Whether another is of the same kind at the same places.
     pub fn is_same(&self, other: &Issue) -> bool {
         let place = |spot: &Spot| (spot.line, spot.column, spot.origin.clone());
-        self.kind == other.kind
-            && self.kernel == other.kernel
-            && place(&self.place) == place(&other.place)
-            && self.other.as_ref().map(place) == other.other.as_ref().map(place)
+        let (a, b) = (place(&self.place), self.other.as_ref().map(place));
+        let (c, d) = (place(&other.place), other.other.as_ref().map(place));
+        // Who comes second differs from thread to thread: two places are a pair without an order.
+        let swapped = b.as_ref() == Some(&c) && d.as_ref() == Some(&a);
+        self.kind == other.kind && self.kernel == other.kernel && (a == c && b == d || swapped)
     }
 }
 
@@ -96,8 +98,8 @@ pub struct Output {
     pub difference: Option<Difference>,
 }
 
-/// How it ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How it ended, the worst last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Status {
     /// Nothing is wrong.
     Clean,

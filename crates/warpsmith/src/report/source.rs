@@ -106,3 +106,25 @@ impl Source {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use warpsmith_ptx::parse::parse;
+
+    #[test]
+    fn lines_know_where_they_were_compiled_from() {
+        let text = ".version 7.0\r\n.target sm_80\r\n.address_size 64\r\n.file 1 \"k.cu\"\r\n\
+                    .entry k() {\r\n.reg .b32 %r<2>;\r\nmov.u32 %r1, 1;\r\n.loc 1 12 3\r\n\
+                    st.shared.u32 [0], %r1;\r\nret;\r\n}\r\n";
+        let mut source = Source::new("k.ptx", text.to_owned());
+        source.describe(&parse(text).expect("parses"));
+        assert_eq!(source.entry_line("k"), Some(5));
+        assert_eq!(source.line(9), Some("st.shared.u32 [0], %r1;"));
+        assert_eq!((source.line(0), source.line(12)), (None, None));
+        let at = |line| source.spot(Span::Ptx { line, column: 1 }).origin;
+        assert_eq!(at(7), None);
+        assert_eq!(at(9).as_deref(), Some("k.cu:12"));
+        assert_eq!(source.space(9), Some(Space::Shared));
+    }
+}

@@ -139,7 +139,8 @@ impl Report {
             let start = spot.column.unwrap_or(1).max(1) as usize - 1;
             let start = text.get(..start).map_or(0, |before| before.chars().count());
             let trimmed = text.trim_end();
-            let length = trimmed.chars().count().saturating_sub(start).clamp(1, 120);
+            let code = trimmed.split("//").next().unwrap_or(trimmed).trim_end();
+            let length = code.chars().count().saturating_sub(start).clamp(1, 120);
             let caret = paint.draw(Ink::Red, format_args!("^{}", "~".repeat(length - 1)));
             let empty = paint.draw(Ink::Blue, "      |");
             let shown = printable(&trimmed.replace('\t', " "));

@@ -1,9 +1,11 @@
 //! `kernels`: the library's kernels and their PTX.
 
+mod check;
+
 use super::output::{note, print};
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
-use std::{collections::BTreeMap, fmt::Write};
+use std::{collections::BTreeMap, fmt::Write, process::ExitCode};
 use warpsmith::{
     kernel::{BuildError, Options},
     library::{
@@ -37,14 +39,17 @@ A family with several kernels gives several modules one after the other, each af
         #[arg(long, value_name = "N", default_value = "90")]
         sm: Target,
     },
+    Check(check::CheckKernels),
 }
 
 impl Kernels {
-    pub(crate) fn run(self) -> Result<()> {
+    pub(crate) fn run(self) -> Result<ExitCode> {
         match self.action {
-            Action::List => list(),
-            Action::Emit { name, sm } => emit(&name, sm),
+            Action::List => list()?,
+            Action::Emit { name, sm } => emit(&name, sm)?,
+            Action::Check(check) => return check.run(),
         }
+        Ok(ExitCode::SUCCESS)
     }
 }
 
