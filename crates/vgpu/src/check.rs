@@ -6,6 +6,7 @@
 
 mod checker;
 mod clock;
+mod events;
 mod finding;
 mod memory;
 mod race;

@@ -275,7 +275,7 @@ fn stores_same(
                 .iter()
                 .all(|slot| value(other, *slot) == value(lane, *slot))
         });
-        if alone && agrees || has_twin && agrees {
+        if agrees && (alone || has_twin) {
             same |= 1 << lane;
         }
     }
@@ -440,6 +440,13 @@ impl Handler for Members {
             note(ctx, op, Kind::Mask, lacking, LACKING);
         }
     }
+}
+
+/// A barrier is given a count that no warps make up.
+#[cold]
+pub(super) fn odd_count(ctx: &mut Ctx, op: &MicroOp, lanes: u32, count: u32) {
+    let text = format!("a barrier for {count} threads, which is not a multiple of 32");
+    note(ctx, op, Kind::BarrierCount, lanes, &text);
 }
 
 /// What [`Kind::Mask`] says.

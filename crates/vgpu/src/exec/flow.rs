@@ -391,6 +391,11 @@ impl Flow for Barrier {
         }
         let barrier = ctx.scalar(op.a) as u32;
         let count = (op.imm & 1 == 1).then(|| ctx.scalar(op.b) as u32);
+        if let Some(count) = count
+            && !count.is_multiple_of(32)
+        {
+            super::checked::odd_count(ctx, op, lanes, count);
+        }
         if barrier >= 16 {
             let what = "barrier number above 15";
             ctx.fault(op, FaultKind::Misuse { what }, lanes.trailing_zeros(), None);

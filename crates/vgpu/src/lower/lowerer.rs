@@ -56,8 +56,8 @@ pub(crate) struct Lowerer<'a> {
     pub(super) next: u32,
     temps: Vec<u32>,
     temps_used: usize,
-    accesses: Vec<AccessInfo>,
-    kept: Option<u32>,
+    pub(super) accesses: Vec<AccessInfo>,
+    pub(super) kept: Option<u32>,
     carry: Option<u32>,
 }
 
@@ -227,7 +227,7 @@ impl<'a> Lowerer<'a> {
         self.extra.get(at as usize..).unwrap_or(&[])
     }
 
-    fn scalar_slot(&mut self) -> u32 {
+    pub(super) fn scalar_slot(&mut self) -> u32 {
         let slot = self.next;
         self.next += 8;
         slot
@@ -242,36 +242,6 @@ impl<'a> Lowerer<'a> {
         }
         self.temps_used += 1;
         self.temps[self.temps_used - 1]
-    }
-
-    /// A slot of 32 cells of 32 bits that stays.
-    pub(super) fn lanes_slot(&mut self) -> u32 {
-        let slot = self.next.next_multiple_of(64);
-        self.next = slot + 128;
-        slot
-    }
-
-    /// A scalar slot that stays.
-    pub(crate) fn spare_scalar(&mut self) -> u32 {
-        self.scalar_slot()
-    }
-
-    /// The slot where checks keep the mask.
-    pub(crate) fn kept_mask(&mut self) -> u32 {
-        match self.kept {
-            Some(slot) => slot,
-            None => {
-                let slot = self.scalar_slot();
-                self.kept = Some(slot);
-                slot
-            }
-        }
-    }
-
-    /// Adds the description of an access; its number.
-    pub(crate) fn describe(&mut self, info: AccessInfo) -> u32 {
-        self.accesses.push(info);
-        self.accesses.len() as u32 - 1
     }
 
     /// The slot of a constant.

@@ -8,6 +8,7 @@ pub(crate) mod roles;
 mod slots;
 mod uniform;
 mod unit;
+mod watch;
 
 pub(crate) use cfg::{BarRed, BarrierTerm, CallTerm, Term};
 pub(crate) use lowerer::{Dst, Lowerer, Src, immediate};
