@@ -209,6 +209,20 @@ fn a_fault_is_reported_in_every_format_and_can_be_suppressed() {
     assert!([&finding["line"], &finding["other_line"]].contains(&&json!(line)));
     let (status, json) = script(&path, &["--check=deadlock,leak"]);
     assert_eq!((status, &json["findings"]), (0, &json!([])));
+    for kinds in [
+        "--check=leak,race_shared",
+        "--check=race_shared, leak",
+        "--check=race_shared",
+    ] {
+        assert_eq!(script(&path, &[kinds]).0, 1, "{kinds}");
+    }
+    for kinds in ["--check=bogus", "--check=leak,bogus", "--check="] {
+        assert_eq!(
+            warpsmith(&["run", "--script", &path, kinds]).status,
+            2,
+            "{kinds}"
+        );
+    }
     let known = folder(&[("known", b"race_shared k *\n")]);
     let known = known.path().join("known").display().to_string();
     assert_eq!(script(&path, &["--check", "--suppress", &known]).0, 0);
