@@ -243,3 +243,44 @@ fn outputs_that_nothing_is_stored_through() {
         "ld.param.u64 %rd1, [out];\nred.global.add.u32 [%rd1], 1;\nret;"
     ));
 }
+
+#[test]
+fn damaged_modules_that_still_parse_do_no_harm() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../suite/cases/faults");
+    let mut state = 7u64;
+    let mut below = |n: usize| {
+        state = state
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        (state >> 33) as usize % n.max(1)
+    };
+    let (mut parsed, mut found) = (0, 0);
+    for kind in std::fs::read_dir(folder).expect("the kernels") {
+        for file in std::fs::read_dir(kind.expect("readable").path()).expect("readable") {
+            let path = file.expect("readable").path();
+            if path.extension().is_none_or(|ext| ext != "ptx") {
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).expect("readable");
+            for _ in 0..40 {
+                let mut lines: Vec<&str> = text.lines().collect();
+                for _ in 0..=below(3) {
+                    let (one, two) = (below(lines.len()), below(lines.len()));
+                    match below(3) {
+                        0 => lines.swap(one, two),
+                        1 => drop(lines.remove(one)),
+                        _ => lines.insert(one, lines[two]),
+                    }
+                }
+                if let Ok(module) = parse(&lines.join("\n")) {
+                    parsed += 1;
+                    found += usize::from(!find(&module, Limits::default()).is_empty());
+                }
+            }
+        }
+    }
+    assert!(
+        parsed > 1000 && found > 100,
+        "{parsed} parsed, {found} with findings"
+    );
+}

@@ -2,7 +2,7 @@
 
 mod check;
 
-use super::output::{note, print};
+use super::output::{is_closed, note, one_line, print};
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
 use std::{collections::BTreeMap, fmt::Write, process::ExitCode};
@@ -47,7 +47,15 @@ impl Kernels {
         match self.action {
             Action::List => list()?,
             Action::Emit { name, sm } => emit(&name, sm)?,
-            Action::Check(check) => return check.run(),
+            Action::Check(check) => {
+                return check.run().or_else(|error| {
+                    if is_closed(&error) {
+                        return Err(error);
+                    }
+                    note(&format!("error: {}", one_line(&error)));
+                    Ok(ExitCode::from(2))
+                });
+            }
         }
         Ok(ExitCode::SUCCESS)
     }

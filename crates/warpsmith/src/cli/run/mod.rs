@@ -63,7 +63,7 @@ pub(crate) struct RunPtx {
     #[arg(long = "arg", value_name = "SPEC")]
     args: Vec<ArgSpec>,
     /// Checks memory, races, barriers and more; KINDS, separated by commas, limits that.
-    #[arg(long, value_name = "KINDS", num_args = 0..=1, require_equals = true, value_delimiter = ',',
+    #[arg(long, value_name = "KINDS", num_args = 0..=1, require_equals = true,
         default_missing_value = "all", value_parser = kinds)]
     check: Option<Kinds>,
     /// Runs it in N orders of CTAs and warps and compares what they leave.
@@ -87,8 +87,7 @@ fn kinds(text: &str) -> Result<Kinds, String> {
         let names: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
         names.join(" ")
     };
-    let each = text.split(',').filter(|name| !name.is_empty());
-    let each = each.map(|name| name.trim().parse::<Kind>());
+    let each = text.split(',').map(|name| name.trim().parse::<Kind>());
     each.collect::<Result<_, _>>()
         .map_err(|error| format!("{error}: {}", known()))
 }
