@@ -20,6 +20,7 @@ mod module;
 mod order;
 mod pool;
 mod sched;
+mod show;
 mod stream;
 mod tier;
 

@@ -122,7 +122,7 @@ impl Event {
 /// Work that is done in order. Enqueueing never waits for it; dropping does.
 pub struct Stream {
     machine: Machine,
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
     engine: Option<JoinHandle<()>>,
 }
 
@@ -169,11 +169,11 @@ impl AsRef<[u8]> for Bytes {
     }
 }
 
-struct Shared {
+pub(crate) struct Shared {
     queue: Mutex<VecDeque<Command>>,
     pushed: Condvar,
-    sent: AtomicU64,
-    done: AtomicU64,
+    pub(crate) sent: AtomicU64,
+    pub(crate) done: AtomicU64,
     waiters: Mutex<()>,
     advanced: Condvar,
     error: Mutex<Option<Error>>,
@@ -455,17 +455,6 @@ impl Drop for Stream {
             // An engine that panicked has nothing left to do.
             drop(engine.join());
         }
-    }
-}
-
-impl fmt::Debug for Stream {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let done = self.shared.done.load(Ordering::Relaxed);
-        let sent = self.shared.sent.load(Ordering::Relaxed);
-        f.debug_struct("Stream")
-            .field("sent", &sent)
-            .field("done", &done)
-            .finish()
     }
 }
 

@@ -1,7 +1,7 @@
 //! The checker: what it knows of memory and of the order of things, and what it says to each access.
 
 use super::{
-    Access, Checks, Finding, Kind, Place, Variables,
+    Access, Checks, Finding, Kind, Place,
     clock::{Known, Order, SyncPlace, WarpClock},
     memory::{Global, state},
     race::{Accesses, Seen, Who},
@@ -593,11 +593,4 @@ pub(super) fn slice(states: &mut [u8], address: u64, len: u64) -> Option<&mut [u
     let from = usize::try_from(address).ok()?;
     let to = from.checked_add(usize::try_from(len).ok()?)?;
     states.get_mut(from..to)
-}
-
-impl Variables {
-    /// Adds a variable.
-    pub(crate) fn push(&mut self, name: &Name, start: u64, bytes: u64) {
-        self.all.push((name.clone(), start, bytes));
-    }
 }

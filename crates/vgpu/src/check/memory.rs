@@ -137,6 +137,11 @@ pub(crate) struct Variables {
 }
 
 impl Variables {
+    /// Adds a variable.
+    pub(crate) fn push(&mut self, name: &Name, start: u64, bytes: u64) {
+        self.all.push((name.clone(), start, bytes));
+    }
+
     /// Fresh states of a memory of `bytes`, where `open` is the start of dynamic memory that reaches to the end.
     pub(crate) fn states(&self, bytes: u64, open: Option<u64>) -> Vec<u8> {
         let mut states = vec![state::NONE; bytes as usize];
