@@ -207,7 +207,7 @@ fn every_kernel_assembles_for_every_target_and_those_of_models_do_not_spill() {
     }
     assert!(cases > 0, "no case is called `{only}`");
     spare(&mut jobs);
-    jobs.sort_by(|a, b| (a.target, a.care).cmp(&(b.target, b.care)));
+    jobs.sort_by_key(|job| (job.target, job.care));
     let batches: Vec<&[Job]> = jobs
         .chunk_by(|a, b| (a.target, a.care) == (b.target, b.care))
         .flat_map(|same| same.chunks(BATCH))

@@ -1,6 +1,6 @@
 //! Control flow: barriers that are certain to diverge, and uses that no definition dominates.
 
-use super::{Check, form_text, operands::reg_name};
+use super::{Check, form_text, reg_name};
 use crate::{
     cfg::Cfg,
     diag::{Code, Diagnostic},

@@ -11,7 +11,9 @@ mod vars;
 use crate::{
     cfg::Cfg,
     diag::{Code, Diagnostic},
-    ir::{Directive, Function, Inst, LabelId, Module, Operand, Origin, Span, Stmt, StmtKind},
+    ir::{
+        Directive, Function, Inst, LabelId, Module, Operand, Origin, RegId, Span, Stmt, StmtKind,
+    },
     isa::{self, Form, Need},
     print,
     special::Special,
@@ -228,6 +230,17 @@ fn labels(stmt: &Stmt) -> impl Iterator<Item = LabelId> + '_ {
 /// An instruction as messages show it.
 fn form_text(inst: &Inst) -> String {
     format!("{}{}", inst.op.name(), inst.quals)
+}
+
+/// A register as messages show it.
+fn reg_name(function: &Function, id: RegId) -> String {
+    function
+        .regs
+        .get(id.index())
+        .map_or_else(String::new, |reg| match reg.number {
+            Some(number) => format!("{}{number}", reg.prefix),
+            None => reg.prefix.to_string(),
+        })
 }
 
 struct Check<'m> {

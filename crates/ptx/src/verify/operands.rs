@@ -1,6 +1,6 @@
 //! Operands: how many, of what kind, type and state space.
 
-use super::{Check, form_text, special_need};
+use super::{Check, form_text, reg_name, special_need};
 use crate::{
     diag::Code,
     ir::{
@@ -590,14 +590,4 @@ impl<'m> Check<'m> {
             }
         }
     }
-}
-
-pub(super) fn reg_name(function: &Function, id: RegId) -> String {
-    function
-        .regs
-        .get(id.index())
-        .map_or_else(String::new, |reg| match reg.number {
-            Some(number) => format!("{}{number}", reg.prefix),
-            None => reg.prefix.to_string(),
-        })
 }
