@@ -260,7 +260,7 @@ impl<'m> Check<'m> {
         }
     }
 
-    fn run(&mut self, forms: &[Vec<Option<Form>>]) {
+    fn run(&mut self, forms: &'m [Vec<Option<Form>>]) {
         let module = self.module;
         let (target, version) = (module.target, module.version);
         match target.first_version() {
@@ -285,7 +285,7 @@ impl<'m> Check<'m> {
         self.static_shared();
     }
 
-    fn function(&mut self, function: &'m Function, forms: &[Option<Form>]) {
+    fn function(&mut self, function: &'m Function, forms: &'m [Option<Form>]) {
         self.function_vars(function);
         for directive in &function.directives {
             if let Directive::Other(name, _) = directive {
@@ -299,7 +299,7 @@ impl<'m> Check<'m> {
         self.label_placement(function, body);
         for (stmt, form) in body.iter().zip(forms) {
             if let StmtKind::Inst(inst) = &stmt.kind {
-                self.inst(function, inst, *form, stmt.span);
+                self.inst(function, inst, form.as_ref(), stmt.span);
             }
         }
         // What follows relies on ids that exist.
@@ -362,9 +362,9 @@ impl<'m> Check<'m> {
         &mut self,
         function: &Function,
         inst: &Inst,
-        form: Option<Form>,
+        form: Option<&'m Form>,
         span: Span,
-    ) -> Option<Form> {
+    ) -> Option<&'m Form> {
         let (target, version) = (self.module.target, self.module.version);
         let Some(form) = form else {
             let form = form_text(inst);
