@@ -11,7 +11,9 @@ mod vars;
 use crate::{
     cfg::Cfg,
     diag::{Code, Diagnostic},
-    ir::{Directive, Function, Inst, LabelId, Module, Operand, Origin, Span, Stmt, StmtKind},
+    ir::{
+        Directive, Function, Inst, LabelId, Module, Operand, Origin, RegId, Span, Stmt, StmtKind,
+    },
     isa::{self, Form, Need},
     print,
     special::Special,
@@ -232,6 +234,17 @@ fn form_text(inst: &Inst) -> String {
     format!("{}{}", inst.op.name(), inst.quals)
 }
 
+/// A register as messages show it.
+fn reg_name(function: &Function, id: RegId) -> String {
+    function
+        .regs
+        .get(id.index())
+        .map_or_else(String::new, |reg| match reg.number {
+            Some(number) => format!("{}{number}", reg.prefix),
+            None => reg.prefix.to_string(),
+        })
+}
+
 struct Check<'m> {
     module: &'m Module,
     found: Vec<Diagnostic>,
@@ -249,7 +262,7 @@ impl<'m> Check<'m> {
         }
     }
 
-    fn run(&mut self, forms: &[Vec<Option<Form>>]) {
+    fn run(&mut self, forms: &'m [Vec<Option<Form>>]) {
         let module = self.module;
         let (target, version) = (module.target, module.version);
         match target.first_version() {
@@ -274,7 +287,7 @@ impl<'m> Check<'m> {
         self.static_shared();
     }
 
-    fn function(&mut self, function: &'m Function, forms: &[Option<Form>]) {
+    fn function(&mut self, function: &'m Function, forms: &'m [Option<Form>]) {
         self.function_vars(function);
         for directive in &function.directives {
             if let Directive::Other(name, _) = directive {
@@ -288,7 +301,7 @@ impl<'m> Check<'m> {
         self.label_placement(function, body);
         for (stmt, form) in body.iter().zip(forms) {
             if let StmtKind::Inst(inst) = &stmt.kind {
-                self.inst(function, inst, *form, stmt.span);
+                self.inst(function, inst, form.as_ref(), stmt.span);
             }
         }
         // What follows relies on ids that exist.
@@ -351,9 +364,9 @@ impl<'m> Check<'m> {
         &mut self,
         function: &Function,
         inst: &Inst,
-        form: Option<Form>,
+        form: Option<&'m Form>,
         span: Span,
-    ) -> Option<Form> {
+    ) -> Option<&'m Form> {
         let (target, version) = (self.module.target, self.module.version);
         let Some(form) = form else {
             let form = form_text(inst);

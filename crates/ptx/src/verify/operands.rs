@@ -18,7 +18,8 @@ use crate::{
 struct Place<'a> {
     function: &'a Function,
     inst: &'a Inst,
-    form: Form,
+    // A reference: copies of what was just written would wait for each other.
+    form: &'a Form,
     index: usize,
     access: Access,
     span: Span,
@@ -70,7 +71,7 @@ impl<'m> Check<'m> {
         &mut self,
         function: &'m Function,
         inst: &'m Inst,
-        form: Option<Form>,
+        form: Option<&'m Form>,
         span: Span,
     ) {
         if let Some(guard) = inst.guard
