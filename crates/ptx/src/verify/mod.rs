@@ -426,13 +426,3 @@ impl<'m> Check<'m> {
         }
     }
 }
-
-fn reg_name(function: &Function, id: crate::ir::RegId) -> String {
-    function
-        .regs
-        .get(id.index())
-        .map_or_else(String::new, |reg| match reg.number {
-            Some(number) => format!("{}{number}", reg.prefix),
-            None => reg.prefix.to_string(),
-        })
-}
