@@ -50,7 +50,7 @@ pub struct Param {
 }
 
 /// Bytes between the shared and local variables of a kernel that is checked.
-const GAP: u32 = 16;
+const GAP: u32 = 256;
 
 impl Module {
     pub(crate) fn new(machine: &Machine, module: &Verified) -> Result<Module, Error> {

@@ -108,7 +108,7 @@ fn memory_of_each_space_ends_at_its_variables() {
         "  shl.b32 %r2, %r0, 4;
   mov.u32 %r3, tile;
   add.u32 %r2, %r3, %r2;
-  st.shared.u32 [%r2+1036], %r0;",
+  st.shared.u32 [%r2+1276], %r0;",
         1,
         2,
         &[(Kind::OobShared, 4, None)],
