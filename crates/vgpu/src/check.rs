@@ -1,7 +1,7 @@
 //! What the checker finds: data first; drawing is for others.
 //!
 //! With [`crate::Config::checks`] set, kernels are lowered with an extra op before each access and each use of a
-//! value that may be undefined (`lower/instrument.rs`); the ops ask the [`Checker`], which one engine thread has at a
+//! value that may be undefined (`lower/instrument.rs`); the ops ask the checker, which one engine thread has at a
 //! time. Without it there is not one instruction more.
 
 mod checker;

@@ -1,7 +1,7 @@
 //! Checks and times everything on a card, in a program that needs no file beside it.
 //!
 //! The program starts itself again for each piece of work, so that a kernel that hangs or takes the card's context down
-//! costs that piece only. Workers print a [`Line`](line::Line) of JSON for each result; what they found is in the report
+//! costs that piece only. Workers print a line of JSON for each result; what they found is in the report
 //! as soon as it is known.
 
 mod args;
