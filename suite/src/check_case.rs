@@ -2,13 +2,12 @@
 
 use crate::{
     arrays::{GUARD, Laid},
-    run_case::Failure,
+    run_case::{Failure, build, launch},
 };
 use std::fmt;
-use warpsmith_kernel::Options;
 use warpsmith_library::case::AnyCase;
 use warpsmith_ptx::target::Target;
-use warpsmith_vgpu::{Launch, Machine, check::Finding};
+use warpsmith_vgpu::{Machine, check::Finding};
 
 /// Runs `case` built for `target` on a machine that checks, and compares its outputs; what was found.
 ///
@@ -20,13 +19,7 @@ pub fn check_case(
     case: &dyn AnyCase,
 ) -> Result<Vec<Finding>, Vec<Failure>> {
     let refused = |error: &dyn fmt::Display| vec![Failure::Refused(error.to_string())];
-    let built = case
-        .build(target, Options::default())
-        .map_err(|error| match error {
-            warpsmith_kernel::BuildError::Unsupported { .. } => vec![Failure::Unsupported],
-            error => refused(&error),
-        })?;
-    let grid = case.grid().map_err(|error| refused(&error))?;
+    let (built, grid) = build(target, case)?;
     let laid = Laid::of(case).map_err(|failure| vec![failure])?;
     let mut starts = Vec::new();
     for array in &laid.arrays {
@@ -41,29 +34,9 @@ pub fn check_case(
         }
         starts.push(start);
     }
-    if grid > 0 {
-        let module = machine
-            .load(&built.module)
-            .map_err(|error| refused(&error))?;
-        let kernel = module
-            .kernel(&built.entry)
-            .ok_or_else(|| refused(&"the entry is missing"))?;
-        // The layout counts a guard before each array; here is none.
-        let bases: Vec<u64> = starts.iter().map(|start| start - GUARD as u64).collect();
-        let launch = Launch {
-            kernel,
-            grid: [u32::try_from(grid).map_err(|error| refused(&error))?, 1, 1],
-            block: [built.threads, 1, 1],
-            dynamic_shared: built.dynamic_shared,
-            params: laid.params(&bases),
-            cooperative: false,
-        };
-        let stream = machine.stream().map_err(|error| refused(&error))?;
-        stream.launch(launch).map_err(|error| refused(&error))?;
-        stream
-            .synchronize()
-            .map_err(|error| vec![Failure::Fault(error.to_string())])?;
-    }
+    // The layout counts a guard before each array; here is none.
+    let bases: Vec<u64> = starts.iter().map(|start| start - GUARD as u64).collect();
+    launch(machine, &built, grid, laid.params(&bases))?;
     let mut after = Vec::new();
     for (array, start) in laid.arrays.iter().zip(starts) {
         let mut bytes = array.before.clone();

@@ -2,7 +2,7 @@
 
 use crate::arrays::Laid;
 use std::fmt;
-use warpsmith_kernel::{Options, args::Mismatch};
+use warpsmith_kernel::{Built, Options, args::Mismatch};
 use warpsmith_library::case::AnyCase;
 use warpsmith_ptx::target::Target;
 use warpsmith_vgpu::{Launch, Machine};
@@ -66,13 +66,7 @@ impl fmt::Display for Failure {
 /// All that is wrong, or [`Failure::Unsupported`].
 pub fn run_case(machine: &Machine, target: Target, case: &dyn AnyCase) -> Result<(), Vec<Failure>> {
     let refused = |error: &dyn fmt::Display| vec![Failure::Refused(error.to_string())];
-    let built = case
-        .build(target, Options::default())
-        .map_err(|error| match error {
-            warpsmith_kernel::BuildError::Unsupported { .. } => vec![Failure::Unsupported],
-            error => refused(&error),
-        })?;
-    let grid = case.grid().map_err(|error| refused(&error))?;
+    let (built, grid) = build(target, case)?;
     let laid = Laid::of(case).map_err(|failure| vec![failure])?;
     let mut starts = Vec::new();
     for array in &laid.arrays {
@@ -84,27 +78,7 @@ pub fn run_case(machine: &Machine, target: Target, case: &dyn AnyCase) -> Result
             .map_err(|error| refused(&error))?;
         starts.push(start);
     }
-    if grid > 0 {
-        let module = machine
-            .load(&built.module)
-            .map_err(|error| refused(&error))?;
-        let kernel = module
-            .kernel(&built.entry)
-            .ok_or_else(|| refused(&"the entry is missing"))?;
-        let launch = Launch {
-            kernel,
-            grid: [u32::try_from(grid).map_err(|error| refused(&error))?, 1, 1],
-            block: [built.threads, 1, 1],
-            dynamic_shared: built.dynamic_shared,
-            params: laid.params(&starts),
-            cooperative: false,
-        };
-        let stream = machine.stream().map_err(|error| refused(&error))?;
-        stream.launch(launch).map_err(|error| refused(&error))?;
-        stream
-            .synchronize()
-            .map_err(|error| vec![Failure::Fault(error.to_string())])?;
-    }
+    launch(machine, &built, grid, laid.params(&starts))?;
     let mut after = Vec::new();
     for (array, start) in laid.arrays.iter().zip(starts) {
         let mut bytes = vec![0; array.before.len()];
@@ -124,4 +98,49 @@ pub fn run_case(machine: &Machine, target: Target, case: &dyn AnyCase) -> Result
     } else {
         Err(failures)
     }
+}
+
+/// The kernel of a case for a target, and its grid.
+pub(crate) fn build(target: Target, case: &dyn AnyCase) -> Result<(Built, u64), Vec<Failure>> {
+    let refused = |error: &dyn fmt::Display| vec![Failure::Refused(error.to_string())];
+    let built = case
+        .build(target, Options::default())
+        .map_err(|error| match error {
+            warpsmith_kernel::BuildError::Unsupported { .. } => vec![Failure::Unsupported],
+            error => refused(&error),
+        })?;
+    let grid = case.grid().map_err(|error| refused(&error))?;
+    Ok((built, grid))
+}
+
+/// Runs it over these parameters and waits; an empty grid is nothing to do.
+pub(crate) fn launch(
+    machine: &Machine,
+    built: &Built,
+    grid: u64,
+    params: Vec<u8>,
+) -> Result<(), Vec<Failure>> {
+    let refused = |error: &dyn fmt::Display| vec![Failure::Refused(error.to_string())];
+    if grid > 0 {
+        let module = machine
+            .load(&built.module)
+            .map_err(|error| refused(&error))?;
+        let kernel = module
+            .kernel(&built.entry)
+            .ok_or_else(|| refused(&"the entry is missing"))?;
+        let launch = Launch {
+            kernel,
+            grid: [u32::try_from(grid).map_err(|error| refused(&error))?, 1, 1],
+            block: [built.threads, 1, 1],
+            dynamic_shared: built.dynamic_shared,
+            params,
+            cooperative: false,
+        };
+        let stream = machine.stream().map_err(|error| refused(&error))?;
+        stream.launch(launch).map_err(|error| refused(&error))?;
+        stream
+            .synchronize()
+            .map_err(|error| vec![Failure::Fault(error.to_string())])?;
+    }
+    Ok(())
 }

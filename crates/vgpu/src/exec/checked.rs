@@ -324,11 +324,9 @@ pub(crate) fn emit_access(
             constant: false,
             ..info
         };
-        // The first check has kept the mask already.
+        // The first check has kept the mask that is restored.
         let target = emit_one(l, operand(l, inst, 0)?, info, 0)?;
-        let mask = l.ops[source].more[0];
         l.ops[target].more[0] = l.spare_scalar();
-        l.ops[source].more[0] = mask;
     }
     Ok(source)
 }

@@ -19,8 +19,9 @@ use warpsmith_ptx::{ir::Inst, types::Type};
 /// Words of a step in the extra table: the slots of a, b and d.
 const RECORD: usize = 3;
 
+/// Byte `i` of a word.
 #[inline(always)]
-fn byte<const SIGNED: bool>(x: u32, i: u32) -> i32 {
+pub(super) fn byte<const SIGNED: bool>(x: u32, i: u32) -> i32 {
     let shifted = (x >> (8 * i)) as u8;
     if SIGNED {
         i32::from(shifted as i8)

@@ -1,6 +1,7 @@
 //! Integer arithmetic of 16, 32 and 64 bits.
 
 use super::{
+    dot::byte,
     lane::Lane,
     shape::{self, Bin, Tern, Un},
 };
@@ -176,16 +177,6 @@ impl<const HIGH: bool> Tern for Mad24<i32, HIGH> {
     fn f(a: i32, b: i32, c: i32) -> i32 {
         let product = i64::from(a << 8 >> 8) * i64::from(b << 8 >> 8);
         ((product >> if HIGH { 16 } else { 0 }) as i32).wrapping_add(c)
-    }
-}
-
-#[inline(always)]
-fn byte<const SIGNED: bool>(x: u32, i: u32) -> i32 {
-    let shifted = (x >> (8 * i)) as u8;
-    if SIGNED {
-        i32::from(shifted as i8)
-    } else {
-        i32::from(shifted)
     }
 }
 
