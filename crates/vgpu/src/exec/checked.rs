@@ -192,10 +192,18 @@ impl Flow for Check {
         let mask = ctx.mask;
         let kept = u64::from(mask) | u64::from(ctx.full) << 32;
         ctx.set_scalar(op.more[0], kept);
-        let bad = if op.more[1] == 0 && is_plain(ctx, op, mask) {
+        let reading = match op.more[1] {
+            0 => mask,
+            // A copy of no bytes reads nothing.
+            slot => {
+                let bytes = ctx.cells::<u32>(slot - 1);
+                mask & mask_of(|i| bytes[i] != 0)
+            }
+        };
+        let bad = if reading == 0 || is_plain(ctx, op, reading) {
             0
         } else {
-            check_access(ctx, op, mask)
+            check_access(ctx, op, reading)
         };
         if bad != 0 {
             ctx.mask = mask & !bad;
@@ -273,32 +281,33 @@ fn is_plain(ctx: &mut Ctx, op: &MicroOp, mask: u32) -> bool {
         all = addresses(ctx, op);
         Shape::Apart(&all)
     };
-    let verdict = ask(ctx, op, mask, |checker, at, ctx| {
-        let info = &at.program.accesses[op.aux as usize];
-        let request = Request {
-            info,
-            number: op.aux,
-            defined,
-        };
-        let stored = StoredBy {
-            ctx,
-            op,
-            info,
-            mask,
-        };
-        checker.access(at, &request, shape, &stored)
-    });
-    match verdict {
-        // Nothing checks.
-        None => true,
-        Some(None) => false,
-        Some(Some(_)) => {
-            if ctx.warp.tainted {
-                define(ctx, op);
-            }
-            true
-        }
+    let Some(mut checker) = ctx.checker.take() else {
+        return true;
+    };
+    let at = At {
+        program: &ctx.program,
+        view: &ctx.view,
+        warp: ctx.warp.index,
+        mask,
+        span: op.span,
+    };
+    let request = Request {
+        info,
+        number: op.aux,
+        defined,
+    };
+    let stored = StoredBy {
+        ctx,
+        op,
+        info,
+        mask,
+    };
+    let plain = checker.access(&at, &request, shape, &stored);
+    ctx.checker = Some(checker);
+    if plain && ctx.warp.tainted {
+        define(ctx, op);
     }
+    plain
 }
 
 /// What a load loads is defined.
@@ -317,14 +326,6 @@ fn define(ctx: &mut Ctx, op: &MicroOp) {
 #[inline(never)]
 fn check_access(ctx: &mut Ctx, op: &MicroOp, mask: u32) -> u32 {
     let addresses = addresses(ctx, op);
-    // A copy of no bytes reads nothing.
-    let mask = match op.more[1] {
-        0 => mask,
-        slot => {
-            let bytes = ctx.cells::<u32>(slot - 1);
-            mask & mask_of(|i| bytes[i] != 0)
-        }
-    };
     let verdict = ask(ctx, op, mask, |checker, at, ctx| {
         let info = &at.program.accesses[op.aux as usize];
         let request = Request {
@@ -340,7 +341,7 @@ fn check_access(ctx: &mut Ctx, op: &MicroOp, mask: u32) -> u32 {
         };
         checker.look(at, &request, &addresses, &stored)
     });
-    let Some(Answer::Found { bad, undefined }) = verdict else {
+    let Some(Answer { bad, undefined }) = verdict else {
         return 0;
     };
     let info = &ctx.program.accesses[op.aux as usize];
