@@ -67,32 +67,65 @@ impl<'a> States<'a> {
         value: Option<u8>,
     ) -> bool {
         let mut wrong = false;
+        // Bits in which a row is not written, and what every row that may be written has set.
+        let (mut off, mut may) = ([0; 4], [!0; 4]);
         let mut rest = mask;
         while rest != 0 {
             let lane = rest.trailing_zeros();
             rest &= rest - 1;
             let address = inside[lane as usize];
             let at = self.offset(address, N as u64, first + lane);
-            let row = self.all.get(at..).and_then(<[u8]>::first_chunk::<N>);
             wrong |= !address.is_multiple_of(N as u64);
-            wrong |= !row.is_some_and(|row| match value {
-                None => *row == [state::WRITTEN; N],
-                Some(_) => is_writable(row),
-            });
-        }
-        if let (Some(value), false) = (value, wrong) {
-            rest = mask;
-            while rest != 0 {
-                let lane = rest.trailing_zeros();
-                rest &= rest - 1;
-                let at = self.offset(inside[lane as usize], N as u64, first + lane);
-                if let Some(row) = self.all.get_mut(at..).and_then(|all| all.first_chunk_mut()) {
-                    *row = [value; N];
+            match self.all.get(at..).and_then(<[u8]>::first_chunk::<N>) {
+                Some(row) => {
+                    let row = words(row);
+                    for k in 0..N.div_ceil(8) {
+                        off[k] |= row[k] ^ WRITTEN;
+                        may[k] &= row[k] ^ row[k] >> 1;
+                    }
                 }
+                None => wrong = true,
             }
         }
-        !wrong
+        let Some(value) = value else {
+            return !wrong && off == [0; 4];
+        };
+        // Of all states these two have one of the last two bits set.
+        const { assert!(state::FRESH == 1 && state::WRITTEN == 2 && state::FREED == 3) };
+        const { assert!(state::NONE == 0 && state::PENDING == 4) };
+        if wrong || may.iter().any(|may| may & ONES != ONES) {
+            return false;
+        }
+        rest = mask;
+        while rest != 0 {
+            let lane = rest.trailing_zeros();
+            rest &= rest - 1;
+            let at = self.offset(inside[lane as usize], N as u64, first + lane);
+            if let Some(row) = self.all.get_mut(at..).and_then(|all| all.first_chunk_mut()) {
+                *row = [value; N];
+            }
+        }
+        true
     }
+}
+
+const ONES: u64 = u64::from_ne_bytes([1; 8]);
+const WRITTEN: u64 = ONES * state::WRITTEN as u64;
+
+/// The states of a row, 8 to a word; the rest of a short one counts as written.
+#[inline(always)]
+fn words<const N: usize>(row: &[u8; N]) -> [u64; 4] {
+    let mut all = [WRITTEN; 4];
+    let (words, rest) = row.as_chunks::<8>();
+    for (word, bytes) in all.iter_mut().zip(words) {
+        *word = u64::from_ne_bytes(*bytes);
+    }
+    if !rest.is_empty() {
+        let mut last = [state::WRITTEN; 8];
+        last[..rest.len()].copy_from_slice(rest);
+        all[words.len()] = u64::from_ne_bytes(last);
+    }
+    all
 }
 
 /// Whether every byte was written.

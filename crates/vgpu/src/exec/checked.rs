@@ -51,6 +51,22 @@ fn taint(ctx: &mut Ctx) {
     }
 }
 
+/// The next `c` ops matter only if a register may be undefined.
+struct Skip;
+impl Flow for Skip {
+    fn run(ctx: &mut Ctx, op: &MicroOp) -> *const MicroOp {
+        let skip = if ctx.warp.tainted { 0 } else { op.c as usize };
+        std::ptr::from_ref(op).wrapping_add(1 + skip)
+    }
+}
+
+pub(crate) fn emit_skip(l: &mut Lowerer, count: usize) {
+    l.emit(MicroOp {
+        c: count as u32,
+        ..l.flow::<Skip>()
+    });
+}
+
 /// Shadow `dst` is `c` in every lane.
 struct Fill;
 impl Handler for Fill {
@@ -66,7 +82,7 @@ impl Handler for Fill {
 }
 
 pub(crate) fn emit_fill(l: &mut Lowerer, slot: u32, value: u32) {
-    l.emit(MicroOp {
+    l.put_off(MicroOp {
         dst: slot,
         c: value,
         ..l.cold::<Fill>()
@@ -110,7 +126,7 @@ fn report_used(ctx: &mut Ctx, op: &MicroOp) {
 
 pub(crate) fn emit_used(l: &mut Lowerer, slots: &[u32]) {
     let aux = l.extra(slots);
-    l.emit(MicroOp {
+    l.put_off(MicroOp {
         aux,
         imm: slots.len() as u64,
         ..l.cold::<Used>()
@@ -171,7 +187,7 @@ pub(crate) fn emit_copy(
         .flat_map(|(slot, by)| [*slot, *by as u32])
         .collect();
     let aux = l.extra(&words);
-    l.emit(MicroOp {
+    l.put_off(MicroOp {
         dst: slot,
         aux,
         imm: pieces.len() as u64,
