@@ -520,7 +520,7 @@ impl Checker {
             let key = (if is_global { None } else { Some(index) }, inside);
             let place = self.sync.entry(key).or_default();
             if info.access != Access::Write {
-                place.read(info.order, index, clock);
+                place.read(info.order, index, clock, lane);
             }
             if writes {
                 place.write(info.order, index, clock, info.access == Access::Atomic);

@@ -33,6 +33,9 @@ pub(crate) struct WarpClock {
     fenced: Option<Known>,
     /// What strong reads have seen, before a fence or a barrier makes it known.
     seen: Known,
+    /// Up to which moment of its own warp each lane knows by what it acquired, and what strong reads saw of it.
+    own: [u32; 32],
+    own_seen: [u32; 32],
 }
 
 pub(crate) fn join(into: &mut Known, other: &Known) {
@@ -53,6 +56,8 @@ impl WarpClock {
             lanes: Box::new([[0; 32]; 32]),
             fenced: None,
             seen: Known::default(),
+            own: [0; 32],
+            own_seen: [0; 32],
         }
     }
 
@@ -71,7 +76,9 @@ impl WarpClock {
     pub(crate) fn is_before(&self, stamp: &Stamp, lane: u32) -> bool {
         if stamp.warp == self.number {
             let (own, other) = (lane as usize & 31, usize::from(stamp.lane) & 31);
-            return own == other || self.lanes[own][other] > stamp.lane_clock;
+            return own == other
+                || self.lanes[own][other] > stamp.lane_clock
+                || self.own[own] > stamp.clock;
         }
         self.known
             .get(&stamp.warp)
@@ -91,8 +98,10 @@ impl WarpClock {
         for lane in members() {
             all[lane] = all[lane].max(self.lane_now[lane]);
         }
+        let own = members().map(|lane| self.own[lane]).max().unwrap_or(0);
         for lane in members() {
             self.lanes[lane] = all;
+            self.own[lane] = own;
         }
     }
 
@@ -111,8 +120,7 @@ impl WarpClock {
 
     /// A fence: what was done so far may be published by later strong writes, and what strong reads saw is known.
     pub(crate) fn fence(&mut self) {
-        let seen = std::mem::take(&mut self.seen);
-        self.learn(&seen);
+        self.settle();
         self.fenced = Some(self.publish());
     }
 
@@ -132,6 +140,9 @@ impl WarpClock {
     pub(crate) fn settle(&mut self) {
         let seen = std::mem::take(&mut self.seen);
         self.learn(&seen);
+        for (own, seen) in self.own.iter_mut().zip(self.own_seen) {
+            *own = (*own).max(seen);
+        }
     }
 }
 
@@ -156,10 +167,18 @@ pub(crate) struct Order {
 }
 
 impl SyncPlace {
-    /// A strong read of it.
-    pub(crate) fn read(&self, order: Order, cta: u32, warp: &mut WarpClock) {
+    /// A strong read of it by a lane.
+    pub(crate) fn read(&self, order: Order, cta: u32, warp: &mut WarpClock, lane: u32) {
         let mine = self.within.get(&cta);
         for known in std::iter::once(&self.all).chain(mine) {
+            if let Some(clock) = known.get(&warp.number) {
+                let own = if order.acquire {
+                    &mut warp.own
+                } else {
+                    &mut warp.own_seen
+                };
+                own[lane as usize & 31] = own[lane as usize & 31].max(*clock);
+            }
             if order.acquire {
                 warp.learn(known);
             } else {
@@ -217,16 +236,39 @@ mod tests {
             ..Order::default()
         };
         flag.write(relaxed, 0, &mut one, false);
-        flag.read(relaxed, 1, &mut two);
+        flag.read(relaxed, 1, &mut two, 0);
         two.fence();
         assert!(!two.is_before(&data, 0), "no fence before the flag");
         one.fence();
         flag.write(relaxed, 0, &mut one, false);
         let late = one.stamp(1, 0);
-        flag.read(relaxed, 1, &mut two);
+        flag.read(relaxed, 1, &mut two, 0);
         assert!(!two.is_before(&data, 0), "no fence behind the flag");
         two.fence();
         assert!(two.is_before(&data, 0));
         assert!(!two.is_before(&late, 0), "after the fence");
+    }
+
+    #[test]
+    fn lanes_of_one_warp_pass_messages_too() {
+        let mut warp = WarpClock::new(0);
+        let data = warp.stamp(1, 3);
+        let mut flag = SyncPlace::default();
+        let of = |acquire, release| Order {
+            strong: true,
+            acquire,
+            release,
+            cta_scope: true,
+        };
+        flag.write(of(false, true), 0, &mut warp, false);
+        flag.read(of(false, false), 0, &mut warp, 4);
+        assert!(!warp.is_before(&data, 4), "no fence behind the flag");
+        warp.fence();
+        assert!(warp.is_before(&data, 4));
+        assert!(!warp.is_before(&data, 5), "it did not look");
+        flag.read(of(true, false), 0, &mut warp, 5);
+        assert!(warp.is_before(&data, 5));
+        let late = warp.stamp(1, 3);
+        assert!(!warp.is_before(&late, 5), "after the flag");
     }
 }
