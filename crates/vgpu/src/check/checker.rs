@@ -38,6 +38,8 @@ pub(crate) struct AccessInfo {
     pub(crate) constant: bool,
     /// Written by `cp.async`.
     pub(crate) asynchronous: bool,
+    /// An atomic whose result is of no account to what it leaves.
+    pub(crate) replaces: bool,
     /// Where what is known of each element's register is.
     pub(crate) values: [Option<u32>; 4],
 }
@@ -338,7 +340,9 @@ impl Checker {
             });
         }
         if read != [0; 4] {
-            self.undefined_read(at, info, lane, address, (&memory, inside));
+            if !info.replaces {
+                self.undefined_read(at, info, lane, address, (&memory, inside));
+            }
             if info.access == Access::Atomic {
                 read = [0; 4];
             }

@@ -4,7 +4,6 @@
 //! In the PTX, `// fault: KIND` marks a line that must be reported, `// other: KIND` one that may be
 //! (the other access of a race, the read that brought an undefined value), and `// host: KIND` in a
 //! line of its own stands for what has no line.
-#![allow(missing_docs)]
 
 use std::{collections::BTreeSet, fs, path::PathBuf};
 use warpsmith::{
@@ -160,7 +159,7 @@ fn marks_say_what_the_folder_says() {
 }
 
 /// The document of the kinds.
-const DOCUMENT: &str = include_str!("../../docs/checker.md");
+const DOCUMENT: &str = include_str!("../../../docs/checker.md");
 
 #[test]
 fn the_document_shows_each_kind_with_its_kernel() {
