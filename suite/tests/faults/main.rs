@@ -7,3 +7,4 @@
 mod compiled;
 mod scripts;
 mod table;
+mod language;

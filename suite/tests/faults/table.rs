@@ -1,6 +1,6 @@
 //! A table of faults: the kernel, the sizes at which it shows, sizes at which it does not, and who is named.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, fmt};
 use warpsmith::vgpu::check::Kind;
 
 /// How far apart those are who do wrong together, or how much of a launch it takes to do it.
@@ -123,6 +123,19 @@ pub(crate) struct Seen {
     pub(crate) message: String,
 }
 
+impl fmt::Display for Seen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Seen {
+            kind,
+            line,
+            other,
+            who,
+            message,
+        } = self;
+        write!(f, "{kind} at {line:?} and {other:?} by {who:?}: {message}")
+    }
+}
+
 /// A source with marks: `// fault: KIND` on a line that must be named, `// other: KIND` on one that may be named beside
 /// it, `// host: KIND` for what has no line.
 pub(crate) struct Marked<'t> {
@@ -193,7 +206,7 @@ impl<'t> Marked<'t> {
                 !lines.is_empty() && lines.iter().all(is_marked)
             };
             if !known {
-                wrong.push(format!("{one:?}"));
+                wrong.push(one.to_string());
             }
             let fault = |line: &u32| must.contains(&(*line, kind.name().to_owned()));
             named |= one.kind == kind.name() && lines.iter().any(fault);
@@ -224,7 +237,7 @@ pub(crate) fn check(
             }
         };
         say("", marked.wrong(fault, &run(kernel, &fault.shows, *kind)));
-        let shown = |seen: Vec<Seen>| seen.iter().map(|one| format!("{one:?}")).collect();
+        let shown = |seen: Vec<Seen>| seen.iter().map(ToString::to_string).collect();
         let twin = format!("{kernel}_clean");
         if let Some(sizes) = &fault.hides {
             say(" at round sizes", shown(run(kernel, sizes, *kind)));
