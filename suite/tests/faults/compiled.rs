@@ -1,6 +1,6 @@
 //! Faults in CUDA C++, compiled by NVRTC with line information: places are lines of the `.cu` file.
 
-use crate::table::{Fault, Marked, Reach, Seen, Sizes, at, check, fault};
+use crate::table::{Fault, Marked, Planted, Reach, Seen, Sizes, at, check, fault};
 use std::{fs, path::Path};
 use warpsmith::{
     report::Spot,
@@ -12,7 +12,7 @@ use warpsmith_ptx::types::Type;
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/cases/faulty");
 
 /// In `global.cu`.
-pub(crate) const GLOBAL: &[Fault] = &[
+const GLOBAL: &[Fault] = &[
     fault("tail", Kind::OobGlobal, Reach::Lane, at(4, 32, 100).b(100))
         .hides(at(4, 32, 128).b(128))
         .by(3, 4),
@@ -49,14 +49,24 @@ pub(crate) const GLOBAL: &[Fault] = &[
     .hides(at(2, 32, 64).then("consume"))
     .by(1, 0),
     fault("indices", Kind::UninitGlobal, Reach::Lane, at(1, 32, 1)).by(0, 0),
-    fault("grid", Kind::UnwrittenOutput, Reach::Launch, at(2, 64, 100).b(100))
-        .hides(at(2, 64, 128).b(128)),
-    fault("groups", Kind::UnwrittenOutput, Reach::Lane, at(1, 32, 63).b(63))
-        .hides(at(1, 32, 64).b(64)),
+    fault(
+        "grid",
+        Kind::UnwrittenOutput,
+        Reach::Launch,
+        at(2, 64, 100).b(100),
+    )
+    .hides(at(2, 64, 128).b(128)),
+    fault(
+        "groups",
+        Kind::UnwrittenOutput,
+        Reach::Lane,
+        at(1, 32, 63).b(63),
+    )
+    .hides(at(1, 32, 64).b(64)),
 ];
 
 /// In `races.cu`.
-pub(crate) const RACES: &[Fault] = &[
+const RACES: &[Fault] = &[
     fault("in_place", Kind::RaceGlobal, Reach::Cta, at(2, 64, 100)).hides(at(1, 64, 64)),
     fault("last_block", Kind::RaceGlobal, Reach::Cta, at(4, 32, 3)),
     fault("message", Kind::RaceGlobal, Reach::Cta, at(3, 32, 3)),
@@ -68,8 +78,14 @@ pub(crate) const RACES: &[Fault] = &[
 ];
 
 /// In `shared.cu`.
-pub(crate) const SHARED: &[Fault] = &[
-    fault("margins", Kind::OobShared, Reach::Lane, at(1, 32, 1).shared(128)).by(0, 31),
+const SHARED: &[Fault] = &[
+    fault(
+        "margins",
+        Kind::OobShared,
+        Reach::Lane,
+        at(1, 32, 1).shared(128),
+    )
+    .by(0, 31),
     fault("slots", Kind::OobShared, Reach::Warp, at(1, 160, 1))
         .hides(at(1, 128, 1))
         .by(0, 128),
@@ -80,16 +96,26 @@ pub(crate) const SHARED: &[Fault] = &[
     fault("table", Kind::OobConst, Reach::Warp, at(1, 48, 2))
         .hides(at(1, 32, 2))
         .by(0, 32),
-    fault("behind", Kind::Misaligned, Reach::Lane, at(1, 32, 7).shared(512))
-        .hides(at(1, 32, 8).shared(512))
-        .by(0, 0),
+    fault(
+        "behind",
+        Kind::Misaligned,
+        Reach::Lane,
+        at(1, 32, 7).shared(512),
+    )
+    .hides(at(1, 32, 8).shared(512))
+    .by(0, 0),
     fault("unfilled", Kind::UninitShared, Reach::Warp, at(1, 64, 60)).hides(at(1, 64, 64)),
     fault("all_warps", Kind::UninitShared, Reach::Warp, at(1, 96, 1)).hides(at(1, 128, 1)),
     fault("eight", Kind::UninitLocal, Reach::Lane, at(1, 32, 5)).hides(at(1, 32, 8)),
     fault("named", Kind::BadSpace, Reach::Lane, at(1, 32, 20))
         .hides(at(1, 32, 32))
         .by(0, 20),
-    fault("demand", Kind::SharedLimit, Reach::Launch, at(1, 32, 1).shared(200 << 10)),
+    fault(
+        "demand",
+        Kind::SharedLimit,
+        Reach::Launch,
+        at(1, 32, 1).shared(200 << 10),
+    ),
     fault("tree", Kind::RaceShared, Reach::Warp, at(1, 64, 1)),
     fault("tiles", Kind::RaceShared, Reach::Warp, at(1, 64, 100)).hides(at(1, 64, 64)),
     fault("exchange", Kind::RaceShared, Reach::Lane, at(1, 32, 1)),
@@ -98,9 +124,21 @@ pub(crate) const SHARED: &[Fault] = &[
 ];
 
 /// In `threads.cu`.
-pub(crate) const THREADS: &[Fault] = &[
-    fault("working", Kind::BarrierDivergence, Reach::Lane, at(1, 64, 50)).hides(at(1, 64, 64)),
-    fault("rounds", Kind::BarrierDivergence, Reach::Lane, at(1, 32, 40)).hides(at(1, 32, 64)),
+const THREADS: &[Fault] = &[
+    fault(
+        "working",
+        Kind::BarrierDivergence,
+        Reach::Lane,
+        at(1, 64, 50),
+    )
+    .hides(at(1, 64, 64)),
+    fault(
+        "rounds",
+        Kind::BarrierDivergence,
+        Reach::Lane,
+        at(1, 32, 40),
+    )
+    .hides(at(1, 32, 64)),
     fault("arms", Kind::BarrierDivergence, Reach::Lane, at(1, 32, 3)).hides(at(1, 32, 1)),
     fault("some", Kind::BarrierCount, Reach::Warp, at(1, 96, 50)).hides(at(1, 96, 64)),
     fault("producer", Kind::RaceShared, Reach::Warp, at(1, 64, 3)).hides(at(1, 64, 1)),
@@ -124,7 +162,7 @@ pub(crate) const THREADS: &[Fault] = &[
 ];
 
 /// Files and their tables.
-pub(crate) const ALL: &[(&str, &[Fault])] = &[
+const ALL: &[(&str, &[Fault])] = &[
     ("global", GLOBAL),
     ("races", RACES),
     ("shared", SHARED),
@@ -187,9 +225,14 @@ fn run(file: &str, kernel: &str, sizes: &Sizes, kind: Kind) -> Vec<Seen> {
         .iter()
         .map(|issue| Seen {
             kind: issue.kind.to_owned(),
-            line: line(file, &issue.place).or_else(|| header(file, issue.place.line, issue.kind, kernel)),
+            line: line(file, &issue.place)
+                .or_else(|| header(file, issue.place.line, issue.kind, kernel)),
             other: issue.other.as_ref().and_then(|other| line(file, other)),
-            who: issue.place.block.zip(issue.place.thread).map(|(b, t)| (b[0], t[0])),
+            who: issue
+                .place
+                .block
+                .zip(issue.place.thread)
+                .map(|(b, t)| (b[0], t[0])),
             message: issue.message.clone(),
         })
         .collect();
@@ -229,6 +272,12 @@ fn header(file: &str, ptx_line: Option<u32>, kind: &str, kernel: &str) -> Option
     u32::try_from(at + 1).ok()
 }
 
+/// The faults, as the tally counts them.
+pub(crate) fn planted() -> Vec<Planted> {
+    let all = ALL.iter().flat_map(|(_, faults)| faults.iter());
+    all.map(Planted::from).collect()
+}
+
 #[test]
 fn each_fault_is_found_at_its_cuda_line_and_no_twin_is_reported() {
     let mut wrong = Vec::new();
@@ -242,7 +291,15 @@ fn each_fault_is_found_at_its_cuda_line_and_no_twin_is_reported() {
                 Some("consume") if twin => Some("consume_clean"),
                 then => then,
             };
-            run(file, kernel, &Sizes { then: clean, ..*sizes }, kind)
+            run(
+                file,
+                kernel,
+                &Sizes {
+                    then: clean,
+                    ..*sizes
+                },
+                kind,
+            )
         });
         wrong.extend(found.into_iter().map(|one| format!("{file}.cu, {one}")));
     }

@@ -3,7 +3,7 @@
 mod memory;
 mod threads;
 
-use crate::table::{Fault, Marked, Reach, Seen, Sizes, at, check, fault};
+use crate::table::{Fault, Marked, Planted, Reach, Seen, Sizes, at, check, fault};
 use std::hash::{Hash, Hasher};
 use warpsmith::vgpu::{
     Config, Launch, Machine,
@@ -85,7 +85,13 @@ const MEMORY: &[Fault] = &[
     fault("rows", Kind::OobGlobal, Reach::Cta, at(3, 32, 40).a(120))
         .hides(at(3, 32, 64).a(192))
         .by(2, 8),
-    fault("one_more", Kind::OobGlobal, Reach::Lane, at(1, 32, 40).b(40)).by(0, 8),
+    fault(
+        "one_more",
+        Kind::OobGlobal,
+        Reach::Lane,
+        at(1, 32, 40).b(40),
+    )
+    .by(0, 8),
     fault("shares", Kind::OobGlobal, Reach::Cta, at(4, 32, 61).b(61))
         .hides(at(4, 32, 64).b(64))
         .by(3, 13),
@@ -124,8 +130,13 @@ const MEMORY: &[Fault] = &[
         .by(0, 0),
     fault("first_warp", Kind::UninitShared, Reach::Warp, at(1, 64, 3)).by(0, 32),
     fault("escaped", Kind::UninitRegister, Reach::Lane, at(1, 32, 20)),
-    fault("fours", Kind::UnwrittenOutput, Reach::Lane, at(1, 32, 63).b(63))
-        .hides(at(1, 32, 64).b(64)),
+    fault(
+        "fours",
+        Kind::UnwrittenOutput,
+        Reach::Lane,
+        at(1, 32, 63).b(63),
+    )
+    .hides(at(1, 32, 64).b(64)),
     fault(
         "whole_tiles",
         Kind::UnwrittenOutput,
@@ -147,8 +158,20 @@ const THREADS: &[Fault] = &[
     fault("overlap", Kind::RaceGlobal, Reach::Cta, at(4, 32, 63)).hides(at(4, 32, 64)),
     fault("read_only", Kind::RaceGlobal, Reach::Lane, at(2, 32, 1)),
     fault("done", Kind::BenignRace, Reach::Cta, at(2, 32, 1)),
-    fault("working", Kind::BarrierDivergence, Reach::Lane, at(1, 64, 50)).hides(at(1, 64, 64)),
-    fault("rounds", Kind::BarrierDivergence, Reach::Lane, at(1, 64, 100)).hides(at(1, 64, 128)),
+    fault(
+        "working",
+        Kind::BarrierDivergence,
+        Reach::Lane,
+        at(1, 64, 50),
+    )
+    .hides(at(1, 64, 64)),
+    fault(
+        "rounds",
+        Kind::BarrierDivergence,
+        Reach::Lane,
+        at(1, 64, 100),
+    )
+    .hides(at(1, 64, 128)),
     fault("odd", Kind::BarrierCount, Reach::Warp, at(1, 64, 50)).hides(at(1, 64, 64)),
     fault("too_many", Kind::BarrierCount, Reach::Warp, at(1, 64, 1)),
     fault("crossed", Kind::Deadlock, Reach::Warp, at(1, 64, 1)),
@@ -167,9 +190,19 @@ const THREADS: &[Fault] = &[
 ];
 
 /// Files, their sources, their kernels, their tables.
-pub(crate) const ALL: [(&str, &str, Bodies, &[Fault]); 2] = [
-    ("memory.rs", include_str!("language/memory.rs"), memory::BODIES, MEMORY),
-    ("threads.rs", include_str!("language/threads.rs"), threads::BODIES, THREADS),
+const ALL: [(&str, &str, Bodies, &[Fault]); 2] = [
+    (
+        "memory.rs",
+        include_str!("language/memory.rs"),
+        memory::BODIES,
+        MEMORY,
+    ),
+    (
+        "threads.rs",
+        include_str!("language/threads.rs"),
+        threads::BODIES,
+        THREADS,
+    ),
 ];
 
 /// What was found while kernels of a file run one after the other.
@@ -266,6 +299,12 @@ fn seen(file: &str, finding: &Finding) -> Seen {
         who: Some((finding.place.cta[0], finding.place.thread[0])),
         message: finding.message.clone(),
     }
+}
+
+/// The faults, as the tally counts them.
+pub(crate) fn planted() -> Vec<Planted> {
+    let all = ALL.iter().flat_map(|(_, _, _, faults)| faults.iter());
+    all.map(Planted::from).collect()
 }
 
 #[test]

@@ -5,6 +5,7 @@
 #![allow(missing_docs)]
 
 mod compiled;
+mod language;
 mod scripts;
 mod table;
-mod language;
+mod tally;

@@ -96,12 +96,7 @@ impl Fault {
     }
 }
 
-pub(crate) const fn fault(
-    kernel: &'static str,
-    kind: Kind,
-    reach: Reach,
-    shows: Sizes,
-) -> Fault {
+pub(crate) const fn fault(kernel: &'static str, kind: Kind, reach: Reach, shows: Sizes) -> Fault {
     Fault {
         kernel,
         kind,
@@ -109,6 +104,27 @@ pub(crate) const fn fault(
         shows,
         hides: None,
         who: None,
+    }
+}
+
+/// A fault as the tally counts it.
+#[derive(Clone, Debug)]
+pub(crate) struct Planted {
+    pub(crate) kind: Kind,
+    pub(crate) name: String,
+    pub(crate) reach: Reach,
+    /// Whether it shows at awkward sizes only.
+    pub(crate) awkward: bool,
+}
+
+impl From<&Fault> for Planted {
+    fn from(fault: &Fault) -> Planted {
+        Planted {
+            kind: fault.kind,
+            name: fault.kernel.to_owned(),
+            reach: fault.reach,
+            awkward: fault.hides.is_some(),
+        }
     }
 }
 

@@ -251,12 +251,7 @@ fn working<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
 }
 fn working_clean<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
     let i = cta.thread();
-    cta.if_(i.lt(g.n), |_| {
-        wait_apart();
-    });
-    cta.if_(i.ge(g.n), |_| {
-        wait_apart();
-    });
+    cta.either(i.lt(g.n), |_| wait_apart(), |_| wait_apart());
     g.b.set(i, i);
 }
 
