@@ -6,6 +6,7 @@
 
 mod compiled;
 mod language;
+mod orders;
 mod scripts;
 mod table;
 mod tally;

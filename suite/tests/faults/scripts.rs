@@ -117,15 +117,17 @@ fn faults(name: &str, report: &Report) -> Vec<String> {
 
 #[test]
 fn each_fault_is_found_and_no_clean_kernel_is_reported() {
-    let settings = Settings {
-        checks: Some(Checks::default()),
-        ..Settings::default()
-    };
     let only = std::env::var("WARPSMITH_ONLY").unwrap_or_default();
     let mut wrong = Vec::new();
     let all: Vec<PathBuf> = scripts();
     for path in all.iter().filter(|path| name(path).contains(&only)) {
         let script = Script::read(path).unwrap_or_else(|error| panic!("{}: {error}", name(path)));
+        let clean = name(path).ends_with("_clean");
+        let settings = Settings {
+            checks: Some(Checks::default()),
+            schedules: if clean { 8 } else { 0 },
+            seed: None,
+        };
         let found = faults(&name(path), &script.run(&settings));
         if !found.is_empty() {
             wrong.push(format!("{}: {}", name(path), found.join("; ")));
