@@ -55,10 +55,12 @@ pub(crate) enum Part {
     Emission,
     /// Products of matrices, and launches.
     Micro,
+    /// What the checks of running kernels cost.
+    Checker,
 }
 
 impl Part {
-    pub(crate) const ALL: [Part; 8] = [
+    pub(crate) const ALL: [Part; 9] = [
         Part::FirstToken,
         Part::Prefill,
         Part::Decode,
@@ -67,6 +69,7 @@ impl Part {
         Part::Floor,
         Part::Emission,
         Part::Micro,
+        Part::Checker,
     ];
 
     pub(crate) fn name(self) -> &'static str {
@@ -79,6 +82,7 @@ impl Part {
             Part::Floor => "floor",
             Part::Emission => "emission",
             Part::Micro => "micro",
+            Part::Checker => "checker",
         }
     }
 }

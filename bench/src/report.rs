@@ -6,6 +6,7 @@ use crate::{
     child::{self, Ran},
     host,
     part::{
+        checker::Checker,
         emission::Emission,
         floor::Floor,
         micro::Micro,
@@ -35,6 +36,7 @@ pub(crate) struct Found {
     floor: Floor,
     emission: Emission,
     micro: Micro,
+    checker: Checker,
     /// Cores that others used, by part.
     others: Vec<(&'static str, f64)>,
 }
@@ -75,6 +77,7 @@ impl Found {
             floor: part!(Floor),
             emission: part!(Emission),
             micro: part!(Micro),
+            checker: part!(Checker),
             others,
         })
     }
@@ -225,7 +228,8 @@ impl Report {
         share(out, "Where the time of a prompt goes", &found.prefill_share)?;
         share(out, "Where the time of a token goes", &found.decode_share)?;
         emission(out, &found.emission)?;
-        micro(out, &found.micro)
+        micro(out, &found.micro)?;
+        checker(out, &found.checker)
     }
 
     fn table(&self, out: &mut String) -> std::fmt::Result {
@@ -331,6 +335,7 @@ impl Report {
             "floor": found.floor,
             "emission": found.emission,
             "micro": found.micro,
+            "checker": found.checker,
             "others": spread,
             "peers": self.peers(),
         })
@@ -502,6 +507,25 @@ fn micro(out: &mut String, micro: &Micro) -> std::fmt::Result {
             format!("{:.2}", product.gb_s()),
             format!("{:.1}", product.gflop_s()),
         ]);
+    }
+    table(out, &rows)
+}
+
+fn checker(out: &mut String, checker: &Checker) -> std::fmt::Result {
+    writeln!(out, "\n## What checking costs\n")?;
+    writeln!(
+        out,
+        "Device time of a prompt and a token on one thread, plain and under the checker, whose findings were none.\n"
+    )?;
+    let head = std::iter::once("kernels").chain(checker.levels.iter().map(String::as_str));
+    let mut rows = vec![head.map(str::to_owned).collect::<Vec<_>>()];
+    for family in &checker.families {
+        let plain = family.ms.first().copied().unwrap_or(f64::NAN);
+        let mut row = vec![family.name.clone()];
+        for ms in &family.ms {
+            row.push(format!("{ms:.2} ms ({:.2} x)", ms / plain));
+        }
+        rows.push(row);
     }
     table(out, &rows)
 }

@@ -1,5 +1,6 @@
 //! The parts: each measures in the process that it is called in.
 
+pub(crate) mod checker;
 pub(crate) mod emission;
 pub(crate) mod floor;
 pub(crate) mod micro;
@@ -11,7 +12,10 @@ use crate::{
     args::{Args, Part},
 };
 use serde::Serialize;
-use warpsmith::device::{Device, Fresh, Selector, Settings};
+use warpsmith::{
+    device::{Device, Fresh, Selector, Settings},
+    vgpu::check::Checks,
+};
 
 /// Measures, and gives what was found as JSON.
 pub(crate) fn run(part: Part, args: &Args) -> Result<String, Failed> {
@@ -27,19 +31,25 @@ pub(crate) fn run(part: Part, args: &Args) -> Result<String, Failed> {
         Part::Floor => json(floor::measure(args)?),
         Part::Emission => json(emission::measure()?),
         Part::Micro => json(micro::measure(args)?),
+        Part::Checker => json(checker::measure(args)?),
     }
 }
 
 /// The virtual GPU with the threads asked for, as the command line opens it.
 fn device(args: &Args) -> Result<Device, Failed> {
+    open(args.threads, None)
+}
+
+fn open(threads: usize, check: Option<Checks>) -> Result<Device, Failed> {
     let selector = Selector::Virtual {
         target: None,
         memory: None,
-        workers: Some(args.threads),
+        workers: Some(threads),
         tier: None,
     };
     let settings = Settings {
         fresh: Fresh::AsIs,
+        check,
         ..Settings::default()
     };
     Ok(Device::open_with(&selector, settings)?)

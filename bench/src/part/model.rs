@@ -5,6 +5,7 @@ use crate::{Failed, args::Args, host};
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
 use warpsmith::{
+    device::Device,
     graph::Precision,
     models::llama::{Bundle, Run, Session, SessionOptions},
 };
@@ -36,7 +37,11 @@ pub(super) fn ids(count: usize, vocab: u32) -> Vec<u32> {
 }
 
 pub(super) fn load(args: &Args) -> Result<Bundle, Failed> {
-    Ok(Bundle::load(&device(args)?, &args.model, &mut |_, _| {})?)
+    load_to(&device(args)?, args)
+}
+
+pub(super) fn load_to(device: &Device, args: &Args) -> Result<Bundle, Failed> {
+    Ok(Bundle::load(device, &args.model, &mut |_, _| {})?)
 }
 
 pub(super) fn session(args: &Args, bundle: &Bundle, run: Run) -> Result<Session, Failed> {

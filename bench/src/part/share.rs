@@ -27,7 +27,7 @@ pub(crate) struct Kernel {
 }
 
 /// Times `work`, which the caller did once before.
-fn timed(
+pub(super) fn timed(
     session: &mut Session,
     work: impl FnOnce(&mut Session) -> Result<(), Failed>,
 ) -> Result<Share, Failed> {

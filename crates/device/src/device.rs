@@ -19,6 +19,7 @@ use std::sync::{
 };
 use warpsmith_kernel::{Elem, Kernel, Options};
 use warpsmith_ptx::verify::Verified;
+use warpsmith_vgpu::check::Finding;
 
 /// A device. Clones are the same device; threads may share it.
 #[derive(Clone, Debug)]
@@ -185,6 +186,12 @@ impl Device {
     /// As [`Device::open`].
     pub fn open_with(selector: &Selector, settings: Settings) -> Result<Device, Error> {
         match selector {
+            Selector::Cuda(_) if settings.check.is_some() => Err(Error::Unsupported {
+                what: "checking kernels while they run",
+            }),
+            Selector::Auto if settings.check.is_some() => {
+                Device::open_with(&Selector::virtual_gpu(), settings)
+            }
             Selector::Auto => match cuda::open(0, &settings) {
                 Ok((info, back)) => Ok(Device::new(info, back, settings)),
                 Err(why) => {
@@ -238,6 +245,11 @@ impl Device {
     /// If the device is lost.
     pub fn memory_info(&self) -> Result<MemoryInfo, Error> {
         self.0.back.memory()
+    }
+
+    /// What the checks that [`Settings::check`] asks for have found since the last call, in work that is done.
+    pub fn take_findings(&self) -> Vec<Finding> {
+        self.0.back.take_findings()
     }
 
     /// A stream: work in order. Streams run beside each other.

@@ -77,6 +77,8 @@ pub use stats::{Snapshot, forbid_transfers, process_stats, reset_process_stats};
 pub use stream::Stream;
 pub use times::LaunchTime;
 pub use transfer::Pending;
+/// What a kernel is checked for, and what was found.
+pub use warpsmith_vgpu::check;
 
 /// What threads share.
 const fn shared<T: Send + Sync>() {}

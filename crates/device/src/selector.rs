@@ -93,6 +93,9 @@ pub struct Settings {
     pub fresh: Fresh,
     /// What modules pass through before they are loaded; `None` loads them as they are.
     pub rewrite: Option<Rewrite>,
+    /// What the virtual GPU checks while kernels run ([`Device::take_findings`](crate::Device::take_findings));
+    /// `None` runs at full speed. A card checks nothing, so opening one with this is an error.
+    pub check: Option<warpsmith_vgpu::check::Checks>,
 }
 
 impl Default for Settings {
@@ -103,6 +106,7 @@ impl Default for Settings {
             checks: Checks::AtWaits,
             fresh: Fresh::Poisoned,
             rewrite: None,
+            check: None,
         }
     }
 }

@@ -4,16 +4,22 @@
 //! value that may be undefined (`lower/instrument.rs`); the ops ask the checker, which one engine thread has at a
 //! time. Without it there is not one instruction more.
 
+mod access;
+mod cell;
 mod checker;
 mod clock;
 mod events;
 mod finding;
+mod history;
 mod memory;
-mod race;
+mod order;
 mod report;
+mod undefined;
 
-pub(crate) use checker::{AccessInfo, At, Checker, Space};
+pub(crate) use access::{AccessInfo, Answer, MOST, Request, Shape, Space, Stored};
+pub(crate) use checker::{At, Checker};
 pub(crate) use clock::Order;
 pub use finding::{Access, Allocation, Checks, Finding, Kind, Place, UnknownKind, Verdict};
 pub(crate) use memory::Variables;
+pub(crate) use order::{Host, LaunchOrder, Progress, StreamOrder};
 pub(crate) use report::New;

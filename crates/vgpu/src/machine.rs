@@ -1,7 +1,7 @@
 //! The machine: configuration, device memory, helper threads.
 
 use crate::{
-    check::{Checker, Finding},
+    check::{Checker, Finding, Host, StreamOrder},
     config::Config,
     error::Error,
     memory::Arena,
@@ -10,7 +10,10 @@ use crate::{
     stream::Stream,
     tier::Tier,
 };
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicU64, Ordering},
+};
 use warpsmith_ptx::verify::Verified;
 
 /// A virtual GPU. Clones share it.
@@ -24,6 +27,9 @@ pub(crate) struct Inner {
     pub(crate) pool: Pool,
     /// The checker between launches; one launch at a time has it.
     pub(crate) checker: Option<Mutex<Option<Box<Checker>>>>,
+    /// What the host has waited for, and how many streams there were.
+    host: Host,
+    streams: AtomicU64,
 }
 
 impl Machine {
@@ -67,6 +73,8 @@ impl Machine {
             arena,
             pool,
             checker,
+            host: Host::default(),
+            streams: AtomicU64::new(0),
         })))
     }
 
@@ -158,6 +166,13 @@ impl Machine {
 }
 
 impl Inner {
+    /// What a new stream's launches come after, where that is checked.
+    pub(crate) fn stream_order(&self) -> Option<StreamOrder> {
+        self.checker.as_ref()?;
+        let number = self.streams.fetch_add(1, Ordering::Relaxed);
+        Some(StreamOrder::new(number, self.host.clone()))
+    }
+
     /// Tells the checker something, if there is one.
     pub(crate) fn checked(&self, f: impl FnOnce(&mut Checker)) {
         if let Some(checker) = &self.checker {

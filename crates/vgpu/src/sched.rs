@@ -209,7 +209,7 @@ impl Cta {
     /// Tells the checker that the CTA is over.
     fn end(&self, ctx: &mut Ctx) {
         if let Some(checker) = &mut ctx.checker {
-            checker.end_cta(&ctx.view);
+            checker.end_cta();
         }
     }
 
@@ -219,6 +219,9 @@ impl Cta {
         ctx.shared = self.shared.window(0, u64::from(job.shared_bytes));
         let local = u64::from(job.program.local_bytes) * 32 * self.warps.len() as u64;
         ctx.local = self.local.window(0, local);
+        if let Some(checker) = &mut ctx.checker {
+            checker.resume_cta(&ctx.view);
+        }
     }
 
     /// Gives each warp that can go on one turn.
@@ -291,7 +294,7 @@ impl Cta {
                 && let Some(checker) = &mut ctx.checker
             {
                 let (lanes, id) = (parked.lanes, parked.barrier as usize);
-                checker.arrive(&ctx.view, i as u32, lanes, id);
+                checker.arrive(i as u32, lanes, id);
             }
             self.complete(ctx, program, parked.barrier as usize);
         }
@@ -340,10 +343,13 @@ impl Cta {
         };
         for (i, warp) in self.warps.iter().enumerate() {
             for parked in warp.parked.iter().filter(|p| p.barrier as usize == id) {
-                checker.release(&ctx.view, i as u32, parked.lanes, id);
+                checker.release(i as u32, parked.lanes, id);
             }
         }
-        checker.reset(&ctx.view, id);
+        let parked = self.warps.iter().flat_map(|warp| &warp.parked);
+        let here = parked.filter(|parked| parked.barrier as usize == id);
+        let lanes: u32 = here.map(|parked| parked.lanes.count_ones()).sum();
+        checker.reset(id, lanes == ctx.view.block.iter().product());
     }
 
     /// Warps of which only some lanes have come to an aligned barrier, or by several ways.

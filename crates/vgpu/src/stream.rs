@@ -1,7 +1,7 @@
 //! Streams: commands in order, done by an engine thread.
 
 use crate::{
-    check::Checker,
+    check::{Checker, Host, LaunchOrder, Progress, StreamOrder},
     error::Error,
     exec::LaunchView,
     job::Job,
@@ -52,11 +52,26 @@ impl fmt::Debug for Prepared {
 
 /// The bytes of a read, once it is done.
 #[derive(Clone, Debug)]
-pub struct Completion(Arc<Signal<Result<Vec<u8>, Error>>>);
+pub struct Completion(Arc<Signal<Result<Vec<u8>, Error>>>, Option<Waited>);
 
 /// A point in a stream.
 #[derive(Clone, Debug)]
-pub struct Event(Arc<Signal<Instant>>);
+pub struct Event(Arc<Signal<Instant>>, Option<Waited>);
+
+/// What a wait of the host makes known to a checker.
+#[derive(Clone, Debug)]
+struct Waited {
+    point: Progress,
+    host: Host,
+}
+
+impl Waited {
+    fn note(own: Option<&Waited>) {
+        if let Some(own) = own {
+            own.host.waited(&own.point);
+        }
+    }
+}
 
 #[derive(Debug)]
 struct Signal<T> {
@@ -96,6 +111,7 @@ impl Completion {
     /// Those of the read, or of the stream before it.
     pub fn wait(&self) -> Result<Vec<u8>, Error> {
         let mut value = self.0.wait();
+        Waited::note(self.1.as_ref());
         value
             .replace(Ok(Vec::new()))
             .unwrap_or_else(|| Ok(Vec::new()))
@@ -110,6 +126,11 @@ impl Completion {
 impl Event {
     /// Waits for the stream to come to it.
     pub fn wait(&self) {
+        self.reached();
+        Waited::note(self.1.as_ref());
+    }
+
+    fn reached(&self) {
         drop(self.0.wait());
     }
 
@@ -122,13 +143,15 @@ impl Event {
 /// Work that is done in order. Enqueueing never waits for it; dropping does.
 pub struct Stream {
     machine: Machine,
+    /// What its launches come after, where that is checked.
+    order: Option<StreamOrder>,
     pub(crate) shared: Arc<Shared>,
     engine: Option<JoinHandle<()>>,
 }
 
 enum Command {
-    Launch(Arc<Job>),
-    Replay(Prepared),
+    Launch(Arc<Job>, Option<LaunchOrder>),
+    Replay(Prepared, Option<LaunchOrder>),
     Write(u64, Bytes),
     Read(u64, u64, Completion),
     Copy { to: u64, from: u64, len: u64 },
@@ -204,10 +227,20 @@ impl Stream {
             .map_err(|e| Error::Thread {
                 reason: e.to_string(),
             })?;
+        let order = machine.0.stream_order();
         Ok(Stream {
+            order,
             machine,
             shared,
             engine: Some(handle),
+        })
+    }
+
+    fn waited(&self) -> Option<Waited> {
+        let order = self.order.as_ref()?;
+        Some(Waited {
+            point: order.point(),
+            host: order.host().clone(),
         })
     }
 
@@ -233,7 +266,8 @@ impl Stream {
     /// [`Error::Launch`], [`Error::Unsupported`], [`Error::OtherMachine`].
     pub fn launch(&self, launch: Launch) -> Result<(), Error> {
         let job = self.job(launch)?;
-        self.push(Command::Launch(Arc::new(job)));
+        let order = self.order.as_ref().map(|order| order.launches(1));
+        self.push(Command::Launch(Arc::new(job), order));
         Ok(())
     }
 
@@ -253,7 +287,9 @@ impl Stream {
     /// # Errors
     /// None yet; a prepared list is of the machine that prepared it.
     pub fn replay(&self, prepared: &Prepared) -> Result<(), Error> {
-        self.push(Command::Replay(prepared.clone()));
+        let count = prepared.0.len() as u64;
+        let order = self.order.as_ref().map(|order| order.launches(count));
+        self.push(Command::Replay(prepared.clone(), order));
         Ok(())
     }
 
@@ -372,7 +408,7 @@ impl Stream {
     /// [`Error::Range`].
     pub fn read(&self, address: u64, len: u64) -> Result<Completion, Error> {
         self.in_range(address, len)?;
-        let completion = Completion(Signal::new());
+        let completion = Completion(Signal::new(), self.waited());
         self.push(Command::Read(address, len, completion.clone()));
         Ok(completion)
     }
@@ -409,13 +445,16 @@ impl Stream {
 
     /// Marks this point of the stream.
     pub fn record(&self) -> Event {
-        let event = Event(Signal::new());
+        let event = Event(Signal::new(), self.waited());
         self.push(Command::Record(event.clone()));
         event
     }
 
     /// Makes the stream wait for an event of another.
     pub fn wait(&self, event: &Event) {
+        if let (Some(order), Some(waited)) = (&self.order, &event.1) {
+            order.wait(&waited.point);
+        }
         self.push(Command::Wait(event.clone()));
     }
 
@@ -440,6 +479,9 @@ impl Stream {
                     .wait(waiting)
                     .unwrap_or_else(PoisonError::into_inner);
             }
+        }
+        if let Some(order) = &self.order {
+            order.waited();
         }
         match lock(&self.shared.error).take() {
             Some(error) => Err(error),
@@ -513,7 +555,7 @@ impl Engine {
                 Ok(())
             }
             Command::Wait(event) => {
-                event.wait();
+                event.reached();
                 Ok(())
             }
             Command::Read(address, len, completion) => {
@@ -530,8 +572,8 @@ impl Engine {
                 Ok(())
             }
             Command::Stop => Ok(()),
-            Command::Launch(_)
-            | Command::Replay(_)
+            Command::Launch(..)
+            | Command::Replay(..)
             | Command::Write(..)
             | Command::Copy { .. }
             | Command::Fill { .. }
@@ -539,11 +581,12 @@ impl Engine {
             {
                 Ok(())
             }
-            Command::Launch(job) => self.launch(&job, worker),
-            Command::Replay(prepared) => prepared
-                .0
-                .iter()
-                .try_for_each(|job| self.launch(job, worker)),
+            Command::Launch(job, order) => self.launch(&job, worker, order),
+            Command::Replay(prepared, mut order) => prepared.0.iter().try_for_each(|job| {
+                let own = order.clone();
+                order = order.take().map(LaunchOrder::next);
+                self.launch(job, worker, own)
+            }),
             Command::Write(address, bytes) => {
                 let bytes = bytes.as_ref();
                 let len = bytes.len() as u64;
@@ -564,13 +607,18 @@ impl Engine {
         }
     }
 
-    fn launch(&self, job: &Arc<Job>, worker: &mut Worker) -> Result<(), Error> {
+    fn launch(
+        &self,
+        job: &Arc<Job>,
+        worker: &mut Worker,
+        order: Option<LaunchOrder>,
+    ) -> Result<(), Error> {
         let Some(checker) = &self.machine.checker else {
             return self.launch_with(job, worker, None);
         };
         let mut held = lock(checker);
         if let Some(checker) = held.as_mut() {
-            checker.start_launch(job.view.block);
+            checker.start_launch(&job.program, &job.view, order.unwrap_or_default());
         }
         let result = self.launch_with(job, worker, held.take());
         *held = worker.take_checker();

@@ -28,6 +28,11 @@ pub(crate) fn pick_flow<H: Flow>(_: Tier) -> Run {
     flow::<H>
 }
 
+/// A handler of checks.
+pub(crate) fn pick_watch<H: Flow>(_: Tier) -> Run {
+    flow::<H>
+}
+
 unsafe fn flow<H: Flow>(ctx: &mut Ctx, op: *const MicroOp) -> *const MicroOp {
     // SAFETY: the run loop passes a pointer into the program that `ctx` keeps alive.
     H::run(ctx, unsafe { &*op })

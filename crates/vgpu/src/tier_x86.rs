@@ -55,6 +55,29 @@ pub(crate) fn pick_flow<H: Flow>(_: Tier) -> Run {
     flow::<H>
 }
 
+/// A handler of checks, which look at all lanes.
+pub(crate) fn pick_watch<H: Flow>(tier: Tier) -> Run {
+    match tier {
+        Tier::Baseline => flow::<H>,
+        Tier::Avx2 => watch_avx2::<H>,
+        Tier::Avx512 => watch_avx512::<H>,
+    }
+}
+
+#[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
+unsafe fn watch_avx2<H: Flow>(ctx: &mut Ctx, op: *const MicroOp) -> *const MicroOp {
+    // SAFETY: as in `flow`; `Machine::new` checked the features of its tier.
+    H::run(ctx, unsafe { &*op })
+}
+
+#[target_feature(
+    enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512bw,avx512vl,avx512dq,avx512vnni"
+)]
+unsafe fn watch_avx512<H: Flow>(ctx: &mut Ctx, op: *const MicroOp) -> *const MicroOp {
+    // SAFETY: as in `watch_avx2`.
+    H::run(ctx, unsafe { &*op })
+}
+
 unsafe fn flow<H: Flow>(ctx: &mut Ctx, op: *const MicroOp) -> *const MicroOp {
     // SAFETY: the run loop passes a pointer into the program that `ctx` keeps alive.
     H::run(ctx, unsafe { &*op })

@@ -5,6 +5,7 @@ pub(crate) mod virtual_gpu;
 use crate::error::Error;
 use std::{any::Any, fmt::Debug, sync::Arc, time::Duration};
 use warpsmith_ptx::verify::Verified;
+use warpsmith_vgpu::check::Finding;
 
 /// A module, a kernel or a prepared replay of some back end; only that back end looks inside.
 pub(crate) type Handle = Arc<dyn Any + Send + Sync>;
@@ -21,6 +22,8 @@ pub struct MemoryInfo {
 /// One device.
 pub(crate) trait Back: Debug + Send + Sync {
     fn memory(&self) -> Result<MemoryInfo, Error>;
+    /// What its checks have found since the last call.
+    fn take_findings(&self) -> Vec<Finding>;
     /// Usable on any queue at once.
     fn alloc(&self, bytes: u64) -> Result<u64, Error>;
     /// Of memory that no queue has used.

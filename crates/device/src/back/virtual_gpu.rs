@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 use warpsmith_ptx::{target::Target, verify::Verified};
-use warpsmith_vgpu as vgpu;
+use warpsmith_vgpu::{self as vgpu, check::Finding};
 
 /// What to open, from what was asked for.
 pub(crate) fn config(
@@ -38,6 +38,7 @@ pub(crate) fn config(
         shared_per_block: target.shared_limit().unwrap_or(default.shared_per_block),
         max_ptx: default.max_ptx.max(first),
         poison: settings.fresh == Fresh::Poisoned,
+        checks: settings.check.clone(),
         ..default
     }
 }
@@ -68,6 +69,10 @@ impl Back for VirtualGpu {
     fn memory(&self) -> Result<MemoryInfo, Error> {
         let (free, total) = self.0.memory_info();
         Ok(MemoryInfo { free, total })
+    }
+
+    fn take_findings(&self) -> Vec<Finding> {
+        self.0.take_findings()
     }
 
     fn alloc(&self, bytes: u64) -> Result<u64, Error> {

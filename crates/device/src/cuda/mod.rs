@@ -26,6 +26,7 @@ use staging::Staging;
 use std::{path::PathBuf, sync::Arc};
 use target::target_of_card;
 use warpsmith_ptx::verify::Verified;
+use warpsmith_vgpu::check::Finding;
 
 /// The cards of this machine.
 pub(crate) fn cards() -> Result<Vec<DeviceInfo>, Error> {
@@ -102,6 +103,10 @@ struct Card {
 impl Back for Card {
     fn memory(&self) -> Result<MemoryInfo, Error> {
         self.shared.context.memory()
+    }
+
+    fn take_findings(&self) -> Vec<Finding> {
+        Vec::new()
     }
 
     fn alloc(&self, bytes: u64) -> Result<u64, Error> {

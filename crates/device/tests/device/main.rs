@@ -1,6 +1,7 @@
 //! The device API on the virtual GPU.
 
 mod cache;
+mod check;
 mod driver;
 mod kernels;
 mod launches;

@@ -5,30 +5,101 @@
 //! only: that they often run together is not a promise.
 
 use rustc_hash::FxHashMap;
+use std::sync::Arc;
 
-/// Moments of warps, by their number in the launch.
-pub(crate) type Known = FxHashMap<u32, u32>;
+/// Moments of warps, by their number in the launch, in the order of the numbers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Known(Vec<(u32, u32)>);
 
-/// When and by whom an access was made.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Stamp {
-    /// The launch; 0 is none.
-    pub(crate) launch: u32,
+impl Known {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn get(&self, warp: u32) -> u32 {
+        match self.0.binary_search_by_key(&warp, |(warp, _)| *warp) {
+            Ok(at) => self.0[at].1,
+            Err(_) => 0,
+        }
+    }
+
+    fn set(&mut self, warp: u32, clock: u32) {
+        match self.0.binary_search_by_key(&warp, |(warp, _)| *warp) {
+            Ok(at) => self.0[at].1 = clock,
+            Err(at) => self.0.insert(at, (warp, clock)),
+        }
+    }
+
+    /// The later moment of each warp.
+    pub(crate) fn join(&mut self, other: &Known) {
+        if self.0.len() == other.0.len() && self.0.iter().zip(&other.0).all(|(a, b)| a.0 == b.0) {
+            for ((_, own), (_, other)) in self.0.iter_mut().zip(&other.0) {
+                *own = (*own).max(*other);
+            }
+            return;
+        }
+        let mut both = Vec::with_capacity(self.0.len() + other.0.len());
+        let (mut a, mut b) = (self.0.iter().peekable(), other.0.iter().peekable());
+        while let (Some(own), Some(their)) = (a.peek(), b.peek()) {
+            both.push(match own.0.cmp(&their.0) {
+                std::cmp::Ordering::Less => **own,
+                std::cmp::Ordering::Greater => **their,
+                std::cmp::Ordering::Equal => (own.0, own.1.max(their.1)),
+            });
+            let (own, their) = (own.0, their.0);
+            a.next_if(|_| own <= their);
+            b.next_if(|_| their <= own);
+        }
+        both.extend(a);
+        both.extend(b);
+        self.0 = both;
+    }
+}
+
+/// Launches that come before one, by their numbers.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Before(pub(crate) Vec<u32>);
+
+impl Before {
+    pub(crate) fn has(&self, launch: u32) -> bool {
+        self.0.contains(&launch)
+    }
+}
+
+/// When an access was made, and by which warp.
+#[derive(Clone, Debug)]
+pub(crate) struct Moment {
     /// The warp's number in the launch.
     pub(crate) warp: u32,
-    pub(crate) clock: u32,
-    pub(crate) lane_clock: u32,
-    pub(crate) lane: u8,
+    clock: u32,
+    lanes: Lanes,
+}
+
+/// The clocks of a warp's lanes.
+#[derive(Clone, Debug)]
+enum Lanes {
+    Even(u32),
+    Each(Arc<[u32; 32]>),
+}
+
+/// What the lanes of a warp know of each other.
+#[derive(Clone, Debug)]
+enum Table {
+    /// All the same: a row of what is known of each.
+    Row([u32; 32]),
+    Each(Box<[[u32; 32]; 32]>),
 }
 
 /// What one warp knows.
 #[derive(Clone, Debug)]
 pub(crate) struct WarpClock {
     number: u32,
+    /// Its lanes when it began.
+    all: u32,
     now: u32,
     known: Known,
     lane_now: [u32; 32],
-    lanes: Box<[[u32; 32]; 32]>,
+    lanes: Table,
     /// What the last fence published.
     fenced: Option<Known>,
     /// What strong reads have seen, before a fence or a barrier makes it known.
@@ -36,86 +107,130 @@ pub(crate) struct WarpClock {
     /// Up to which moment of its own warp each lane knows by what it acquired, and what strong reads saw of it.
     own: [u32; 32],
     own_seen: [u32; 32],
-}
-
-pub(crate) fn join(into: &mut Known, other: &Known) {
-    for (warp, clock) in other {
-        let mine = into.entry(*warp).or_insert(0);
-        *mine = (*mine).max(*clock);
-    }
+    /// Changes with every moment, of the warp or of its lanes.
+    phase: u32,
 }
 
 impl WarpClock {
-    /// A warp that has done nothing.
-    pub(crate) fn new(number: u32) -> WarpClock {
+    /// A warp of some lanes that has done nothing.
+    pub(crate) fn new(number: u32, all: u32) -> WarpClock {
         WarpClock {
             number,
+            all,
             now: 1,
             known: Known::default(),
             lane_now: [1; 32],
-            lanes: Box::new([[0; 32]; 32]),
+            lanes: Table::Row([0; 32]),
             fenced: None,
             seen: Known::default(),
             own: [0; 32],
             own_seen: [0; 32],
+            phase: 1,
         }
     }
 
-    /// The stamp of an access of `lane` now.
-    pub(crate) fn stamp(&self, launch: u32, lane: u32) -> Stamp {
-        Stamp {
-            launch,
+    /// Its number in the launch.
+    pub(crate) fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// A number for as long as nothing it does is told from the rest by time.
+    pub(crate) fn phase(&self) -> u32 {
+        self.phase
+    }
+
+    /// Now.
+    pub(crate) fn moment(&self) -> Moment {
+        let mut own = (0..32).filter(|lane| self.all >> lane & 1 != 0);
+        let first = own.next().map_or(0, |lane| self.lane_now[lane]);
+        Moment {
             warp: self.number,
             clock: self.now,
-            lane_clock: self.lane_now[lane as usize & 31],
-            lane: lane as u8,
+            lanes: if own.all(|lane| self.lane_now[lane] == first) {
+                Lanes::Even(first)
+            } else {
+                Lanes::Each(Arc::new(self.lane_now))
+            },
         }
     }
 
-    /// Whether an access of the same launch is known to come before what `lane` does now.
-    pub(crate) fn is_before(&self, stamp: &Stamp, lane: u32) -> bool {
-        if stamp.warp == self.number {
-            let (own, other) = (lane as usize & 31, usize::from(stamp.lane) & 31);
-            return own == other
-                || self.lanes[own][other] > stamp.lane_clock
-                || self.own[own] > stamp.clock;
-        }
-        self.known
-            .get(&stamp.warp)
-            .is_some_and(|clock| *clock > stamp.clock)
+    /// Whether what another warp of the same launch did then is known to come before what this one does now.
+    pub(crate) fn knows(&self, moment: &Moment) -> bool {
+        self.known.get(moment.warp) > moment.clock
+    }
+
+    /// Whether what lane `other` of this warp did then is known to come before what lane `own` does now.
+    pub(crate) fn knows_lane(&self, own: u32, other: u32, moment: &Moment) -> bool {
+        let (own, other) = (own as usize & 31, other as usize & 31);
+        let then = match &moment.lanes {
+            Lanes::Even(clock) => *clock,
+            Lanes::Each(clocks) => clocks[other],
+        };
+        let known = match &self.lanes {
+            Table::Row(row) => row[other],
+            Table::Each(rows) => rows[own][other],
+        };
+        own == other || known > then || self.own[own] > moment.clock
     }
 
     /// Orders what lanes did before with what they do after.
     pub(crate) fn sync_lanes(&mut self, lanes: u32) {
+        self.phase += 1;
         let members = || (0..32usize).filter(move |lane| lanes >> lane & 1 != 0);
-        let mut all = [0; 32];
         for lane in members() {
             self.lane_now[lane] += 1;
-            for (all, known) in all.iter_mut().zip(&self.lanes[lane]) {
+        }
+        let own = members().map(|lane| self.own[lane]).max().unwrap_or(0);
+        for lane in members() {
+            self.own[lane] = own;
+        }
+        let everyone = lanes & self.all == self.all;
+        if everyone && let Table::Row(row) = &mut self.lanes {
+            for lane in members() {
+                row[lane] = self.lane_now[lane];
+            }
+            return;
+        }
+        let rows = match &mut self.lanes {
+            Table::Each(rows) => rows,
+            Table::Row(row) => {
+                self.lanes = Table::Each(Box::new([*row; 32]));
+                match &mut self.lanes {
+                    Table::Each(rows) => rows,
+                    Table::Row(_) => return,
+                }
+            }
+        };
+        let mut all = [0; 32];
+        for lane in members() {
+            for (all, known) in all.iter_mut().zip(&rows[lane]) {
                 *all = (*all).max(*known);
             }
         }
         for lane in members() {
             all[lane] = all[lane].max(self.lane_now[lane]);
         }
-        let own = members().map(|lane| self.own[lane]).max().unwrap_or(0);
+        if everyone {
+            self.lanes = Table::Row(all);
+            return;
+        }
         for lane in members() {
-            self.lanes[lane] = all;
-            self.own[lane] = own;
+            rows[lane] = all;
         }
     }
 
     /// All this warp knows and did, for others; a new moment begins.
     pub(crate) fn publish(&mut self) -> Known {
+        self.phase += 1;
         self.now += 1;
         let mut all = self.known.clone();
-        all.insert(self.number, self.now);
+        all.set(self.number, self.now);
         all
     }
 
     /// Learns what others published.
     pub(crate) fn learn(&mut self, other: &Known) {
-        join(&mut self.known, other);
+        self.known.join(other);
     }
 
     /// A fence: what was done so far may be published by later strong writes, and what strong reads saw is known.
@@ -132,7 +247,7 @@ impl WarpClock {
     /// What others fenced before a barrier can be published behind it.
     pub(crate) fn share_fenced(&mut self, other: &Known) {
         if !other.is_empty() {
-            join(self.fenced.get_or_insert_default(), other);
+            self.fenced.get_or_insert_default().join(other);
         }
     }
 
@@ -171,18 +286,17 @@ impl SyncPlace {
     pub(crate) fn read(&self, order: Order, cta: u32, warp: &mut WarpClock, lane: u32) {
         let mine = self.within.get(&cta);
         for known in std::iter::once(&self.all).chain(mine) {
-            if let Some(clock) = known.get(&warp.number) {
-                let own = if order.acquire {
-                    &mut warp.own
-                } else {
-                    &mut warp.own_seen
-                };
-                own[lane as usize & 31] = own[lane as usize & 31].max(*clock);
-            }
+            let clock = known.get(warp.number);
+            let own = if order.acquire {
+                &mut warp.own
+            } else {
+                &mut warp.own_seen
+            };
+            own[lane as usize & 31] = own[lane as usize & 31].max(clock);
             if order.acquire {
                 warp.learn(known);
             } else {
-                join(&mut warp.seen, known);
+                warp.seen.join(known);
             }
         }
     }
@@ -203,7 +317,7 @@ impl SyncPlace {
             } else {
                 &mut self.all
             };
-            join(place, &known);
+            place.join(&known);
         }
     }
 }
@@ -214,22 +328,50 @@ mod tests {
 
     #[test]
     fn lanes_are_ordered_by_what_they_both_wait_for() {
-        let mut warp = WarpClock::new(0);
-        let first = warp.stamp(1, 3);
-        assert!(warp.is_before(&first, 3));
-        assert!(!warp.is_before(&first, 4));
+        let mut warp = WarpClock::new(0, !0);
+        let first = warp.moment();
+        assert!(warp.knows_lane(3, 3, &first));
+        assert!(!warp.knows_lane(4, 3, &first));
         warp.sync_lanes(0b1_0000);
-        assert!(!warp.is_before(&first, 4));
+        assert!(!warp.knows_lane(4, 3, &first));
         warp.sync_lanes(0b1_1000);
-        assert!(warp.is_before(&first, 4));
-        let second = warp.stamp(1, 3);
-        assert!(!warp.is_before(&second, 4));
+        assert!(warp.knows_lane(4, 3, &first));
+        assert!(!warp.knows_lane(5, 3, &first));
+        let second = warp.moment();
+        assert!(!warp.knows_lane(4, 3, &second));
+        warp.sync_lanes(!0);
+        assert!(warp.knows_lane(5, 3, &second));
+        let third = warp.moment();
+        warp.sync_lanes(!0);
+        assert!(warp.knows_lane(5, 3, &third));
+    }
+
+    #[test]
+    fn a_warp_with_fewer_lanes_is_whole_without_the_rest() {
+        let mut warp = WarpClock::new(0, 0xF);
+        let first = warp.moment();
+        warp.sync_lanes(0xF);
+        assert!(matches!(warp.lanes, Table::Row(_)));
+        assert!(warp.knows_lane(0, 3, &first));
+        assert!(!warp.knows_lane(0, 3, &warp.moment()));
+    }
+
+    #[test]
+    fn of_two_the_later_moments_are_known() {
+        let mut a = Known(vec![(1, 5), (3, 1), (9, 9)]);
+        a.join(&Known(vec![(0, 2), (3, 4), (12, 1)]));
+        assert_eq!(a, Known(vec![(0, 2), (1, 5), (3, 4), (9, 9), (12, 1)]));
+        a.join(&Known::default());
+        assert_eq!([a.get(3), a.get(4)], [4, 0]);
+        let same = Known(vec![(0, 7), (1, 1), (3, 4), (9, 9), (12, 1)]);
+        a.join(&same);
+        assert_eq!([a.get(0), a.get(1)], [7, 5]);
     }
 
     #[test]
     fn a_message_is_passed_by_fence_and_flag() {
-        let (mut one, mut two) = (WarpClock::new(0), WarpClock::new(1));
-        let data = one.stamp(1, 0);
+        let (mut one, mut two) = (WarpClock::new(0, !0), WarpClock::new(1, !0));
+        let data = one.moment();
         let mut flag = SyncPlace::default();
         let relaxed = Order {
             strong: true,
@@ -238,21 +380,21 @@ mod tests {
         flag.write(relaxed, 0, &mut one, false);
         flag.read(relaxed, 1, &mut two, 0);
         two.fence();
-        assert!(!two.is_before(&data, 0), "no fence before the flag");
+        assert!(!two.knows(&data), "no fence before the flag");
         one.fence();
         flag.write(relaxed, 0, &mut one, false);
-        let late = one.stamp(1, 0);
+        let late = one.moment();
         flag.read(relaxed, 1, &mut two, 0);
-        assert!(!two.is_before(&data, 0), "no fence behind the flag");
+        assert!(!two.knows(&data), "no fence behind the flag");
         two.fence();
-        assert!(two.is_before(&data, 0));
-        assert!(!two.is_before(&late, 0), "after the fence");
+        assert!(two.knows(&data));
+        assert!(!two.knows(&late), "after the fence");
     }
 
     #[test]
     fn lanes_of_one_warp_pass_messages_too() {
-        let mut warp = WarpClock::new(0);
-        let data = warp.stamp(1, 3);
+        let mut warp = WarpClock::new(0, !0);
+        let data = warp.moment();
         let mut flag = SyncPlace::default();
         let of = |acquire, release| Order {
             strong: true,
@@ -262,13 +404,13 @@ mod tests {
         };
         flag.write(of(false, true), 0, &mut warp, false);
         flag.read(of(false, false), 0, &mut warp, 4);
-        assert!(!warp.is_before(&data, 4), "no fence behind the flag");
+        assert!(!warp.knows_lane(4, 3, &data), "no fence behind the flag");
         warp.fence();
-        assert!(warp.is_before(&data, 4));
-        assert!(!warp.is_before(&data, 5), "it did not look");
+        assert!(warp.knows_lane(4, 3, &data));
+        assert!(!warp.knows_lane(5, 3, &data), "it did not look");
         flag.read(of(true, false), 0, &mut warp, 5);
-        assert!(warp.is_before(&data, 5));
-        let late = warp.stamp(1, 3);
-        assert!(!warp.is_before(&late, 5), "after the flag");
+        assert!(warp.knows_lane(5, 3, &data));
+        let late = warp.moment();
+        assert!(!warp.knows_lane(5, 3, &late), "after the flag");
     }
 }

@@ -2,36 +2,36 @@
 
 use super::{
     Kind,
-    checker::{At, Checker, linear, nowhere, slice},
-    clock::{WarpClock, join},
+    access::slice,
+    checker::{At, Checker, Pending, nowhere},
+    clock::WarpClock,
     memory::state,
     report::New,
 };
-use crate::exec::LaunchView;
 
 impl Checker {
-    fn warp(&mut self, view: &LaunchView, warp: u32) -> Option<&mut WarpClock> {
-        let cta = self.ctas.get_mut(&linear(view))?;
+    fn warp(&mut self, warp: u32) -> Option<&mut WarpClock> {
+        let cta = self.cta()?;
         cta.warps.get_mut(warp as usize)
     }
 
     /// `bar.warp.sync`.
     pub(crate) fn sync_lanes(&mut self, at: &At<'_>, lanes: u32) {
-        if let Some(warp) = self.warp(at.view, at.warp) {
+        if let Some(warp) = self.warp(at.warp) {
             warp.sync_lanes(lanes);
         }
     }
 
     /// A fence.
     pub(crate) fn fence(&mut self, at: &At<'_>) {
-        if let Some(warp) = self.warp(at.view, at.warp) {
+        if let Some(warp) = self.warp(at.warp) {
             warp.fence();
         }
     }
 
     /// Lanes of a warp come to a barrier.
-    pub(crate) fn arrive(&mut self, view: &LaunchView, warp: u32, lanes: u32, barrier: usize) {
-        let Some(cta) = self.ctas.get_mut(&linear(view)) else {
+    pub(crate) fn arrive(&mut self, warp: u32, lanes: u32, barrier: usize) {
+        let Some(cta) = self.cta() else {
             return;
         };
         let clock = &mut cta.warps[warp as usize];
@@ -39,15 +39,15 @@ impl Checker {
         clock.settle();
         let known = clock.publish();
         let [all, fenced] = &mut cta.barriers[barrier & 15];
-        join(all, &known);
+        all.join(&known);
         if let Some(own) = clock.fenced() {
-            join(fenced, own);
+            fenced.join(own);
         }
     }
 
     /// A barrier lets lanes of a warp go on.
-    pub(crate) fn release(&mut self, view: &LaunchView, warp: u32, lanes: u32, barrier: usize) {
-        let Some(cta) = self.ctas.get_mut(&linear(view)) else {
+    pub(crate) fn release(&mut self, warp: u32, lanes: u32, barrier: usize) {
+        let Some(cta) = self.cta() else {
             return;
         };
         let clock = &mut cta.warps[warp as usize];
@@ -57,50 +57,70 @@ impl Checker {
         clock.share_fenced(fenced);
     }
 
-    /// A barrier is empty again.
-    pub(crate) fn reset(&mut self, view: &LaunchView, barrier: usize) {
-        if let Some(cta) = self.ctas.get_mut(&linear(view)) {
+    /// A barrier is empty again; `all` threads of the CTA were at it.
+    pub(crate) fn reset(&mut self, barrier: usize, all: bool) {
+        if let Some(cta) = self.cta() {
             cta.barriers[barrier & 15] = Default::default();
+            if all {
+                cta.history.settle();
+            }
         }
     }
 
     /// `cp.async.commit_group`.
     pub(crate) fn commit(&mut self, at: &At<'_>) {
-        let Some(cta) = self.ctas.get_mut(&linear(at.view)) else {
+        let Some(cta) = self.cta() else {
             return;
         };
         let groups = &mut cta.groups[at.warp as usize];
-        for lane in at.lanes() {
-            let group = groups[lane as usize];
-            groups[lane as usize] += 1;
-            let own = cta.pending[at.warp as usize].iter_mut();
-            for copy in own.filter(|copy| copy.lane == lane && copy.group.is_none()) {
+        let pending = &mut cta.pending[at.warp as usize];
+        let mut rest = at.mask;
+        while rest != 0 {
+            // The lanes that have committed as often.
+            let group = groups[rest.trailing_zeros() as usize];
+            let alike = at.lanes().filter(|lane| groups[*lane as usize] == group);
+            let lanes = alike.fold(0, |lanes, lane| lanes | 1 << lane) & rest;
+            rest &= !lanes;
+            for at in 0..pending.len() {
+                let copy = &mut pending[at];
+                let mine = copy.lanes & lanes;
+                if copy.group.is_some() || mine == 0 {
+                    continue;
+                }
+                let left = copy.without(mine);
                 copy.group = Some(group);
+                pending.extend(left);
             }
+        }
+        for lane in at.lanes() {
+            groups[lane as usize] += 1;
         }
     }
 
     /// `cp.async.wait_group`, for all but the latest `left` groups, or `cp.async.wait_all` for everything.
     pub(crate) fn wait(&mut self, at: &At<'_>, left: Option<u32>) {
-        let Some(cta) = self.ctas.get_mut(&linear(at.view)) else {
+        let Some(cta) = self.cta() else {
             return;
         };
-        let groups = cta.groups[at.warp as usize];
+        let groups = &cta.groups[at.warp as usize];
         let shared = &mut cta.shared;
-        cta.pending[at.warp as usize].retain(|copy| {
-            let done = at.mask >> copy.lane & 1 != 0
-                && match (left, copy.group) {
-                    (None, _) => true,
-                    (Some(left), Some(group)) => group + left < groups[copy.lane as usize],
-                    (Some(_), None) => false,
-                };
-            if done && let Some(states) = slice(shared, copy.address, copy.len) {
-                for state in states.iter_mut().filter(|state| **state == state::PENDING) {
-                    *state = state::WRITTEN;
-                }
+        let mut kept = Vec::new();
+        cta.pending[at.warp as usize].retain_mut(|copy| {
+            let is_done = |lane: &u32| match (left, copy.group) {
+                (None, _) => true,
+                (Some(left), Some(group)) => group + left < groups[*lane as usize],
+                (Some(_), None) => false,
+            };
+            let done_lanes = at.lanes().filter(is_done);
+            let mine = copy.lanes & done_lanes.fold(0, |lanes, lane| lanes | 1 << lane);
+            let done = mine != 0;
+            if done {
+                kept.extend(copy.without(mine));
+                copy.arrive(shared);
             }
             !done
         });
+        cta.pending[at.warp as usize].extend(kept);
     }
 
     /// The host reads a range: nobody may have left a hole in it.
@@ -144,6 +164,33 @@ impl Checker {
                 allocation: self.global.nearest(start),
                 message: format!("{bytes} bytes at 0x{start:x} are still allocated"),
             });
+        }
+    }
+}
+
+impl Pending {
+    /// Keeps those of `lanes`; the others, if there are any.
+    fn without(&mut self, lanes: u32) -> Option<Pending> {
+        let rest = self.lanes & !lanes;
+        self.lanes &= lanes;
+        (rest != 0).then_some(Pending {
+            lanes: rest,
+            ..*self
+        })
+    }
+
+    /// What was copied is there.
+    fn arrive(&self, shared: &mut [u8]) {
+        for (lane, address) in self.addresses.iter().enumerate() {
+            if self.lanes >> lane & 1 == 0 {
+                continue;
+            }
+            let states = slice(shared, u64::from(*address), u64::from(self.len));
+            for state in states.into_iter().flatten() {
+                if *state == state::PENDING {
+                    *state = state::WRITTEN;
+                }
+            }
         }
     }
 }

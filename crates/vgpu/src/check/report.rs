@@ -33,6 +33,7 @@ fn spot(span: Span) -> Spot {
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     checks: Checks,
+    races: bool,
     all: Vec<Finding>,
     index: FxHashMap<Key, usize>,
 }
@@ -50,9 +51,16 @@ pub(crate) struct New {
 impl Findings {
     pub(crate) fn new(checks: Checks) -> Findings {
         Findings {
+            races: checks.any(&[Kind::RaceShared, Kind::RaceGlobal, Kind::BenignRace]),
             checks,
             ..Findings::default()
         }
+    }
+
+    /// Whether races are looked for.
+    #[inline(always)]
+    pub(crate) fn wants_races(&self) -> bool {
+        self.races
     }
 
     /// Whether a kind is wanted.

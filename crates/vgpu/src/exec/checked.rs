@@ -2,15 +2,14 @@
 
 use super::{
     Ctx, Flow, Handler, MicroOp,
-    lane::{lanes, mask_of},
+    lane::{first_of_run, lanes, mask_of},
     ldst, operand,
 };
 use crate::{
-    check::{Access, AccessInfo, At, Checker, Kind, New, Space},
+    check::{Access, AccessInfo, Answer, At, Checker, Kind, New, Request, Shape, Space, Stored},
     error::Error,
     lower::{Lowerer, immediate},
 };
-use std::sync::Arc;
 use warpsmith_ptx::{
     ir::{Inst, Operand},
     op::Op,
@@ -18,6 +17,7 @@ use warpsmith_ptx::{
 };
 
 /// Calls `f` with the checker, if there is one, for the lanes of `mask`.
+#[inline(always)]
 fn ask<R>(
     ctx: &mut Ctx,
     op: &MicroOp,
@@ -25,9 +25,8 @@ fn ask<R>(
     f: impl FnOnce(&mut Checker, &At<'_>, &Ctx) -> R,
 ) -> Option<R> {
     let mut checker = ctx.checker.take()?;
-    let program = Arc::clone(&ctx.program);
     let at = At {
-        program: &program,
+        program: &ctx.program,
         view: &ctx.view,
         warp: ctx.warp.index,
         mask,
@@ -38,12 +37,31 @@ fn ask<R>(
     Some(result)
 }
 
+/// From now on a register of the warp may be undefined: its shadows count.
+#[cold]
+#[inline(never)]
+fn taint(ctx: &mut Ctx) {
+    if ctx.warp.tainted {
+        return;
+    }
+    ctx.warp.tainted = true;
+    for at in 0..ctx.program.shadows.len() {
+        let slot = ctx.program.shadows[at];
+        *ctx.cells_mut(slot) = [0u32; 32];
+    }
+}
+
 /// Shadow `dst` is `c` in every lane.
 struct Fill;
 impl Handler for Fill {
     #[inline(always)]
     fn run(ctx: &mut Ctx, op: &MicroOp) {
-        ctx.put_cells(op.dst, [op.c; 32]);
+        if op.c != 0 {
+            taint(ctx);
+        }
+        if ctx.warp.tainted {
+            ctx.put_cells(op.dst, [op.c; 32]);
+        }
     }
 }
 
@@ -60,6 +78,9 @@ struct Used;
 impl Handler for Used {
     #[inline(always)]
     fn run(ctx: &mut Ctx, op: &MicroOp) {
+        if !ctx.warp.tainted {
+            return;
+        }
         let slots = ctx.extra(op.aux, op.imm as usize);
         let undefined = |slot: u32| {
             let shadow = ctx.cells::<u32>(slot);
@@ -102,6 +123,9 @@ struct Copy;
 impl Handler for Copy {
     #[inline(always)]
     fn run(ctx: &mut Ctx, op: &MicroOp) {
+        if !ctx.warp.tainted {
+            return;
+        }
         let mut out = [0u32; 32];
         for i in 0..op.imm as u32 {
             let &[slot, shift] = ctx.extra(op.aux + 2 * i, 2) else {
@@ -163,11 +187,16 @@ pub(crate) fn emit_copy(
 /// and `c` ops are skipped if no lane may do it.
 struct Check;
 impl Flow for Check {
+    #[inline(always)]
     fn run(ctx: &mut Ctx, op: &MicroOp) -> *const MicroOp {
         let mask = ctx.mask;
         let kept = u64::from(mask) | u64::from(ctx.full) << 32;
         ctx.set_scalar(op.more[0], kept);
-        let bad = check_access(ctx, op, mask);
+        let bad = if op.more[1] == 0 && is_plain(ctx, op, mask) {
+            0
+        } else {
+            check_access(ctx, op, mask)
+        };
         if bad != 0 {
             ctx.mask = mask & !bad;
             ctx.full = false;
@@ -177,14 +206,12 @@ impl Flow for Check {
     }
 }
 
-fn check_access(ctx: &mut Ctx, op: &MicroOp, mask: u32) -> u32 {
-    let program = Arc::clone(&ctx.program);
-    let Some(info) = program.accesses.get(op.aux as usize) else {
-        return 0;
-    };
-    let addresses: [u64; 32] = match op.b {
-        1 => [u64::from(ctx.scalar(op.a) as u32).wrapping_add(op.imm) & 0xFFFF_FFFF; 32],
-        3 => [ctx.scalar(op.a).wrapping_add(op.imm); 32],
+/// The addresses of all lanes.
+#[inline(always)]
+fn addresses(ctx: &Ctx, op: &MicroOp) -> [u64; 32] {
+    match op.b {
+        1 => [scalar_address(ctx, op); 32],
+        3 => [scalar_address(ctx, op); 32],
         0 => {
             let at = ctx.cells::<u32>(op.a);
             lanes(|i| u64::from(at[i].wrapping_add(op.imm as u32)))
@@ -193,7 +220,103 @@ fn check_access(ctx: &mut Ctx, op: &MicroOp, mask: u32) -> u32 {
             let at = ctx.cells::<u64>(op.a);
             lanes(|i| at[i].wrapping_add(op.imm))
         }
+    }
+}
+
+#[inline(always)]
+fn scalar_address(ctx: &Ctx, op: &MicroOp) -> u64 {
+    let address = ctx.scalar(op.a).wrapping_add(op.imm);
+    if op.b == 1 {
+        address & 0xFFFF_FFFF
+    } else {
+        address
+    }
+}
+
+/// Where lane 0's access is if the active lanes' are neighbours.
+#[inline(always)]
+fn run_start(ctx: &Ctx, op: &MicroOp, bytes: u32, mask: u32) -> Option<u64> {
+    match op.b {
+        0 => {
+            let start = first_of_run(ctx.cells::<u32>(op.a), bytes, mask)?;
+            Some(u64::from(start.wrapping_add(op.imm as u32)))
+        }
+        2 => Some(first_of_run(ctx.cells::<u64>(op.a), bytes, mask)?.wrapping_add(op.imm)),
+        _ => None,
+    }
+}
+
+/// Whether an access is as accesses should be; it is noted then.
+#[inline(always)]
+fn is_plain(ctx: &mut Ctx, op: &MicroOp, mask: u32) -> bool {
+    let Some(info) = ctx.program.accesses.get(op.aux as usize) else {
+        return true;
     };
+    let bytes = info.bytes() as u32;
+    let first = mask.trailing_zeros() & 31;
+    let beside = (mask >> first).wrapping_add(1) & (mask >> first) == 0;
+    let defined = !ctx.warp.tainted
+        || !info.values.iter().flatten().any(|slot| {
+            let shadow = ctx.cells::<u32>(*slot);
+            shadow.iter().fold(0, |all, bits| all | bits) != 0
+        });
+    let all: [u64; 32];
+    let shape = if op.b & 1 != 0 {
+        Shape::Same(scalar_address(ctx, op))
+    } else if beside && let Some(start) = run_start(ctx, op, bytes, mask) {
+        Shape::Run {
+            start: start.wrapping_add(u64::from(first * bytes)),
+            first,
+            count: mask.count_ones(),
+        }
+    } else {
+        all = addresses(ctx, op);
+        Shape::Apart(&all)
+    };
+    let verdict = ask(ctx, op, mask, |checker, at, ctx| {
+        let info = &at.program.accesses[op.aux as usize];
+        let request = Request {
+            info,
+            number: op.aux,
+            defined,
+        };
+        let stored = StoredBy {
+            ctx,
+            op,
+            info,
+            mask,
+        };
+        checker.access(at, &request, shape, &stored)
+    });
+    match verdict {
+        // Nothing checks.
+        None => true,
+        Some(None) => false,
+        Some(Some(_)) => {
+            if ctx.warp.tainted {
+                define(ctx, op);
+            }
+            true
+        }
+    }
+}
+
+/// What a load loads is defined.
+#[cold]
+#[inline(never)]
+fn define(ctx: &mut Ctx, op: &MicroOp) {
+    let info = &ctx.program.accesses[op.aux as usize];
+    if info.access != Access::Read {
+        return;
+    }
+    for slot in info.values.into_iter().flatten() {
+        ctx.put_cells(slot, [0u32; 32]);
+    }
+}
+
+#[inline(never)]
+fn check_access(ctx: &mut Ctx, op: &MicroOp, mask: u32) -> u32 {
+    let addresses = addresses(ctx, op);
     // A copy of no bytes reads nothing.
     let mask = match op.more[1] {
         0 => mask,
@@ -202,33 +325,65 @@ fn check_access(ctx: &mut Ctx, op: &MicroOp, mask: u32) -> u32 {
             mask & mask_of(|i| bytes[i] != 0)
         }
     };
-    let mut stored = [[0u32; 32]; 4];
-    if info.access == Access::Write {
-        for (stored, slot) in stored.iter_mut().zip(info.values) {
-            if let Some(slot) = slot {
-                *stored = *ctx.cells(slot);
-            }
-        }
-    }
-    let same = if info.access == Access::Write {
-        stores_same(ctx, op, info, mask, &addresses)
-    } else {
-        0
-    };
-    let verdict = ask(ctx, op, mask, |checker, at, _| {
-        checker.access(at, info, &addresses, &stored, same)
+    let verdict = ask(ctx, op, mask, |checker, at, ctx| {
+        let info = &at.program.accesses[op.aux as usize];
+        let request = Request {
+            info,
+            number: op.aux,
+            defined: false,
+        };
+        let stored = StoredBy {
+            ctx,
+            op,
+            info,
+            mask,
+        };
+        checker.look(at, &request, &addresses, &stored)
     });
-    let Some(verdict) = verdict else {
+    let Some(Answer::Found { bad, undefined }) = verdict else {
         return 0;
     };
+    let info = &ctx.program.accesses[op.aux as usize];
     if info.access == Access::Read {
-        for (undefined, slot) in verdict.undefined.iter().zip(info.values) {
-            if let Some(slot) = slot {
-                ctx.put_cells(slot, *undefined);
+        let values = info.values;
+        if undefined.as_flattened().iter().any(|bits| *bits != 0) {
+            taint(ctx);
+        }
+        if ctx.warp.tainted {
+            for (undefined, slot) in undefined.iter().zip(values) {
+                if let Some(slot) = slot {
+                    ctx.put_cells(slot, *undefined);
+                }
             }
         }
     }
-    verdict.bad
+    bad
+}
+
+/// What a store stores, for whoever asks.
+struct StoredBy<'a> {
+    ctx: &'a Ctx,
+    op: &'a MicroOp,
+    info: &'a AccessInfo,
+    mask: u32,
+}
+
+impl Stored for StoredBy<'_> {
+    fn undefined(&self, k: usize) -> Option<&[u32; 32]> {
+        if !self.ctx.warp.tainted || self.info.access != Access::Write {
+            return None;
+        }
+        let slot = self.info.values.get(k).copied().flatten()?;
+        Some(self.ctx.cells(slot))
+    }
+
+    fn same(&self) -> u32 {
+        if self.info.access != Access::Write || self.info.asynchronous {
+            return 0;
+        }
+        let addresses = addresses(self.ctx, self.op);
+        stores_same(self.ctx, self.op, self.info, self.mask, &addresses)
+    }
 }
 
 /// The lanes of a store that would leave memory as it is, or that store what another lane of theirs stores there.
@@ -358,7 +513,7 @@ fn emit_one(l: &mut Lowerer, place: &Operand, info: AccessInfo, size: u32) -> Re
         imm: at.offset,
         aux,
         more: [kept, size, 0, 0],
-        ..l.flow::<Check>()
+        ..l.watch::<Check>()
     }))
 }
 
@@ -370,7 +525,7 @@ pub(crate) fn emit_restore(l: &mut Lowerer, at: usize) {
         ..l.flow::<Restore>()
     });
     for i in at..end {
-        if std::ptr::fn_addr_eq(l.ops[i].run, l.flow::<Check>().run) {
+        if std::ptr::fn_addr_eq(l.ops[i].run, l.watch::<Check>().run) {
             l.ops[i].c = (end - i - 1) as u32;
         }
     }

@@ -78,6 +78,8 @@ pub(crate) struct Warp {
     gate: Vec<u32>,
     cursor: u32,
     rotate: bool,
+    /// Whether a register may be undefined, where that is checked.
+    pub(crate) tainted: bool,
     /// Lanes at barriers.
     pub(crate) parked: Vec<Parked>,
     /// Entries of `parked` and arrivals that the barriers have not counted.
@@ -91,6 +93,7 @@ impl Warp {
     pub(crate) fn start(&mut self, index: u32, live: u32, blocks: usize) {
         self.index = index;
         self.live = live;
+        self.tainted = false;
         self.active = 0;
         for bits in [&mut self.pending, &mut self.held, &mut self.gated] {
             bits.clear();
@@ -428,7 +431,7 @@ impl Flow for Barrier {
         if parked.arrive_only
             && let Some(checker) = &mut ctx.checker
         {
-            checker.arrive(&ctx.view, ctx.warp.index, lanes, barrier as usize);
+            checker.arrive(ctx.warp.index, lanes, barrier as usize);
         }
         ctx.warp.arrivals.push(parked);
         if parked.arrive_only {

@@ -6,7 +6,7 @@
 
 use super::{Lowerer, cfg::Block, roles, uniform::insts};
 use crate::{
-    check::{Access, AccessInfo, Order, Space},
+    check::{Access, AccessInfo, MOST, Order, Space},
     error::Error,
     exec::checked,
 };
@@ -162,7 +162,7 @@ impl Shadows {
     ) -> Shadows {
         let (may, gaps) = analyze(function, body, blocks);
         Shadows {
-            slots: may.iter().map(|may| may.then(|| l.lanes_slot())).collect(),
+            slots: may.iter().map(|may| may.then(|| l.shadow_slot())).collect(),
             gaps,
             seen: FxHashSet::default(),
         }
@@ -411,7 +411,7 @@ fn access(inst: &Inst) -> Option<(usize, AccessInfo)> {
         constant: has(Qual::Nc),
         asynchronous: false,
         replaces: atomic && has(Qual::Exch),
-        values: [None; 4],
+        values: [None; MOST],
     };
     Some((at, info))
 }

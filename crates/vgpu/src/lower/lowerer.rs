@@ -57,6 +57,7 @@ pub(crate) struct Lowerer<'a> {
     temps: Vec<u32>,
     temps_used: usize,
     pub(super) accesses: Vec<AccessInfo>,
+    pub(super) shadows: Vec<u32>,
     pub(super) kept: Option<u32>,
     carry: Option<u32>,
 }
@@ -87,6 +88,7 @@ impl<'a> Lowerer<'a> {
             temps: Vec::new(),
             temps_used: 0,
             accesses: Vec::new(),
+            shadows: Vec::new(),
             kept: None,
             carry: None,
         }
@@ -193,6 +195,11 @@ impl<'a> Lowerer<'a> {
     /// Flow handler `F`, without operands.
     pub(crate) fn flow<F: Flow>(&self) -> MicroOp {
         self.blank(tier::pick_flow::<F>(self.input.tier))
+    }
+
+    /// Flow handler `F` for the tier, for checks.
+    pub(crate) fn watch<F: Flow>(&self) -> MicroOp {
+        self.blank(tier::pick_watch::<F>(self.input.tier))
     }
 
     fn blank(&self, run: crate::exec::Run) -> MicroOp {
@@ -574,6 +581,7 @@ impl<'a> Lowerer<'a> {
             per_launch: self.per_launch,
             per_cta: self.per_cta,
             accesses: self.accesses,
+            shadows: self.shadows,
             shared: self.input.layout.shared.clone(),
             open_shared: self.input.layout.open_shared,
             local: self.input.layout.local.clone(),

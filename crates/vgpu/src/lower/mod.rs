@@ -49,6 +49,8 @@ pub(crate) struct Program {
     pub(crate) per_cta: Vec<Preset>,
     /// Accesses that are checked.
     pub(crate) accesses: Vec<AccessInfo>,
+    /// The slots of what is undefined of registers.
+    pub(crate) shadows: Vec<u32>,
     /// Shared variables.
     pub(crate) shared: Variables,
     /// Where dynamic shared memory starts.
@@ -79,6 +81,7 @@ impl Program {
             per_launch: Vec::new(),
             per_cta: Vec::new(),
             accesses: Vec::new(),
+            shadows: Vec::new(),
             shared: Variables::default(),
             open_shared: None,
             local: Variables::default(),

@@ -4,10 +4,11 @@ use super::Lowerer;
 use crate::check::AccessInfo;
 
 impl Lowerer<'_> {
-    /// A slot of 32 cells of 32 bits that stays.
-    pub(super) fn lanes_slot(&mut self) -> u32 {
+    /// A slot of 32 cells of 32 bits that stays, for what is undefined of a register.
+    pub(super) fn shadow_slot(&mut self) -> u32 {
         let slot = self.next.next_multiple_of(64);
         self.next = slot + 128;
+        self.shadows.push(slot);
         slot
     }
 

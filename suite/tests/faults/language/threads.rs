@@ -223,7 +223,7 @@ fn overlap_clean<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
 /// An array read as one that nobody writes, and written.
 fn read_only<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
     let i = index(cta);
-    let x = g.fixed.at(i);
+    let x = g.fixed.at(i); // other: race_global
     g.a.set(i, x + g.n); // fault: race_global
 }
 fn read_only_clean<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
