@@ -7,6 +7,7 @@
 mod compiled;
 mod language;
 mod orders;
+mod peers;
 mod scripts;
 mod table;
 mod tally;
