@@ -9,7 +9,16 @@ use warpsmith_library::case::AnyCase;
 use warpsmith_ptx::target::Target;
 use warpsmith_vgpu::{Machine, check::Finding};
 
-/// Runs `case` built for `target` on a machine that checks, and compares its outputs; what was found.
+/// What a checked run left and said.
+#[derive(Debug)]
+pub struct Checked {
+    /// What was found.
+    pub findings: Vec<Finding>,
+    /// The arrays that the case says something of, in order.
+    pub arrays: Vec<Vec<u8>>,
+}
+
+/// Runs `case` built for `target` on a machine that checks, and compares its outputs.
 ///
 /// # Errors
 /// As [`crate::run_case::run_case`].
@@ -17,7 +26,7 @@ pub fn check_case(
     machine: &Machine,
     target: Target,
     case: &dyn AnyCase,
-) -> Result<Vec<Finding>, Vec<Failure>> {
+) -> Result<Checked, Vec<Failure>> {
     let refused = |error: &dyn fmt::Display| vec![Failure::Refused(error.to_string())];
     let (built, grid) = build(target, case)?;
     let laid = Laid::of(case).map_err(|failure| vec![failure])?;
@@ -52,8 +61,19 @@ pub fn check_case(
     }
     let failures = laid.compare(case, &after);
     if failures.is_empty() {
-        Ok(machine.take_findings())
+        let meant = laid.arrays.iter().zip(after);
+        let meant = meant.filter(|(array, _)| array.meant);
+        Ok(Checked {
+            findings: machine.take_findings(),
+            arrays: meant.map(|(_, bytes)| bytes).collect(),
+        })
     } else {
         Err(failures)
     }
+}
+
+/// Bytes of a case's arrays: how large it is.
+pub fn bytes(case: &dyn AnyCase) -> usize {
+    let laid = Laid::of(case);
+    laid.map_or(0, |laid| laid.arrays.iter().map(|a| a.before.len()).sum())
 }

@@ -4,11 +4,48 @@
 use serde_json::Value;
 use std::{fs, path::Path};
 use warpsmith::{
-    report::Status,
+    report::{Level, Status},
     script::{Script, Settings},
+    vgpu::check::Checks,
 };
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/cases/cuda");
+
+/// Programs with reports that are looked into: objects of `mbarrier` as order.
+const OPEN: [&str; 2] = ["async_copies", "barrier_objects"];
+
+#[test]
+fn every_program_is_clean_under_the_checker() {
+    let settings = Settings {
+        checks: Some(Checks::default()),
+        ..Settings::default()
+    };
+    let mut wrong = Vec::new();
+    let mut count = 0;
+    for folder in fs::read_dir(FOLDER).expect("the programs") {
+        let folder = folder.expect("readable").path();
+        let name = folder.file_name().unwrap_or_default();
+        let path = folder.join(Path::new(name).with_extension("json"));
+        if !path.exists() || OPEN.iter().any(|open| name == *open) {
+            continue;
+        }
+        let script = Script::read(&path).unwrap_or_else(|error| panic!("{error}"));
+        let report = script.run(&settings);
+        count += 1;
+        let issues = report.issues.iter().filter(|one| one.level > Level::Note);
+        let issues =
+            issues.map(|one| format!("{} at {:?}: {}", one.kind, one.place.line, one.message));
+        let mut found: Vec<String> = issues.collect();
+        found.extend(report.failure.map(|failure| failure.to_string()));
+        wrong.extend(
+            found
+                .into_iter()
+                .map(|one| format!("{}: {one}", name.display())),
+        );
+    }
+    assert!(count > 70, "{count}");
+    assert!(wrong.is_empty(), "{}:\n{}", wrong.len(), wrong.join("\n"));
+}
 
 #[test]
 fn every_programs_script_runs_and_meets_what_it_expects() {

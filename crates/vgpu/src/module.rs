@@ -36,6 +36,8 @@ pub struct Kernel {
     /// The kernel with what it calls, if it calls.
     unit: Option<Arc<Function>>,
     layout: Arc<Layout>,
+    /// As declared, without gaps.
+    static_shared: u32,
 }
 
 /// Where a kernel parameter is in the launch's bytes.
@@ -110,20 +112,18 @@ impl Module {
         let unit = lower::unit(&self.0.module, index).map(Arc::new);
         let function = unit.as_deref().unwrap_or(&self.0.module.functions[index]);
         let lay_out = |gap| Layout::new(&self.0.module, function, &self.0.vars, gap).ok();
-        // Where accesses are checked, a gap tells a variable from the next, if there is room for it.
-        let config = &self.0.machine.config;
-        let roomy = lay_out(GAP).filter(|layout| {
-            config.checks.is_some() && layout.shared_bytes <= config.shared_per_block
-        });
-        let layout = match roomy {
-            Some(layout) => layout,
-            None => lay_out(0)?,
-        };
+        let tight = lay_out(0)?;
+        let static_shared = tight.shared_bytes;
+        // Where accesses are checked, a gap tells a variable from the next.
+        let checked = self.0.machine.config.checks.is_some();
+        let roomy = checked.then(|| lay_out(GAP)).flatten();
+        let layout = roomy.unwrap_or(tight);
         Some(Kernel {
             loaded: Arc::clone(&self.0),
             index,
             unit,
             layout: Arc::new(layout),
+            static_shared,
         })
     }
 
@@ -201,6 +201,11 @@ impl Kernel {
 
     /// Bytes of static shared memory.
     pub fn static_shared(&self) -> u32 {
+        self.static_shared
+    }
+
+    /// Bytes of shared memory that a CTA takes beside the dynamic ones.
+    pub(crate) fn laid_shared(&self) -> u32 {
         self.layout.shared_bytes
     }
 

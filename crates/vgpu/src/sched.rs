@@ -290,7 +290,9 @@ impl Cta {
             barrier.count = parked.count;
             barrier.votes += parked.votes.count_ones();
             barrier.missing += lanes - parked.votes.count_ones();
-            if let Some(checker) = &mut ctx.checker {
+            if !parked.arrive_only
+                && let Some(checker) = &mut ctx.checker
+            {
                 let (lanes, id) = (parked.lanes, parked.barrier as usize);
                 checker.arrive(i as u32, lanes, id);
             }

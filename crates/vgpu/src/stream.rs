@@ -368,6 +368,7 @@ impl Stream {
         if cooperative && total > 1 << 14 {
             return Err(refuse("blocks of a cooperative launch", total, 1 << 14));
         }
+        let shared = kernel.laid_shared() + dynamic_shared;
         let program = kernel.program(block)?;
         let view = LaunchView {
             grid,
@@ -375,20 +376,13 @@ impl Stream {
             cta: [0; 3],
             grid_id: 0,
             dynamic_shared,
-            shared: shared as u32,
+            shared,
             sms: config.sms,
             params,
         };
         let global = self.machine.0.arena.window();
         let seed = config.seed;
-        Ok(Job::new(
-            program,
-            view,
-            shared as u32,
-            global,
-            cooperative,
-            seed,
-        ))
+        Ok(Job::new(program, view, shared, global, cooperative, seed))
     }
 
     /// Enqueues a write of device memory.

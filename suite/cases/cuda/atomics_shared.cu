@@ -18,7 +18,7 @@ extern "C" __global__ void k(int *o, const int *x, int n) {
     int placed = atomicAdd(bins + 3, 0) >= 0 ? 1 : 0;
     bool done = false;
     while (!done) {
-        if (atomicCAS(&lock, 0u, 1u) == 0) { guarded += 2; __threadfence_block(); atomicExch(&lock, 0u); done = true; }
+        if (atomicCAS(&lock, 0u, 1u) == 0) { __threadfence_block(); guarded += 2; __threadfence_block(); atomicExch(&lock, 0u); done = true; }
     }
     __syncthreads();
     if (i < 16) o[i] = bins[i];

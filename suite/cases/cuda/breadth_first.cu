@@ -7,7 +7,7 @@ extern "C" __global__ void k(int *level, const int *starts, const int *next, int
         if (threadIdx.x == 0) changed = 0;
         __syncthreads();
         for (int v = threadIdx.x; v < n; v += blockDim.x)
-            if (level[v] == depth)
+            if (((volatile int *)level)[v] == depth)
                 for (int e = starts[v]; e < starts[v + 1]; e++)
                     if (atomicCAS(level + next[e], -1, depth + 1) == -1) changed = 1;
         depth++;

@@ -20,6 +20,7 @@ extern "C" __global__ void k(int *o, int *add) {
     bump(o + 8 * i, 100);
     o[8 * i + 4] = s[i] + own[2] + own[i & 3];
     o[8 * i + 5] = quad(q + i).x;
+    __syncthreads();
     atomicAdd(i % 3 ? add + (i & 7) : s + 1, 1);
     __syncthreads();
     o[8 * i + 6] = s[1];

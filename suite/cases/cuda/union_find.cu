@@ -12,5 +12,5 @@ extern "C" __global__ void k(int *parent, const int *from, const int *to, int ed
         }
     }
     __syncthreads();
-    for (int v = threadIdx.x; v < n; v += blockDim.x) { int r = find(parent, v); __syncwarp(__activemask()); parent[v] = r; }
+    for (int v = threadIdx.x; v < n; v += blockDim.x) { int r = find(parent, v); __syncwarp(__activemask()); ((volatile int *)parent)[v] = r; }
 }

@@ -1,5 +1,6 @@
 //! Whole models against independent engines: tokens, logits, greedy continuations.
 
+mod checked;
 mod returns;
 mod smollm2;
 mod steps;

@@ -14,7 +14,7 @@ use warpsmith::{
 };
 
 /// The SmolLM2 file: `WARPSMITH_SMOLLM2`, else where `cargo xtask fetch` puts it.
-fn smollm2() -> Bundle {
+pub(crate) fn path() -> PathBuf {
     let path = std::env::var_os("WARPSMITH_SMOLLM2")
         .map(PathBuf::from)
         .unwrap_or_else(|| {
@@ -30,7 +30,11 @@ fn smollm2() -> Bundle {
         "{} is missing: run `cargo xtask fetch`",
         path.display()
     );
-    load(&path)
+    path
+}
+
+fn smollm2() -> Bundle {
+    load(&path())
 }
 
 const PROMPTS: [&str; 6] = [

@@ -42,6 +42,8 @@ pub(crate) struct AccessInfo {
     pub(crate) constant: bool,
     /// Written by `cp.async`.
     pub(crate) asynchronous: bool,
+    /// An atomic whose result is of no account to what it leaves.
+    pub(crate) replaces: bool,
     /// Where what is known of each element's register is.
     pub(crate) values: [Option<u32>; MOST],
 }
@@ -360,7 +362,9 @@ impl Checker {
             });
         }
         if read != [0; MOST] {
-            self.undefined_read(at, info, lane, address, (memory, inside));
+            if !info.replaces {
+                self.undefined_read(at, info, lane, address, (memory, inside));
+            }
             if info.access == Access::Atomic {
                 read = [0; MOST];
             }

@@ -104,6 +104,9 @@ pub(crate) struct WarpClock {
     fenced: Option<Known>,
     /// What strong reads have seen, before a fence or a barrier makes it known.
     seen: Known,
+    /// Up to which moment of its own warp each lane knows by what it acquired, and what strong reads saw of it.
+    own: [u32; 32],
+    own_seen: [u32; 32],
     /// Changes with every moment, of the warp or of its lanes.
     phase: u32,
 }
@@ -120,6 +123,8 @@ impl WarpClock {
             lanes: Table::Row([0; 32]),
             fenced: None,
             seen: Known::default(),
+            own: [0; 32],
+            own_seen: [0; 32],
             phase: 1,
         }
     }
@@ -165,7 +170,7 @@ impl WarpClock {
             Table::Row(row) => row[other],
             Table::Each(rows) => rows[own][other],
         };
-        own == other || known > then
+        own == other || known > then || self.own[own] > moment.clock
     }
 
     /// Orders what lanes did before with what they do after.
@@ -174,6 +179,10 @@ impl WarpClock {
         let members = || (0..32usize).filter(move |lane| lanes >> lane & 1 != 0);
         for lane in members() {
             self.lane_now[lane] += 1;
+        }
+        let own = members().map(|lane| self.own[lane]).max().unwrap_or(0);
+        for lane in members() {
+            self.own[lane] = own;
         }
         let everyone = lanes & self.all == self.all;
         if everyone && let Table::Row(row) = &mut self.lanes {
@@ -226,8 +235,7 @@ impl WarpClock {
 
     /// A fence: what was done so far may be published by later strong writes, and what strong reads saw is known.
     pub(crate) fn fence(&mut self) {
-        let seen = std::mem::take(&mut self.seen);
-        self.learn(&seen);
+        self.settle();
         self.fenced = Some(self.publish());
     }
 
@@ -247,6 +255,9 @@ impl WarpClock {
     pub(crate) fn settle(&mut self) {
         let seen = std::mem::take(&mut self.seen);
         self.learn(&seen);
+        for (own, seen) in self.own.iter_mut().zip(self.own_seen) {
+            *own = (*own).max(seen);
+        }
     }
 }
 
@@ -271,10 +282,17 @@ pub(crate) struct Order {
 }
 
 impl SyncPlace {
-    /// A strong read of it.
-    pub(crate) fn read(&self, order: Order, cta: u32, warp: &mut WarpClock) {
+    /// A strong read of it by a lane.
+    pub(crate) fn read(&self, order: Order, cta: u32, warp: &mut WarpClock, lane: u32) {
         let mine = self.within.get(&cta);
         for known in std::iter::once(&self.all).chain(mine) {
+            let clock = known.get(warp.number);
+            let own = if order.acquire {
+                &mut warp.own
+            } else {
+                &mut warp.own_seen
+            };
+            own[lane as usize & 31] = own[lane as usize & 31].max(clock);
             if order.acquire {
                 warp.learn(known);
             } else {
@@ -360,16 +378,39 @@ mod tests {
             ..Order::default()
         };
         flag.write(relaxed, 0, &mut one, false);
-        flag.read(relaxed, 1, &mut two);
+        flag.read(relaxed, 1, &mut two, 0);
         two.fence();
         assert!(!two.knows(&data), "no fence before the flag");
         one.fence();
         flag.write(relaxed, 0, &mut one, false);
         let late = one.moment();
-        flag.read(relaxed, 1, &mut two);
+        flag.read(relaxed, 1, &mut two, 0);
         assert!(!two.knows(&data), "no fence behind the flag");
         two.fence();
         assert!(two.knows(&data));
         assert!(!two.knows(&late), "after the fence");
+    }
+
+    #[test]
+    fn lanes_of_one_warp_pass_messages_too() {
+        let mut warp = WarpClock::new(0, !0);
+        let data = warp.moment();
+        let mut flag = SyncPlace::default();
+        let of = |acquire, release| Order {
+            strong: true,
+            acquire,
+            release,
+            cta_scope: true,
+        };
+        flag.write(of(false, true), 0, &mut warp, false);
+        flag.read(of(false, false), 0, &mut warp, 4);
+        assert!(!warp.knows_lane(4, 3, &data), "no fence behind the flag");
+        warp.fence();
+        assert!(warp.knows_lane(4, 3, &data));
+        assert!(!warp.knows_lane(5, 3, &data), "it did not look");
+        flag.read(of(true, false), 0, &mut warp, 5);
+        assert!(warp.knows_lane(5, 3, &data));
+        let late = warp.moment();
+        assert!(!warp.knows_lane(5, 3, &late), "after the flag");
     }
 }

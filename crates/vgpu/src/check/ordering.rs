@@ -174,7 +174,7 @@ impl Checker {
         let now = cell::of_lane(mark, lane, 4);
         let found = history.touch(inside, info.bytes(), now, &who);
         if info.order.strong {
-            self.synchronize(at, info, (memory, inside), index);
+            self.synchronize(at, info, (memory, inside), (index, lane));
         }
         if let Some((seen, address)) = found {
             let same = info.access == Access::Write && seen.writes && !seen.constant;
@@ -194,7 +194,7 @@ impl Checker {
         at: &At<'_>,
         info: &AccessInfo,
         (memory, inside): (Memory, u64),
-        index: u32,
+        (index, lane): (u32, u32),
     ) {
         let Some((_, cta)) = &mut self.current else {
             return;
@@ -209,7 +209,7 @@ impl Checker {
         };
         let place = self.sync.entry((cta_of, inside)).or_default();
         if info.access != Access::Write {
-            place.read(info.order, index, clock);
+            place.read(info.order, index, clock, lane);
             cta.history.order_some();
             self.history.order_some();
         }

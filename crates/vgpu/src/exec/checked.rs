@@ -377,6 +377,46 @@ fn check_access(ctx: &mut Ctx, op: &MicroOp, mask: u32) -> u32 {
     bad
 }
 
+/// Nothing is known of what is stored.
+struct Unknown;
+impl Stored for Unknown {
+    fn undefined(&self, _k: usize) -> Option<&[u32; 32]> {
+        None
+    }
+
+    fn same(&self) -> u32 {
+        0
+    }
+}
+
+/// Describes accesses of an instruction that has many for each lane, for [`each_of_many`].
+pub(crate) fn many(l: &mut Lowerer, space: Space, access: Access, bytes: u32) -> u32 {
+    l.describe(AccessInfo {
+        space,
+        access,
+        element: bytes,
+        count: 1,
+        order: Default::default(),
+        constant: false,
+        asynchronous: false,
+        replaces: false,
+        values: Default::default(),
+    })
+}
+
+/// One access of each lane of `mask`, of those that description `aux` is of; the lanes that must not do it.
+pub(crate) fn each_of_many(ctx: &mut Ctx, op: &MicroOp, mask: u32, addresses: &[u64; 32]) -> u32 {
+    let verdict = ask(ctx, op, mask, |checker, at, _| {
+        let request = Request {
+            info: &at.program.accesses[op.aux as usize],
+            number: op.aux,
+            defined: true,
+        };
+        checker.look(at, &request, addresses, &Unknown)
+    });
+    verdict.map_or(0, |answer| answer.bad)
+}
+
 /// What a store stores, for whoever asks.
 struct StoredBy<'a> {
     ctx: &'a Ctx,

@@ -427,6 +427,12 @@ impl Flow for Barrier {
             aligned: op.imm & 2 == 0,
             span: op.span,
         };
+        // What the warp does behind an arrival is not before it, though the barriers count it later.
+        if parked.arrive_only
+            && let Some(checker) = &mut ctx.checker
+        {
+            checker.arrive(ctx.warp.index, lanes, barrier as usize);
+        }
         ctx.warp.arrivals.push(parked);
         if parked.arrive_only {
             return ctx.goto(op.aux);

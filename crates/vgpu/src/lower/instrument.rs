@@ -209,7 +209,18 @@ pub(super) fn before(
                     .for_each(|operand| roles::each_reg(operand, &mut add));
             }
         }
-        (None, Sources::Used) => roles::each_use(inst, &mut add),
+        // Where a guard leaves the result as it was, that is not used.
+        (None, Sources::Used) => match &inst.guard {
+            None => roles::each_use(inst, &mut add),
+            Some(guard) => {
+                add(guard.reg);
+                let bare = Inst {
+                    guard: None,
+                    ..inst.clone()
+                };
+                roles::each_use(&bare, &mut add);
+            }
+        },
         (None, Sources::Copied | Sources::Mixed) => {}
     }
     let mut slots = Vec::new();
@@ -403,6 +414,7 @@ fn access(inst: &Inst) -> Option<(usize, AccessInfo)> {
         order,
         constant: has(Qual::Nc),
         asynchronous: false,
+        replaces: atomic && has(Qual::Exch),
         values: [None; MOST],
     };
     Some((at, info))

@@ -119,7 +119,7 @@ pub(crate) struct Layout {
 
 impl Layout {
     /// Lays out a kernel, given the arena addresses of module variables (0 for shared ones), with `gap` bytes of
-    /// nothing behind each variable.
+    /// nothing behind each variable, and before those in shared memory.
     pub(crate) fn new(
         module: &Module,
         function: &Function,
@@ -164,6 +164,11 @@ impl Layout {
             .map(|(i, var)| (VarId::Function(i as u32), var));
         for (id, var) in vars.chain(own) {
             let end = match var.space {
+                // An address that starts from 0 and not from a variable meets none.
+                Space::Shared if layout.shared_bytes == 0 && var.bytes() != Some(0) => {
+                    layout.shared_bytes = gap;
+                    &mut layout.shared_bytes
+                }
                 Space::Shared => &mut layout.shared_bytes,
                 Space::Local => &mut layout.local_bytes,
                 Space::Generic | Space::Global | Space::Const | Space::Param => continue,

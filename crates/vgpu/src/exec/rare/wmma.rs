@@ -4,12 +4,13 @@
 //! those beyond the matrix repeat it. Products take k in ascending order from C, fused, in f32.
 
 use super::super::{
-    Ctx, Handler, MicroOp,
+    Ctx, Handler, MicroOp, checked,
     half::{Bf16, F16},
     ldst::{self, items},
     operand,
 };
 use crate::{
+    check,
     error::Error,
     lower::Lowerer,
     memory::{Bad, Window},
@@ -121,7 +122,7 @@ impl Fragment {
 
 /// A fragment from or to memory: `b` the stride in elements (lanes), `c` rows and columns, `dst` the
 /// fragment's place in the extra table, `more` registers, kind, space and flags: 1 for columns first, 2 for
-/// a store, 4 for 64-bit addresses.
+/// a store, 4 for 64-bit addresses; description `aux` is of its accesses.
 struct Move;
 impl Handler for Move {
     #[inline(always)]
@@ -140,38 +141,58 @@ fn moves(ctx: &mut Ctx, op: &MicroOp) {
     };
     let (rows, columns) = (op.c >> 16, op.c & 0xFFFF);
     let bytes = bits_of(kind) / 8;
-    for i in 0..32 * fragment.per_lane() {
-        let lane = i / fragment.per_lane();
-        if ctx.mask >> lane & 1 == 0 {
-            continue;
+    let is_store = flags & 2 != 0;
+    // Elements beyond the matrix are loaded again and stored once.
+    let lanes_of = |own: u32| {
+        let inside = |lane: &u32| lane * fragment.per_lane() + own < rows * columns;
+        (0..32u32)
+            .filter(move |lane| !is_store || inside(lane))
+            .fold(0, |lanes, lane| lanes | 1 << lane)
+    };
+    for own in 0..fragment.per_lane() {
+        let mut mask = ctx.mask & lanes_of(own);
+        let mut addresses = [0; 32];
+        for lane in (0..32).filter(|lane| mask >> lane & 1 != 0) {
+            addresses[lane as usize] = address(ctx, op, lane * fragment.per_lane() + own);
         }
-        let element = i % (rows * columns);
-        if flags & 2 != 0 && element != i {
-            break;
+        if ctx.checker.is_some() {
+            mask &= !checked::each_of_many(ctx, op, mask, &addresses);
         }
-        let (row, column) = (element / columns, element % columns);
-        let stride = u64::from(ctx.cells::<u32>(op.b)[lane as usize]);
-        let index = if flags & 1 != 0 {
-            u64::from(column) * stride + u64::from(row)
-        } else {
-            u64::from(row) * stride + u64::from(column)
-        };
-        let offset = op.imm.wrapping_add(index * u64::from(bytes));
-        let address = if flags & 4 != 0 {
-            ctx.cells::<u64>(op.a)[lane as usize].wrapping_add(offset)
-        } else {
-            u64::from(ctx.cells::<u32>(op.a)[lane as usize].wrapping_add(offset as u32))
-        };
-        let (window, at) = ldst::window(ctx, space, address, lane);
-        let done = if flags & 2 != 0 {
-            store(&window, at, bytes, fragment.get(ctx, i))
-        } else {
-            load(&window, at, bytes).map(|value| fragment.set(ctx, i, value))
-        };
-        if let Err(bad) = done {
-            ctx.refuse(op, bad, lane, address, bytes);
-            return;
+        for lane in (0..32).filter(|lane| mask >> lane & 1 != 0) {
+            let i = lane * fragment.per_lane() + own;
+            let address = addresses[lane as usize];
+            let (window, at) = ldst::window(ctx, space, address, lane);
+            let done = if is_store {
+                store(&window, at, bytes, fragment.get(ctx, i))
+            } else {
+                load(&window, at, bytes).map(|value| fragment.set(ctx, i, value))
+            };
+            if let Err(bad) = done {
+                ctx.refuse(op, bad, lane, address, bytes);
+                return;
+            }
         }
+    }
+}
+
+/// The address of element `i` of a fragment.
+fn address(ctx: &Ctx, op: &MicroOp, i: u32) -> u64 {
+    let [regs, kind, _, flags] = op.more;
+    let (rows, columns) = (op.c >> 16, op.c & 0xFFFF);
+    let lane = i / (regs * 32 / bits_of(kind));
+    let element = i % (rows * columns);
+    let (row, column) = (element / columns, element % columns);
+    let stride = u64::from(ctx.cells::<u32>(op.b)[lane as usize]);
+    let index = if flags & 1 != 0 {
+        u64::from(column) * stride + u64::from(row)
+    } else {
+        u64::from(row) * stride + u64::from(column)
+    };
+    let offset = op.imm.wrapping_add(index * u64::from(bits_of(kind) / 8));
+    if flags & 4 != 0 {
+        ctx.cells::<u64>(op.a)[lane as usize].wrapping_add(offset)
+    } else {
+        u64::from(ctx.cells::<u32>(op.a)[lane as usize].wrapping_add(offset as u32))
     }
 }
 
@@ -319,10 +340,10 @@ fn moving(l: &mut Lowerer, inst: &Inst, shape: [u32; 3], kind: u32) -> Result<()
     };
     let by_columns = has(Qual::Col);
     let place = operand(l, inst, usize::from(!is_store))?;
-    let space = match ldst::space_of(l, inst, place) {
-        Space::Global => ldst::place::GLOBAL,
-        Space::Shared => ldst::place::SHARED,
-        Space::Generic => ldst::place::GENERIC,
+    let (space, named) = match ldst::space_of(l, inst, place) {
+        Space::Global => (ldst::place::GLOBAL, check::Space::Global),
+        Space::Shared => (ldst::place::SHARED, check::Space::Shared),
+        Space::Generic => (ldst::place::GENERIC, check::Space::Generic),
         Space::Local | Space::Const | Space::Param => return Err(l.unsupported(inst)),
     };
     let at = ldst::address(l, place)?;
@@ -339,6 +360,12 @@ fn moving(l: &mut Lowerer, inst: &Inst, shape: [u32; 3], kind: u32) -> Result<()
         }
     };
     let fragment = fragment(l, inst, usize::from(is_store), kind, !is_store)?;
+    let access = if is_store {
+        check::Access::Write
+    } else {
+        check::Access::Read
+    };
+    let aux = checked::many(l, named, access, bits_of(kind) / 8);
     let flags = u32::from(by_columns) | u32::from(is_store) << 1 | u32::from(at.wide) << 2;
     l.emit(MicroOp {
         dst: fragment.at,
@@ -346,6 +373,7 @@ fn moving(l: &mut Lowerer, inst: &Inst, shape: [u32; 3], kind: u32) -> Result<()
         b,
         c: rows << 16 | columns,
         imm: at.offset,
+        aux,
         more: [fragment.regs, kind, space, flags],
         ..l.cold::<Move>()
     });

@@ -1,11 +1,11 @@
-//! Small kernels with one planted fault each, and clean twins that look alike: the checker finds the
-//! first at the right line with the right kind, and says nothing of the second.
+//! Faults in PTX written by hand, each with its launches in a run script.
 //!
 //! In the PTX, `// fault: KIND` marks a line that must be reported, `// other: KIND` one that may be
-//! (the other access of a race, the read that brought an undefined value), and `// host: KIND` in a
-//! line of its own stands for what has no line.
-#![allow(missing_docs)]
+//! (the other access of a race, the read that brought an undefined value), `// host: KIND` in a
+//! line of its own stands for what has no line, and `// first: CTA THREAD` says who is named first.
+//! `NAME_clean` is the twin of `NAME`; `NAME_round` runs `NAME` at a size at which nothing is wrong.
 
+use crate::table::{Planted, Reach};
 use std::{collections::BTreeSet, fs, path::PathBuf};
 use warpsmith::{
     report::Report,
@@ -15,9 +15,6 @@ use warpsmith::{
 
 /// Where the kernels are, in a folder for each kind.
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/cases/faults");
-
-/// Kernels whose fault is not found yet.
-const GAPS: &[&str] = &[];
 
 fn scripts() -> Vec<PathBuf> {
     let mut all = Vec::new();
@@ -54,13 +51,41 @@ fn marks(text: &str, mark: &str) -> BTreeSet<(u32, Kind)> {
         .collect()
 }
 
+/// The CTA and the thread that are named first.
+fn first(text: &str) -> Option<(u32, u32)> {
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("// first: "))?;
+    let (cta, thread) = line.split_once(' ').expect("two numbers");
+    let number = |text: &str| text.parse().expect("a number");
+    Some((number(cta), number(thread)))
+}
+
+/// Whether it runs at a size at which the fault does not show.
+fn is_round(name: &str) -> bool {
+    name.ends_with("_round")
+}
+
 /// What is not as the marks say.
-fn faults(report: &Report) -> Vec<String> {
+fn faults(name: &str, report: &Report) -> Vec<String> {
     let mut wrong = Vec::new();
     if let Some(failure) = &report.failure {
         wrong.push(format!("did not run: {failure}"));
     }
+    if is_round(name) {
+        let issues = report.issues.iter();
+        wrong.extend(issues.map(|issue| format!("{}: {}", issue.kind, issue.message)));
+        return wrong;
+    }
     let text = report.source.text();
+    if let Some(want) = first(text) {
+        let place = report.issues.first().map(|issue| &issue.place);
+        let got = place.and_then(|place| place.block.zip(place.thread));
+        let got = got.map(|(cta, thread)| (cta[0], thread[0]));
+        if got != Some(want) {
+            wrong.push(format!("{got:?} is named first, not {want:?}"));
+        }
+    }
     let mut missing = marks(text, "fault");
     let may: BTreeSet<(u32, Kind)> = &missing | &marks(text, "other");
     let host = marks(text, "host");
@@ -92,27 +117,22 @@ fn faults(report: &Report) -> Vec<String> {
 
 #[test]
 fn each_fault_is_found_and_no_clean_kernel_is_reported() {
-    let settings = Settings {
-        checks: Some(Checks::default()),
-        ..Settings::default()
-    };
     let only = std::env::var("WARPSMITH_ONLY").unwrap_or_default();
-    let (mut wrong, mut gaps) = (Vec::new(), BTreeSet::new());
+    let mut wrong = Vec::new();
     let all: Vec<PathBuf> = scripts();
     for path in all.iter().filter(|path| name(path).contains(&only)) {
         let script = Script::read(path).unwrap_or_else(|error| panic!("{}: {error}", name(path)));
-        let found = faults(&script.run(&settings));
+        let clean = name(path).ends_with("_clean");
+        let settings = Settings {
+            checks: Some(Checks::default()),
+            schedules: if clean { 8 } else { 0 },
+            seed: None,
+        };
+        let found = faults(&name(path), &script.run(&settings));
         if !found.is_empty() {
-            gaps.insert(name(path));
-            if !GAPS.contains(&name(path).as_str()) {
-                wrong.push(format!("{}: {}", name(path), found.join("; ")));
-            }
+            wrong.push(format!("{}: {}", name(path), found.join("; ")));
         }
     }
-    let closed = GAPS
-        .iter()
-        .filter(|gap| only.is_empty() && !gaps.contains(**gap));
-    wrong.extend(closed.map(|gap| format!("{gap} is found now: take it off the list")));
     assert!(
         wrong.is_empty(),
         "{} of {}:\n{}",
@@ -125,21 +145,62 @@ fn each_fault_is_found_and_no_clean_kernel_is_reported() {
 #[test]
 fn every_kind_has_three_faults_and_their_twins() {
     let names: BTreeSet<String> = scripts().iter().map(|path| name(path)).collect();
+    let own = planted();
     for kind in Kind::ALL {
-        let own: Vec<&String> = names
-            .iter()
-            .filter(|name| name.starts_with(&format!("{kind}/")) && !name.ends_with("_clean"))
-            .collect();
-        assert!(own.len() >= 3, "{kind} has {}", own.len());
-        for name in own {
-            assert!(names.contains(&format!("{name}_clean")), "{name}");
-        }
+        let own = own.iter().filter(|one| one.kind == *kind).count();
+        assert!(own >= 3, "{kind} has {own}");
     }
+    for one in own {
+        let name = format!("{}/{}", one.kind, one.name);
+        assert!(names.contains(&format!("{name}_clean")), "{name}");
+    }
+}
+
+/// The faults, as the tally counts them.
+pub(crate) fn planted() -> Vec<Planted> {
+    let all = scripts();
+    let names: BTreeSet<String> = all.iter().map(|path| name(path)).collect();
+    let faulty = all.iter().filter(|path| {
+        let name = name(path);
+        !name.ends_with("_clean") && !is_round(&name)
+    });
+    let planted = faulty.map(|path| {
+        let script = Script::read(path).unwrap_or_else(|error| panic!("{error}"));
+        let full = name(path);
+        let (kind, own) = full.split_once('/').expect("a folder");
+        let kind: Kind = kind.parse().expect("a kind");
+        let launch = script.launches.first().expect("a launch");
+        let of_host = [
+            Kind::Leak,
+            Kind::UseAfterFree,
+            Kind::UnwrittenOutput,
+            Kind::SharedLimit,
+        ];
+        let reach = if script.launches.len() > 1 || of_host.contains(&kind) {
+            Reach::Launch
+        } else if launch.grid != [1; 3] {
+            Reach::Cta
+        } else if launch.block[0] > 32 {
+            Reach::Warp
+        } else {
+            Reach::Lane
+        };
+        Planted {
+            kind,
+            name: own.to_owned(),
+            reach,
+            awkward: names.contains(&format!("{full}_round")),
+        }
+    });
+    planted.collect()
 }
 
 #[test]
 fn marks_say_what_the_folder_says() {
     for path in scripts() {
+        if is_round(&name(&path)) {
+            continue;
+        }
         let text = fs::read_to_string(path.with_extension("ptx")).expect("readable");
         let marked = [marks(&text, "fault"), marks(&text, "host")];
         let marked: BTreeSet<Kind> = marked.iter().flatten().map(|(_, kind)| *kind).collect();
@@ -160,7 +221,7 @@ fn marks_say_what_the_folder_says() {
 }
 
 /// The document of the kinds.
-const DOCUMENT: &str = include_str!("../../docs/checker.md");
+const DOCUMENT: &str = include_str!("../../../docs/checker.md");
 
 #[test]
 fn the_document_shows_each_kind_with_its_kernel() {
