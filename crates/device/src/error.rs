@@ -210,6 +210,7 @@ impl From<warpsmith_vgpu::Error> for Error {
             | V::Range { .. }
             | V::AddressSize { .. }
             | V::Unsupported { .. }
+            | V::Panic { .. }
             | V::Launch { .. }) => Error::Virtual(other),
         }
     }

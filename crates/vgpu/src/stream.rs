@@ -7,12 +7,14 @@ use crate::{
     job::Job,
     machine::{Inner, Machine, check},
     module::Kernel,
-    pool::SPINS,
+    pool::{SPINS, said},
     sched::Worker,
+    signal::{Completion, Event},
 };
 use std::{
     collections::VecDeque,
     fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc, Condvar, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -50,75 +52,6 @@ impl fmt::Debug for Prepared {
     }
 }
 
-/// The bytes of a read, once it is done.
-#[derive(Clone, Debug)]
-pub struct Completion(Arc<Signal<Result<Vec<u8>, Error>>>);
-
-/// A point in a stream.
-#[derive(Clone, Debug)]
-pub struct Event(Arc<Signal<Instant>>);
-
-#[derive(Debug)]
-struct Signal<T> {
-    value: Mutex<Option<T>>,
-    changed: Condvar,
-}
-
-impl<T> Signal<T> {
-    fn new() -> Arc<Signal<T>> {
-        Arc::new(Signal {
-            value: Mutex::new(None),
-            changed: Condvar::new(),
-        })
-    }
-
-    fn set(&self, value: T) {
-        *lock(&self.value) = Some(value);
-        self.changed.notify_all();
-    }
-
-    fn wait(&self) -> MutexGuard<'_, Option<T>> {
-        let mut value = lock(&self.value);
-        while value.is_none() {
-            value = self
-                .changed
-                .wait(value)
-                .unwrap_or_else(PoisonError::into_inner);
-        }
-        value
-    }
-}
-
-impl Completion {
-    /// Waits and takes the bytes; empty if they were taken before.
-    ///
-    /// # Errors
-    /// Those of the read, or of the stream before it.
-    pub fn wait(&self) -> Result<Vec<u8>, Error> {
-        let mut value = self.0.wait();
-        value
-            .replace(Ok(Vec::new()))
-            .unwrap_or_else(|| Ok(Vec::new()))
-    }
-
-    /// Whether [`Completion::wait`] would not wait.
-    pub fn is_done(&self) -> bool {
-        lock(&self.0.value).is_some()
-    }
-}
-
-impl Event {
-    /// Waits for the stream to come to it.
-    pub fn wait(&self) {
-        drop(self.0.wait());
-    }
-
-    /// When the stream came to it.
-    pub fn done_at(&self) -> Option<Instant> {
-        *lock(&self.0.value)
-    }
-}
-
 /// Work that is done in order. Enqueueing never waits for it; dropping does.
 pub struct Stream {
     machine: Machine,
@@ -136,8 +69,23 @@ enum Command {
     Free(u64),
     Record(Event),
     Wait(Event),
+    Call(Call),
     Stop,
 }
+
+impl Command {
+    /// What the host may wait for.
+    fn awaited(&self) -> Option<Completion> {
+        if let Command::Read(_, _, completion) = self {
+            Some(completion.clone())
+        } else {
+            None
+        }
+    }
+}
+
+/// Host code in a stream.
+type Call = Box<dyn FnOnce(Result<(), &Error>) + Send>;
 
 /// Bytes to be written: owned, or shared with the caller.
 #[derive(Clone, Debug)]
@@ -329,8 +277,9 @@ impl Stream {
             ));
         }
         let total: u64 = grid.iter().map(|n| u64::from(*n)).product();
-        if cooperative && total > 1 << 14 {
-            return Err(refuse("blocks of a cooperative launch", total, 1 << 14));
+        if cooperative && total > config.cooperative_ctas {
+            let most = config.cooperative_ctas;
+            return Err(refuse("blocks of a cooperative launch", total, most));
         }
         let program = kernel.program(block)?;
         let view = LaunchView {
@@ -372,7 +321,7 @@ impl Stream {
     /// [`Error::Range`].
     pub fn read(&self, address: u64, len: u64) -> Result<Completion, Error> {
         self.in_range(address, len)?;
-        let completion = Completion(Signal::new());
+        let completion = Completion::new();
         self.push(Command::Read(address, len, completion.clone()));
         Ok(completion)
     }
@@ -409,7 +358,7 @@ impl Stream {
 
     /// Marks this point of the stream.
     pub fn record(&self) -> Event {
-        let event = Event(Signal::new());
+        let event = Event::new();
         self.push(Command::Record(event.clone()));
         event
     }
@@ -417,6 +366,17 @@ impl Stream {
     /// Makes the stream wait for an event of another.
     pub fn wait(&self, event: &Event) {
         self.push(Command::Wait(event.clone()));
+    }
+
+    /// Calls host code in the order of the stream, with how the stream fared so far. It must not wait for the stream.
+    pub fn call(&self, f: impl FnOnce(Result<(), &Error>) + Send + 'static) {
+        self.push(Command::Call(Box::new(f)));
+    }
+
+    /// Whether everything enqueued so far is done.
+    pub fn is_done(&self) -> bool {
+        let goal = self.shared.sent.load(Ordering::Acquire);
+        self.shared.done.load(Ordering::Acquire) >= goal
     }
 
     /// Waits until everything enqueued so far is done.
@@ -472,7 +432,17 @@ impl Engine {
                 return;
             }
             let failed = lock(&self.shared.error).is_some();
-            if let Err(error) = self.step(command, &mut worker, failed) {
+            let awaited = command.awaited();
+            let step = AssertUnwindSafe(|| self.step(command, &mut worker, failed));
+            let done = catch_unwind(step).unwrap_or_else(|panic| {
+                let what = said(&*panic);
+                let kernel = "a command".into();
+                Err(Error::Panic { kernel, what })
+            });
+            if let Err(error) = done {
+                if let Some(completion) = awaited {
+                    completion.set(Err(error.clone()));
+                }
                 lock(&self.shared.error).get_or_insert(error);
             }
             self.shared.done.fetch_add(1, Ordering::Release);
@@ -509,11 +479,16 @@ impl Engine {
         match command {
             Command::Free(address) => self.machine.free(address),
             Command::Record(event) => {
-                event.0.set(Instant::now());
+                event.set(Instant::now());
                 Ok(())
             }
             Command::Wait(event) => {
                 event.wait();
+                Ok(())
+            }
+            Command::Call(f) => {
+                let so_far = lock(&self.shared.error).clone();
+                f(so_far.as_ref().map_or(Ok(()), Err));
                 Ok(())
             }
             Command::Read(address, len, completion) => {
@@ -526,7 +501,7 @@ impl Engine {
                     let machine = &self.machine;
                     machine.checked(|checker| checker.host_reads(address, len));
                 }
-                completion.0.set(result);
+                completion.set(result);
                 Ok(())
             }
             Command::Stop => Ok(()),
@@ -585,9 +560,6 @@ impl Engine {
     ) -> Result<(), Error> {
         worker.set_checker(checker);
         self.machine.pool.run(job, worker);
-        match job.take_fault() {
-            Some(fault) => Err(fault.into()),
-            None => Ok(()),
-        }
+        job.result()
     }
 }
