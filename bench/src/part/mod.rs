@@ -11,7 +11,7 @@ use crate::{
     args::{Args, Part},
 };
 use serde::Serialize;
-use warpsmith::device::{Device, Fresh, Selector, Settings};
+use warpsmith::device::{Device, Fresh, Selector, Settings, VirtualCard};
 
 /// Measures, and gives what was found as JSON.
 pub(crate) fn run(part: Part, args: &Args) -> Result<String, Failed> {
@@ -32,12 +32,10 @@ pub(crate) fn run(part: Part, args: &Args) -> Result<String, Failed> {
 
 /// The virtual GPU with the threads asked for, as the command line opens it.
 fn device(args: &Args) -> Result<Device, Failed> {
-    let selector = Selector::Virtual {
-        target: None,
-        memory: None,
+    let selector = Selector::Virtual(VirtualCard {
         workers: Some(args.threads),
-        tier: None,
-    };
+        ..VirtualCard::default()
+    });
     let settings = Settings {
         fresh: Fresh::AsIs,
         ..Settings::default()

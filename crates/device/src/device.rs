@@ -12,6 +12,7 @@ use crate::{
     selector::{Selector, Settings},
     stats::{Counters, Snapshot, count},
     stream::Stream,
+    virtual_card::VirtualCard,
 };
 use std::sync::{
     Arc, Mutex, Weak,
@@ -161,10 +162,7 @@ pub fn devices() -> Devices {
     Devices {
         cards: cuda::cards(),
         virtual_gpu: virtual_gpu::info(&virtual_gpu::config(
-            None,
-            None,
-            None,
-            None,
+            &VirtualCard::default(),
             &Settings::default(),
         )),
     }
@@ -189,18 +187,13 @@ impl Device {
                 Ok((info, back)) => Ok(Device::new(info, back, settings)),
                 Err(why) => {
                     let (mut info, back) =
-                        virtual_gpu::open(virtual_gpu::config(None, None, None, None, &settings))?;
+                        virtual_gpu::open(virtual_gpu::config(&VirtualCard::default(), &settings))?;
                     info.passed_over = Some(why.to_string());
                     Ok(Device::new(info, back, settings))
                 }
             },
-            Selector::Virtual {
-                target,
-                memory,
-                workers,
-                tier,
-            } => {
-                let config = virtual_gpu::config(*target, *memory, *workers, *tier, &settings);
+            Selector::Virtual(card) => {
+                let config = virtual_gpu::config(card, &settings);
                 let (info, back) = virtual_gpu::open(config)?;
                 Ok(Device::new(info, back, settings))
             }

@@ -76,7 +76,7 @@ pub(crate) struct Module {
 }
 
 impl Module {
-    pub(crate) fn new(context: &Context, verified: Verified) -> Result<Module, Status> {
+    pub(crate) fn new(context: &Context, verified: Verified) -> Result<Module, vgpu::Error> {
         let inner = context.core.machine.load(&verified)?;
         let module = Module {
             core: context.core.clone(),

@@ -2,12 +2,14 @@
 
 mod cache;
 mod driver;
+mod faults;
 mod kernels;
 mod launches;
 mod memory;
 mod order;
 mod replay;
 mod rewrite;
+mod scale;
 mod stats;
 mod threads;
 mod times;

@@ -17,8 +17,9 @@ fn load(out: Out<Handle>, ptx: &[u8], options: &JitOptions) -> Result<(), Status
     let out = out.wanted()?;
     let context = usable()?;
     let verified = compile(context.core.settings, ptx, options)?;
-    let module = Module::new(&context, verified).inspect_err(|status| {
-        options.tell(&format!("error: {}", status.text().to_string_lossy()));
+    let module = Module::new(&context, verified).map_err(|error| {
+        options.tell(&format!("error: {error}"));
+        error
     })?;
     out.put(driver()?.modules.insert(Arc::new(module)))
 }
