@@ -272,6 +272,12 @@ impl Device {
         self.cached(kernel, options)
     }
 
+    /// What was found wrong in kernels since the last call, with [`Settings::checker`] on the virtual GPU; else nothing.
+    /// Faults of work that nobody waited for may be missing.
+    pub fn take_findings(&self) -> Vec<warpsmith_vgpu::check::Finding> {
+        self.0.back.take_findings()
+    }
+
     /// Hits, misses and entries of the kernel cache.
     pub fn cache_stats(&self) -> CacheStats {
         self.0.cache.stats()

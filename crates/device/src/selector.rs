@@ -69,6 +69,10 @@ pub struct Settings {
     pub checks: Checks,
     /// What fresh memory of the virtual GPU holds.
     pub fresh: Fresh,
+    /// What the virtual GPU checks while kernels run; `None` runs at full speed. See [`Device::take_findings`].
+    ///
+    /// [`Device::take_findings`]: crate::Device::take_findings
+    pub checker: Option<warpsmith_vgpu::check::Checks>,
     /// What modules pass through before they are loaded; `None` loads them as they are.
     pub rewrite: Option<Rewrite>,
 }
@@ -80,7 +84,18 @@ impl Default for Settings {
             disk_cache: None,
             checks: Checks::AtWaits,
             fresh: Fresh::Poisoned,
+            checker: None,
             rewrite: None,
+        }
+    }
+}
+
+impl Settings {
+    /// The usual ones, with all checks of kernels while they run.
+    pub fn checking() -> Settings {
+        Settings {
+            checker: Some(warpsmith_vgpu::check::Checks::default()),
+            ..Settings::default()
         }
     }
 }

@@ -5,6 +5,7 @@ pub(crate) mod virtual_gpu;
 use crate::error::Error;
 use std::{any::Any, fmt::Debug, sync::Arc, time::Duration};
 use warpsmith_ptx::verify::Verified;
+use warpsmith_vgpu::check::Finding;
 
 /// A module, a kernel or a prepared replay of some back end; only that back end looks inside.
 pub(crate) type Handle = Arc<dyn Any + Send + Sync>;
@@ -28,6 +29,8 @@ pub(crate) trait Back: Debug + Send + Sync {
     fn load(&self, module: &Verified) -> Result<Handle, Error>;
     fn kernel(&self, module: &Handle, name: &str) -> Result<Handle, Error>;
     fn queue(&self) -> Result<Box<dyn BackQueue>, Error>;
+    /// What was found in kernels since the last call.
+    fn take_findings(&self) -> Vec<Finding>;
     /// CTAs that run at the same time on the whole device.
     fn resident(&self, kernel: &Handle, threads: u32, dynamic_shared: u32) -> Result<u64, Error>;
 }

@@ -45,6 +45,7 @@ pub(crate) fn config(card: &VirtualCard, settings: &Settings) -> vgpu::Config {
             .unwrap_or(default.shared_per_block),
         cooperative_ctas: cooperative.unwrap_or(default.cooperative_ctas),
         max_ptx: ptx.unwrap_or(default.max_ptx.max(first)),
+        checks: settings.checker.clone(),
         poison: settings.fresh == Fresh::Poisoned,
         ..default
     }
@@ -109,6 +110,10 @@ impl Back for VirtualGpu {
             stream: self.0.stream()?,
             capture: Mutex::default(),
         }))
+    }
+
+    fn take_findings(&self) -> Vec<vgpu::check::Finding> {
+        self.0.take_findings()
     }
 
     fn resident(

@@ -26,6 +26,7 @@ use staging::Staging;
 use std::{path::PathBuf, sync::Arc};
 use target::target_of_card;
 use warpsmith_ptx::verify::Verified;
+use warpsmith_vgpu::check::Finding;
 
 /// The cards of this machine.
 pub(crate) fn cards() -> Result<Vec<DeviceInfo>, Error> {
@@ -135,6 +136,11 @@ impl Back for Card {
 
     fn queue(&self) -> Result<Box<dyn BackQueue>, Error> {
         Ok(Box::new(CudaQueue::new(&self.shared)?))
+    }
+
+    fn take_findings(&self) -> Vec<Finding> {
+        // A card checks nothing.
+        Vec::new()
     }
 
     fn resident(&self, kernel: &Handle, threads: u32, dynamic_shared: u32) -> Result<u64, Error> {

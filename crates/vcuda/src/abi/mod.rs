@@ -71,22 +71,4 @@ fn guard(body: impl FnOnce() -> Result<(), Status>) -> u32 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_panic_is_a_code() {
-        assert_eq!(guard(|| panic!("on purpose")), Status::Unknown as u32);
-        assert_eq!(guard(|| Err(Status::NotReady)), 600);
-        assert_eq!(guard(|| Ok(())), 0);
-    }
-
-    #[test]
-    fn names_are_there_once() {
-        let mut names: Vec<_> = entries().map(|entry| entry.name).collect();
-        let count = names.len();
-        names.sort_unstable();
-        names.dedup();
-        assert_eq!(names.len(), count);
-    }
-}
+mod tests;

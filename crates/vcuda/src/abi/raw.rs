@@ -387,3 +387,54 @@ impl JitOptions {
         Out(self.used).put_if_wanted(ptr::without_provenance_mut(used));
     }
 }
+
+#[cfg(test)]
+mod of_tests {
+    //! Arguments as tests make them.
+
+    use super::*;
+
+    impl<T> Out<T> {
+        pub(crate) fn of(value: &mut T) -> Out<T> {
+            Out(value)
+        }
+
+        pub(crate) fn of_array(values: &mut [T]) -> Out<T> {
+            Out(values.as_mut_ptr())
+        }
+    }
+
+    impl<T> In<T> {
+        pub(crate) const NULL: In<T> = In(ptr::null());
+
+        pub(crate) fn of(values: &[T]) -> In<T> {
+            In(values.as_ptr())
+        }
+    }
+
+    impl Text {
+        pub(crate) const NULL: Text = Text(ptr::null());
+
+        pub(crate) fn of(text: &CStr) -> Text {
+            Text(text.as_ptr())
+        }
+    }
+
+    impl Image {
+        pub(crate) const NULL: Image = Image(ptr::null());
+
+        pub(crate) fn of(text: &CStr) -> Image {
+            Image(text.as_ptr().cast())
+        }
+    }
+
+    impl Host {
+        pub(crate) const NULL: Host = Host(ptr::null_mut());
+    }
+
+    impl Pointers {
+        pub(crate) fn of(pointers: &[*const u8]) -> Pointers {
+            Pointers(pointers.as_ptr())
+        }
+    }
+}
