@@ -12,7 +12,7 @@ use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, OnceLock, Weak, atomic::Ordering::Relaxed},
 };
-use warpsmith_vgpu::Machine;
+use warpsmith_vgpu::{self as vgpu, Machine};
 
 /// What a context's objects share with it.
 pub(crate) struct Core {
@@ -121,7 +121,13 @@ impl Context {
             return Err(Status::InvalidValue);
         }
         self.core.card.allocates(self.core.settings)?;
-        let address = self.core.machine.alloc(bytes)?;
+        let mut given = self.core.machine.alloc(bytes);
+        if owner == Owner::Pool && matches!(given, Err(vgpu::Error::OutOfMemory { .. })) {
+            // What is freed earlier in the order of the streams may be used.
+            self.synchronize()?;
+            given = self.core.machine.alloc(bytes);
+        }
+        let address = given?;
         self.holds_now(address, bytes, owner);
         Ok(address)
     }

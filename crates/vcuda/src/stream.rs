@@ -160,9 +160,11 @@ impl Stream {
         }
     }
 
-    /// Later work waits for all that `other` has to do now.
+    /// Later work waits for all that `other` has to do now; captured work does when it is replayed.
     pub(crate) fn follow(&self, other: &Stream) -> Result<(), Status> {
-        self.uncaptured()?;
+        if self.capture().is_some() {
+            return Ok(());
+        }
         other.uncaptured()?;
         if !other.inner.is_done() {
             self.inner.wait(&other.inner.record());

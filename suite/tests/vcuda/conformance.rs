@@ -12,7 +12,16 @@ fn report(settings: &[(&str, &str)], args: &[&str]) -> Value {
         command.env(format!("WARPSMITH_VCUDA_{name}"), value);
     }
     command.env("WARPSMITH_VCUDA_MEMORY", "1G");
-    command.args(["--device", "cuda:0", "--small", "--budget", "900", "--out"]);
+    command.args([
+        "--device",
+        "cuda:0",
+        "--small",
+        "--budget",
+        "900",
+        "--patience",
+        "300",
+        "--out",
+    ]);
     let output = command
         .arg(out.path())
         .args(args)

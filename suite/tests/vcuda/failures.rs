@@ -180,7 +180,7 @@ fn a_refused_launch_leaves_the_rest_well() {
         701,
         "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES",
         text,
-        &[],
+        &["next"],
     );
     let steps = [
         ("launch", "done"),
