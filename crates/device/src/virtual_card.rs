@@ -119,7 +119,7 @@ fn bytes(text: &str) -> Option<u64> {
 fn in_units(bytes: u64) -> String {
     let unit = UNITS
         .iter()
-        .find(|(_, shift)| bytes > 0 && bytes % (1 << shift) == 0);
+        .find(|(_, shift)| bytes > 0 && bytes.is_multiple_of(1 << shift));
     match unit {
         Some((unit, shift)) => format!("{}{unit}", bytes >> shift),
         None => bytes.to_string(),

@@ -96,7 +96,7 @@ pub(crate) fn attribute(settings: &Settings, index: usize, number: i32) -> Optio
         106 => blocks_per_sm(sm) as i32,
         111 => reserved(sm) as i32,
         115 => i32::from(settings.pools),
-        1..=150 => 0,
+        _ if (1..=150).contains(&number) => 0,
         _ => return None,
     };
     Some(value)
