@@ -2,9 +2,10 @@
 #![allow(unsafe_code)]
 
 use std::{
+    collections::{HashMap, HashSet},
     ffi::{CStr, c_char},
-    fs,
-    os::unix::fs::symlink,
+    fs::{self, File},
+    os::unix::fs::{FileExt, symlink},
     path::{Path, PathBuf},
     process::Command,
     sync::OnceLock,
@@ -70,7 +71,11 @@ impl Folder {
         let bytes = fs::read(file()).expect("the library");
         fs::write(&path, &bytes).expect("a copy");
         folder.link(&path);
-        (folder, Copy { path, bytes })
+        let copy = Copy {
+            names: names(&bytes),
+            file: File::options().write(true).open(&path).expect("the copy"),
+        };
+        (folder, copy)
     }
 
     /// With a file of these bytes in the library's place.
@@ -124,36 +129,44 @@ impl Folder {
 }
 
 /// A copy of the library whose functions can be hidden, by another first letter of their name where the loader looks.
+/// No process has it open when it is changed.
 pub(crate) struct Copy {
-    path: PathBuf,
-    bytes: Vec<u8>,
+    file: File,
+    /// Where names of functions are.
+    names: HashMap<String, Vec<u64>>,
 }
 
 impl Copy {
     /// Hides these functions and no others.
     pub(crate) fn hide(&self, names: &[&str]) {
-        let mut bytes = self.bytes.clone();
         for name in names {
-            let entry = format!("\0{name}\0").into_bytes();
-            let found: Vec<usize> = places(&bytes, &entry);
-            assert!(!found.is_empty(), "`{name}` is no symbol");
-            for at in found {
-                bytes[at + 1] = b'X';
+            assert!(self.names.contains_key(*name), "`{name}` is no symbol");
+        }
+        for (name, places) in &self.names {
+            let first = if names.contains(&&**name) {
+                b'X'
+            } else {
+                name.as_bytes()[0]
+            };
+            for at in places {
+                self.file.write_all_at(&[first], *at).expect("a letter");
             }
         }
-        // A new file: a process may still have the old one mapped.
-        let draft = self.path.with_extension("draft");
-        fs::write(&draft, bytes).expect("a copy");
-        fs::rename(&draft, &self.path).expect("in its place");
     }
 }
 
-/// Where `what` is in `bytes`.
-fn places(bytes: &[u8], what: &[u8]) -> Vec<usize> {
-    let starts = bytes
-        .iter()
-        .enumerate()
-        .filter(|(_, byte)| **byte == what[0]);
-    let starts = starts.map(|(at, _)| at);
-    starts.filter(|at| bytes[*at..].starts_with(what)).collect()
+/// The names of the driver's functions that stand in `bytes` between zero bytes, as in tables of symbols.
+fn names(bytes: &[u8]) -> HashMap<String, Vec<u64>> {
+    let known: HashSet<&str> = warpsmith_vcuda::functions().collect();
+    let mut names: HashMap<String, Vec<u64>> = HashMap::new();
+    let mut start = 0;
+    for text in bytes.split(|byte| *byte == 0) {
+        if let Ok(name) = str::from_utf8(text)
+            && known.contains(name)
+        {
+            names.entry(name.to_owned()).or_default().push(start);
+        }
+        start += text.len() as u64 + 1;
+    }
+    names
 }
