@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod engine;
+pub mod modules;
 mod mutate;
 mod rng;
 mod shrink;
@@ -15,7 +16,7 @@ mod worker;
 
 pub use engine::{Budget, DEFAULT_LIMIT, Finding, Inputs, Stats, fuzz, fuzz_with};
 pub use targets::targets;
-pub use worker::{Fault, Outcome, run_once};
+pub use worker::{Fault, Outcome, Watched, run_once};
 
 /// Something that takes arbitrary bytes and must neither panic nor hang on them.
 pub trait Target: Send + Sync {

@@ -101,6 +101,41 @@ impl Worker {
     }
 }
 
+/// Runs inputs one after another, each within a limit; after one that does not end, on a thread of its own.
+pub struct Watched {
+    target: Arc<dyn Target>,
+    worker: Option<Worker>,
+}
+
+impl Watched {
+    /// For a target.
+    pub fn new(target: Arc<dyn Target>) -> Watched {
+        Watched {
+            target,
+            worker: None,
+        }
+    }
+
+    /// Runs one input.
+    ///
+    /// # Errors
+    /// As [`run_once`].
+    pub fn run(&mut self, input: &[u8], limit: Duration) -> Outcome {
+        let worker = match self.worker.take() {
+            Some(worker) => worker,
+            None => Worker::new(Arc::clone(&self.target)).map_err(|error| Fault::Panic {
+                message: format!("no thread could be started: {error}"),
+                location: "unknown".to_owned(),
+            })?,
+        };
+        let outcome = worker.run(input, limit);
+        if !matches!(outcome, Err(Fault::Slow { .. })) {
+            self.worker = Some(worker);
+        }
+        outcome
+    }
+}
+
 /// Runs `target` once on `input`, as a regression test of a finding does.
 ///
 /// # Errors

@@ -112,8 +112,8 @@ impl Visitor for Laid {
             name,
             access,
             element_bytes: array.element_bytes(),
-            // Scratch takes anything.
-            meant: written && !(takes(0) && takes(0x3c)),
+            // Scratch takes anything: 0, and what is large in every type.
+            meant: written && !(takes(0) && takes(0x7b)),
             before,
         });
     }

@@ -1,4 +1,4 @@
-//! `cargo xtask cuda`: writes the PTX and data of the suite's CUDA programs again.
+//! `cargo xtask cuda`: writes the PTX and data of the suite's CUDA sources again.
 
 use crate::error::Result;
 use crate::fetch::Python;
@@ -14,7 +14,7 @@ const PACKAGES: [&str; 5] = [
     "nvidia-cuda-cccl==13.3.5.0.6",
 ];
 
-/// Runs the generator in a private environment, for the named programs or for all.
+/// Runs the generators in a private environment, for the named sources or for all: programs, and kernels with faults.
 pub(crate) fn cuda(house: &House, names: &[String]) -> Result<()> {
     let private = house.tools().join("cuda");
     let python = Python::venv(Python::find(house)?.program(), &private)?;
@@ -23,8 +23,14 @@ pub(crate) fn cuda(house: &House, names: &[String]) -> Result<()> {
         .args(["install", "--quiet"])
         .args(PACKAGES)
         .show()?;
-    Run::new(python.program())
-        .arg(house.root().join("suite/cases/cuda/generate.py"))
-        .args(names)
-        .show()
+    let folders = ["cuda", "faulty"].map(|name| house.root().join("suite/cases").join(name));
+    for folder in folders {
+        let own = |name: &&String| folder.join(name).with_extension("cu").exists();
+        let own: Vec<&String> = names.iter().filter(own).collect();
+        if names.is_empty() || !own.is_empty() {
+            let generator = folder.join("generate.py");
+            Run::new(python.program()).arg(generator).args(own).show()?;
+        }
+    }
+    Ok(())
 }
