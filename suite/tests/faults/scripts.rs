@@ -127,6 +127,7 @@ fn each_fault_is_found_and_no_clean_kernel_is_reported() {
             checks: Some(Checks::default()),
             schedules: if clean { 8 } else { 0 },
             seed: None,
+            budget: None,
         };
         let found = faults(&name(path), &script.run(&settings));
         if !found.is_empty() {
