@@ -2,7 +2,9 @@
 
 mod arrays;
 pub mod check_case;
+pub mod device_script;
 mod docs;
 pub mod far;
 pub mod gpu;
+pub mod places;
 pub mod run_case;

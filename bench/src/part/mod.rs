@@ -13,7 +13,7 @@ use crate::{
 };
 use serde::Serialize;
 use warpsmith::{
-    device::{Device, Fresh, Selector, Settings},
+    device::{Device, Fresh, Selector, Settings, VirtualCard},
     vgpu::check::Checks,
 };
 
@@ -40,16 +40,14 @@ fn device(args: &Args) -> Result<Device, Failed> {
     open(args.threads, None)
 }
 
-fn open(threads: usize, check: Option<Checks>) -> Result<Device, Failed> {
-    let selector = Selector::Virtual {
-        target: None,
-        memory: None,
+fn open(threads: usize, checker: Option<Checks>) -> Result<Device, Failed> {
+    let selector = Selector::Virtual(VirtualCard {
         workers: Some(threads),
-        tier: None,
-    };
+        ..VirtualCard::default()
+    });
     let settings = Settings {
         fresh: Fresh::AsIs,
-        check,
+        checker,
         ..Settings::default()
     };
     Ok(Device::open_with(&selector, settings)?)

@@ -12,6 +12,7 @@ use crate::{
     selector::{Selector, Settings},
     stats::{Counters, Snapshot, count},
     stream::Stream,
+    virtual_card::VirtualCard,
 };
 use std::sync::{
     Arc, Mutex, Weak,
@@ -162,10 +163,7 @@ pub fn devices() -> Devices {
     Devices {
         cards: cuda::cards(),
         virtual_gpu: virtual_gpu::info(&virtual_gpu::config(
-            None,
-            None,
-            None,
-            None,
+            &VirtualCard::default(),
             &Settings::default(),
         )),
     }
@@ -186,28 +184,23 @@ impl Device {
     /// As [`Device::open`].
     pub fn open_with(selector: &Selector, settings: Settings) -> Result<Device, Error> {
         match selector {
-            Selector::Cuda(_) if settings.check.is_some() => Err(Error::Unsupported {
+            Selector::Cuda(_) if settings.checker.is_some() => Err(Error::Unsupported {
                 what: "checking kernels while they run",
             }),
-            Selector::Auto if settings.check.is_some() => {
+            Selector::Auto if settings.checker.is_some() => {
                 Device::open_with(&Selector::virtual_gpu(), settings)
             }
             Selector::Auto => match cuda::open(0, &settings) {
                 Ok((info, back)) => Ok(Device::new(info, back, settings)),
                 Err(why) => {
                     let (mut info, back) =
-                        virtual_gpu::open(virtual_gpu::config(None, None, None, None, &settings))?;
+                        virtual_gpu::open(virtual_gpu::config(&VirtualCard::default(), &settings))?;
                     info.passed_over = Some(why.to_string());
                     Ok(Device::new(info, back, settings))
                 }
             },
-            Selector::Virtual {
-                target,
-                memory,
-                workers,
-                tier,
-            } => {
-                let config = virtual_gpu::config(*target, *memory, *workers, *tier, &settings);
+            Selector::Virtual(card) => {
+                let config = virtual_gpu::config(card, &settings);
                 let (info, back) = virtual_gpu::open(config)?;
                 Ok(Device::new(info, back, settings))
             }
@@ -247,11 +240,6 @@ impl Device {
         self.0.back.memory()
     }
 
-    /// What the checks that [`Settings::check`] asks for have found since the last call, in work that is done.
-    pub fn take_findings(&self) -> Vec<Finding> {
-        self.0.back.take_findings()
-    }
-
     /// A stream: work in order. Streams run beside each other.
     ///
     /// # Errors
@@ -289,6 +277,12 @@ impl Device {
     /// [`Error::Build`], and those of [`Device::load`].
     pub fn loaded<K: Kernel>(&self, kernel: &K, options: Options) -> Result<Loaded, Error> {
         self.cached(kernel, options)
+    }
+
+    /// What was found wrong in kernels since the last call, with [`Settings::checker`] on the virtual GPU; else nothing.
+    /// Faults of work that nobody waited for may be missing.
+    pub fn take_findings(&self) -> Vec<Finding> {
+        self.0.back.take_findings()
     }
 
     /// Hits, misses and entries of the kernel cache.

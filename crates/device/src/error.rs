@@ -127,11 +127,14 @@ pub enum Error {
         got: usize,
     },
     /// Text that names no device.
-    #[error("unknown device `{found}`, expected auto, virtual, virtual:smNN or cuda:N")]
+    #[error("unknown device `{found}`, expected auto, virtual, virtual:SETTINGS or cuda:N")]
     Selector {
         /// The text.
         found: String,
     },
+    /// Settings of a virtual GPU that are not understood.
+    #[error(transparent)]
+    VirtualCard(#[from] crate::UnknownSetting),
     /// A module has no such entry.
     #[error("no entry `{name}`, the module has {}", .found.join(", "))]
     NoEntry {
@@ -210,6 +213,7 @@ impl From<warpsmith_vgpu::Error> for Error {
             | V::Range { .. }
             | V::AddressSize { .. }
             | V::Unsupported { .. }
+            | V::Panic { .. }
             | V::Launch { .. }) => Error::Virtual(other),
         }
     }

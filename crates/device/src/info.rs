@@ -62,16 +62,9 @@ impl DriverVersion {
         }
     }
 
-    /// The newest PTX that this driver takes (PTX ISA manual, release notes).
+    /// The newest PTX that this driver takes.
     pub fn newest_ptx(self) -> PtxVersion {
-        match (self.major, self.minor) {
-            (..=9, _) => PtxVersion::new(6, 0),
-            (10, minor) => PtxVersion::new(6, 3 + minor.min(2) as u8),
-            (11, minor) => PtxVersion::new(7, minor.min(8) as u8),
-            (12, minor @ ..=5) => PtxVersion::new(8, minor as u8),
-            (12, minor) => PtxVersion::new(8, minor.min(9) as u8 - 1),
-            (major, minor) => PtxVersion::new((major - 4).min(255) as u8, minor.min(255) as u8),
-        }
+        PtxVersion::newest_of_cuda(self.major, self.minor)
     }
 }
 

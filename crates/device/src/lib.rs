@@ -58,6 +58,7 @@ mod stats;
 mod stream;
 mod times;
 mod transfer;
+mod virtual_card;
 
 pub use arguments::Arguments;
 pub use back::{MemoryInfo, Placement};
@@ -77,6 +78,7 @@ pub use stats::{Snapshot, forbid_transfers, process_stats, reset_process_stats};
 pub use stream::Stream;
 pub use times::LaunchTime;
 pub use transfer::Pending;
+pub use virtual_card::{UnknownSetting, VirtualCard};
 /// What a kernel is checked for, and what was found.
 pub use warpsmith_vgpu::check;
 

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use warpsmith_kernel::{Kernel, Options, build};
 use warpsmith_ptx::{
     ir::{Directive, Function, FunctionKind},
-    target::{Suffix, Target},
     verify::Verified,
 };
 
@@ -46,7 +45,7 @@ impl Module {
     pub(crate) fn load(device: &Device, module: &Verified) -> Result<Module, Error> {
         let module = rewritten(module, device.0.settings.rewrite.as_ref())?;
         let info = &device.0.info;
-        if !runs_on(module.target, info.target) {
+        if !module.target.runs_on(info.target) {
             return Err(Error::WrongTarget {
                 module: module.target,
                 device: info.target,
@@ -117,15 +116,6 @@ impl Module {
             dynamic_shared,
             kernel: self.device.0.back.kernel(&self.handle, name)?,
         })))
-    }
-}
-
-/// Whether a device of target `device` runs a module for `module`.
-fn runs_on(module: Target, device: Target) -> bool {
-    match module.suffix {
-        Suffix::None => module.sm <= device.sm,
-        Suffix::Family => module.sm / 10 == device.sm / 10 && module.sm <= device.sm,
-        Suffix::Arch => module.sm == device.sm,
     }
 }
 

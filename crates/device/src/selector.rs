@@ -1,40 +1,24 @@
 //! Which device to open, and how.
 
-use crate::{error::Error, rewrite::Rewrite};
+use crate::{error::Error, rewrite::Rewrite, virtual_card::VirtualCard};
 use std::{fmt, path::PathBuf, str::FromStr};
-use warpsmith_ptx::target::Target;
-use warpsmith_vgpu::Tier;
 
-/// Names a device. As text: `auto`, `virtual`, `virtual:sm75`, `cuda:0`.
+/// Names a device. As text: `auto`, `virtual`, `virtual:sm75,sms=40`, `cuda:0`; see [`VirtualCard`] for the settings.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub enum Selector {
     /// The first card if there is one, else the virtual GPU.
     #[default]
     Auto,
-    /// The virtual GPU; `None` takes its default.
-    Virtual {
-        /// What it reports.
-        target: Option<Target>,
-        /// Bytes of memory.
-        memory: Option<u64>,
-        /// Threads that run CTAs.
-        workers: Option<usize>,
-        /// The code path.
-        tier: Option<Tier>,
-    },
+    /// The virtual GPU.
+    Virtual(VirtualCard),
     /// A card by number.
     Cuda(usize),
 }
 
 impl Selector {
     /// The virtual GPU with its defaults.
-    pub const fn virtual_gpu() -> Selector {
-        Selector::Virtual {
-            target: None,
-            memory: None,
-            workers: None,
-            tier: None,
-        }
+    pub fn virtual_gpu() -> Selector {
+        Selector::Virtual(VirtualCard::default())
     }
 }
 
@@ -52,12 +36,7 @@ impl FromStr for Selector {
         match (kind, rest) {
             ("auto", None) => Ok(Selector::Auto),
             ("virtual", None) => Ok(Selector::virtual_gpu()),
-            ("virtual", Some(target)) => Ok(Selector::Virtual {
-                target: Some(target.parse().map_err(|_| unknown())?),
-                memory: None,
-                workers: None,
-                tier: None,
-            }),
+            ("virtual", Some(settings)) => Ok(Selector::Virtual(settings.parse()?)),
             ("cuda", None) => Ok(Selector::Cuda(0)),
             ("cuda", Some(index)) => Ok(Selector::Cuda(index.parse().map_err(|_| unknown())?)),
             _ => Err(unknown()),
@@ -69,11 +48,10 @@ impl fmt::Display for Selector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Selector::Auto => f.write_str("auto"),
-            Selector::Virtual { target: None, .. } => f.write_str("virtual"),
-            Selector::Virtual {
-                target: Some(target),
-                ..
-            } => write!(f, "virtual:{target}"),
+            Selector::Virtual(card) => match card.to_string() {
+                usual if usual.is_empty() => f.write_str("virtual"),
+                settings => write!(f, "virtual:{settings}"),
+            },
             Selector::Cuda(index) => write!(f, "cuda:{index}"),
         }
     }
@@ -91,11 +69,13 @@ pub struct Settings {
     pub checks: Checks,
     /// What fresh memory of the virtual GPU holds.
     pub fresh: Fresh,
+    /// What the virtual GPU checks while kernels run; `None` runs at full speed. See [`Device::take_findings`].
+    /// A card checks nothing, so opening one with this is an error.
+    ///
+    /// [`Device::take_findings`]: crate::Device::take_findings
+    pub checker: Option<warpsmith_vgpu::check::Checks>,
     /// What modules pass through before they are loaded; `None` loads them as they are.
     pub rewrite: Option<Rewrite>,
-    /// What the virtual GPU checks while kernels run ([`Device::take_findings`](crate::Device::take_findings));
-    /// `None` runs at full speed. A card checks nothing, so opening one with this is an error.
-    pub check: Option<warpsmith_vgpu::check::Checks>,
 }
 
 impl Default for Settings {
@@ -105,8 +85,18 @@ impl Default for Settings {
             disk_cache: None,
             checks: Checks::AtWaits,
             fresh: Fresh::Poisoned,
+            checker: None,
             rewrite: None,
-            check: None,
+        }
+    }
+}
+
+impl Settings {
+    /// The usual ones, with all checks of kernels while they run.
+    pub fn checking() -> Settings {
+        Settings {
+            checker: Some(warpsmith_vgpu::check::Checks::default()),
+            ..Settings::default()
         }
     }
 }
@@ -132,6 +122,7 @@ pub enum Fresh {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::UnknownSetting;
 
     #[test]
     fn text_and_selector_agree() {
@@ -144,24 +135,13 @@ mod tests {
             assert_eq!(selector.to_string(), text);
         }
         assert_eq!("cuda".parse(), Ok(Selector::Cuda(0)));
-        let Ok(Selector::Virtual { target, .. }) = "virtual:sm75".parse() else {
-            panic!("a virtual GPU")
-        };
-        assert_eq!(target, Some(Target::sm(75)));
+        let card = VirtualCard::preset("t4").expect("a preset");
+        assert_eq!("virtual:t4".parse(), Ok(Selector::Virtual(card)));
     }
 
     #[test]
     fn unknown_text_is_refused_with_itself() {
-        for text in [
-            "",
-            "gpu",
-            "cuda:",
-            "cuda:x",
-            "cuda:-1",
-            "virtual:sm1",
-            "auto:0",
-            "virtual:",
-        ] {
+        for text in ["", "gpu", "cuda:", "cuda:x", "cuda:-1", "auto:0"] {
             assert_eq!(
                 text.parse::<Selector>(),
                 Err(Error::Selector {
@@ -169,5 +149,8 @@ mod tests {
                 })
             );
         }
+        let found = "sm1".to_owned();
+        let want = Error::VirtualCard(UnknownSetting { found });
+        assert_eq!("virtual:sm1".parse::<Selector>(), Err(want));
     }
 }

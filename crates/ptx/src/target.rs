@@ -36,6 +36,18 @@ impl PtxVersion {
     pub const fn new(major: u8, minor: u8) -> Self {
         PtxVersion { major, minor }
     }
+
+    /// The newest PTX that a driver of CUDA `major.minor` takes (PTX ISA manual, release notes).
+    pub fn newest_of_cuda(major: u32, minor: u32) -> Self {
+        match (major, minor) {
+            (..=9, _) => PtxVersion::new(6, 0),
+            (10, minor) => PtxVersion::new(6, 3 + minor.min(2) as u8),
+            (11, minor) => PtxVersion::new(7, minor.min(8) as u8),
+            (12, minor @ ..=5) => PtxVersion::new(8, minor as u8),
+            (12, minor) => PtxVersion::new(8, minor.min(9) as u8 - 1),
+            (major, minor) => PtxVersion::new((major - 4).min(255) as u8, minor.min(255) as u8),
+        }
+    }
 }
 
 impl fmt::Display for PtxVersion {
@@ -121,6 +133,15 @@ impl Target {
     /// Bytes of shared memory one CTA may use with opt-in.
     pub fn shared_limit(self) -> Option<u32> {
         self.row().map(|row| row.3)
+    }
+
+    /// Whether a device of target `device` runs a module built for this target.
+    pub fn runs_on(self, device: Target) -> bool {
+        match self.suffix {
+            Suffix::None => self.sm <= device.sm,
+            Suffix::Family => self.sm / 10 == device.sm / 10 && self.sm <= device.sm,
+            Suffix::Arch => self.sm == device.sm,
+        }
     }
 }
 

@@ -13,7 +13,9 @@ mod finding;
 mod history;
 mod memory;
 mod order;
+mod ordering;
 mod report;
+mod states;
 mod undefined;
 
 pub(crate) use access::{AccessInfo, Answer, MOST, Request, Shape, Space, Stored};

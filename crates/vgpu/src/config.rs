@@ -20,6 +20,8 @@ pub struct Config {
     pub tier: Option<Tier>,
     /// Bytes of shared memory a CTA may use.
     pub shared_per_block: u32,
+    /// CTAs that a cooperative launch may have.
+    pub cooperative_ctas: u64,
     /// The newest PTX version it takes.
     pub max_ptx: PtxVersion,
     /// What is checked while kernels run; `None` runs at full speed.
@@ -42,6 +44,7 @@ impl Default for Config {
             workers: 0,
             tier: None,
             shared_per_block: 227 << 10,
+            cooperative_ctas: 1 << 14,
             max_ptx: PtxVersion::new(8, 8),
             checks: None,
             seed: None,

@@ -93,6 +93,14 @@ pub enum Error {
         /// The kernel.
         kernel: Name,
     },
+    /// Code of this device panicked while it ran a launch, or in [`Stream::call`](crate::Stream::call).
+    #[error("the virtual GPU broke while it ran {kernel}: {what}")]
+    Panic {
+        /// The kernel, or what else was run.
+        kernel: Name,
+        /// What the panic said.
+        what: String,
+    },
     /// A fault of a kernel that ran.
     #[error(transparent)]
     Fault(#[from] Fault),

@@ -1,6 +1,13 @@
 //! One launch as workers see it: what to run and how far it is.
 
-use crate::{error::Fault, exec::LaunchView, lower::Program, memory::Window, order, sched::Cta};
+use crate::{
+    error::{Error, Fault},
+    exec::LaunchView,
+    lower::Program,
+    memory::Window,
+    order,
+    sched::Cta,
+};
 use std::{
     collections::VecDeque,
     sync::{
@@ -27,7 +34,7 @@ pub(crate) struct Job {
     /// The number of this run, by which a CTA's frames know what they were set up for.
     pub(crate) serial: AtomicU64,
     abort: AtomicBool,
-    fault: Mutex<Option<Fault>>,
+    error: Mutex<Option<Error>>,
     /// CTAs of a cooperative launch between their turns.
     pub(crate) queue: Mutex<VecDeque<Box<Cta>>>,
     /// Helpers at work.
@@ -56,7 +63,7 @@ impl Job {
             left: AtomicU64::new(0),
             serial: AtomicU64::new(0),
             abort: AtomicBool::new(false),
-            fault: Mutex::new(None),
+            error: Mutex::new(None),
             queue: Mutex::new(VecDeque::new()),
             running: AtomicU32::new(0),
         }
@@ -100,19 +107,27 @@ impl Job {
 
     /// Keeps the first fault and stops the launch.
     pub(crate) fn fail(&self, fault: Fault) {
-        let mut first = self.fault.lock().unwrap_or_else(PoisonError::into_inner);
-        first.get_or_insert(fault);
+        self.stop(fault.into());
+    }
+
+    /// A worker panicked: stops the launch.
+    pub(crate) fn broke(&self, what: String) {
+        let kernel = self.program.name.clone();
+        self.stop(Error::Panic { kernel, what });
+    }
+
+    fn stop(&self, error: Error) {
+        let mut first = self.error.lock().unwrap_or_else(PoisonError::into_inner);
+        first.get_or_insert(error);
         self.abort.store(true, Ordering::Relaxed);
     }
 
-    /// Takes the fault of the run.
-    pub(crate) fn take_fault(&self) -> Option<Fault> {
+    /// How the run went; an error is told once.
+    pub(crate) fn result(&self) -> Result<(), Error> {
         if !self.aborted() {
-            return None;
+            return Ok(());
         }
-        self.fault
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take()
+        let mut error = self.error.lock().unwrap_or_else(PoisonError::into_inner);
+        error.take().map_or(Ok(()), Err)
     }
 }

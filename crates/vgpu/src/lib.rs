@@ -21,6 +21,7 @@ mod order;
 mod pool;
 mod sched;
 mod show;
+mod signal;
 mod stream;
 mod tier;
 
@@ -28,5 +29,6 @@ pub use config::Config;
 pub use error::{Error, Fault, FaultKind};
 pub use machine::Machine;
 pub use module::{Kernel, Module, Param};
-pub use stream::{Bytes, Completion, Event, Launch, Prepared, Stream};
+pub use signal::{Completion, Event};
+pub use stream::{Bytes, Launch, Prepared, Stream};
 pub use tier::Tier;

@@ -2,6 +2,8 @@
 
 use crate::{error::Error, job::Job, sched::Worker};
 use std::{
+    any::Any,
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc, Condvar, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -69,13 +71,13 @@ impl Pool {
         *serial += 1;
         job.reset(*serial);
         if job.total <= 1 || self.helpers.is_empty() {
-            worker.work(job);
+            work(job, worker);
             return;
         }
         lock(&self.shared.state).job = Some(Arc::clone(job));
         self.shared.epoch.fetch_add(1, Ordering::Release);
         self.shared.wake.notify_all();
-        worker.work(job);
+        work(job, worker);
         // Whoever joined did so before the job was taken away here.
         lock(&self.shared.state).job = None;
         let mut spins = 0;
@@ -88,6 +90,25 @@ impl Pool {
             }
         }
     }
+}
+
+/// Works on a launch; a panic breaks the launch and nothing else.
+fn work(job: &Job, worker: &mut Worker) {
+    let worked = catch_unwind(AssertUnwindSafe(|| worker.work(job)));
+    if let Err(panic) = worked {
+        let checker = worker.take_checker();
+        // What it was in the middle of is unknown.
+        *worker = Worker::new();
+        worker.set_checker(checker);
+        job.broke(said(&*panic));
+    }
+}
+
+/// What a panic said.
+pub(crate) fn said(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "a panic without words".to_owned())
 }
 
 fn help(shared: &Shared) {
@@ -115,7 +136,7 @@ fn help(shared: &Shared) {
         };
         job.running.fetch_add(1, Ordering::Relaxed);
         drop(state);
-        worker.work(&job);
+        work(&job, &mut worker);
         job.running.fetch_sub(1, Ordering::Release);
     }
 }
@@ -129,5 +150,47 @@ impl Drop for Pool {
             // A helper that panicked has nothing left to give back.
             drop(helper.join());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{exec::LaunchView, lower::Program, memory::Window};
+
+    /// A launch whose every CTA makes its worker divide by zero.
+    fn broken(cooperative: bool) -> Arc<Job> {
+        let view = LaunchView {
+            grid: [0, 1, 1],
+            block: [32, 1, 1],
+            cta: [0; 3],
+            grid_id: 0,
+            dynamic_shared: 0,
+            shared: 0,
+            sms: 1,
+            params: Vec::new(),
+        };
+        let program = Arc::new(Program::empty());
+        let mut job = Job::new(program, view, 0, Window::EMPTY, cooperative, None);
+        job.total = 64;
+        Arc::new(job)
+    }
+
+    #[test]
+    fn a_panic_of_any_worker_ends_the_launch_and_the_pool_goes_on() -> Result<(), Error> {
+        for helpers in [0, 3] {
+            let pool = Pool::new(helpers)?;
+            let mut worker = Worker::new();
+            for cooperative in [false, true, false] {
+                let job = broken(cooperative);
+                pool.run(&job, &mut worker);
+                let Err(Error::Panic { what, .. }) = job.result() else {
+                    panic!("an error of the launch")
+                };
+                assert!(what.contains("zero"), "{what}");
+                assert_eq!(job.result(), Ok(()), "it is told once");
+            }
+        }
+        Ok(())
     }
 }

@@ -1,18 +1,20 @@
 //! Streams: commands in order, done by an engine thread.
 
 use crate::{
-    check::{Checker, Host, LaunchOrder, Progress, StreamOrder},
+    check::{Checker, LaunchOrder, StreamOrder},
     error::Error,
     exec::LaunchView,
     job::Job,
     machine::{Inner, Machine, check},
     module::Kernel,
-    pool::SPINS,
+    pool::{SPINS, said},
     sched::Worker,
+    signal::{Completion, Event, Waited},
 };
 use std::{
     collections::VecDeque,
     fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc, Condvar, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -50,96 +52,6 @@ impl fmt::Debug for Prepared {
     }
 }
 
-/// The bytes of a read, once it is done.
-#[derive(Clone, Debug)]
-pub struct Completion(Arc<Signal<Result<Vec<u8>, Error>>>, Option<Waited>);
-
-/// A point in a stream.
-#[derive(Clone, Debug)]
-pub struct Event(Arc<Signal<Instant>>, Option<Waited>);
-
-/// What a wait of the host makes known to a checker.
-#[derive(Clone, Debug)]
-struct Waited {
-    point: Progress,
-    host: Host,
-}
-
-impl Waited {
-    fn note(own: Option<&Waited>) {
-        if let Some(own) = own {
-            own.host.waited(&own.point);
-        }
-    }
-}
-
-#[derive(Debug)]
-struct Signal<T> {
-    value: Mutex<Option<T>>,
-    changed: Condvar,
-}
-
-impl<T> Signal<T> {
-    fn new() -> Arc<Signal<T>> {
-        Arc::new(Signal {
-            value: Mutex::new(None),
-            changed: Condvar::new(),
-        })
-    }
-
-    fn set(&self, value: T) {
-        *lock(&self.value) = Some(value);
-        self.changed.notify_all();
-    }
-
-    fn wait(&self) -> MutexGuard<'_, Option<T>> {
-        let mut value = lock(&self.value);
-        while value.is_none() {
-            value = self
-                .changed
-                .wait(value)
-                .unwrap_or_else(PoisonError::into_inner);
-        }
-        value
-    }
-}
-
-impl Completion {
-    /// Waits and takes the bytes; empty if they were taken before.
-    ///
-    /// # Errors
-    /// Those of the read, or of the stream before it.
-    pub fn wait(&self) -> Result<Vec<u8>, Error> {
-        let mut value = self.0.wait();
-        Waited::note(self.1.as_ref());
-        value
-            .replace(Ok(Vec::new()))
-            .unwrap_or_else(|| Ok(Vec::new()))
-    }
-
-    /// Whether [`Completion::wait`] would not wait.
-    pub fn is_done(&self) -> bool {
-        lock(&self.0.value).is_some()
-    }
-}
-
-impl Event {
-    /// Waits for the stream to come to it.
-    pub fn wait(&self) {
-        self.reached();
-        Waited::note(self.1.as_ref());
-    }
-
-    fn reached(&self) {
-        drop(self.0.wait());
-    }
-
-    /// When the stream came to it.
-    pub fn done_at(&self) -> Option<Instant> {
-        *lock(&self.0.value)
-    }
-}
-
 /// Work that is done in order. Enqueueing never waits for it; dropping does.
 pub struct Stream {
     machine: Machine,
@@ -159,8 +71,23 @@ enum Command {
     Free(u64),
     Record(Event),
     Wait(Event),
+    Call(Call),
     Stop,
 }
+
+impl Command {
+    /// What the host may wait for.
+    fn awaited(&self) -> Option<Completion> {
+        if let Command::Read(_, _, completion) = self {
+            Some(completion.clone())
+        } else {
+            None
+        }
+    }
+}
+
+/// Host code in a stream.
+type Call = Box<dyn FnOnce(Result<(), &Error>) + Send>;
 
 /// Bytes to be written: owned, or shared with the caller.
 #[derive(Clone, Debug)]
@@ -365,8 +292,9 @@ impl Stream {
             ));
         }
         let total: u64 = grid.iter().map(|n| u64::from(*n)).product();
-        if cooperative && total > 1 << 14 {
-            return Err(refuse("blocks of a cooperative launch", total, 1 << 14));
+        if cooperative && total > config.cooperative_ctas {
+            let most = config.cooperative_ctas;
+            return Err(refuse("blocks of a cooperative launch", total, most));
         }
         let shared = kernel.laid_shared() + dynamic_shared;
         let program = kernel.program(block)?;
@@ -402,7 +330,7 @@ impl Stream {
     /// [`Error::Range`].
     pub fn read(&self, address: u64, len: u64) -> Result<Completion, Error> {
         self.in_range(address, len)?;
-        let completion = Completion(Signal::new(), self.waited());
+        let completion = Completion::new(self.waited());
         self.push(Command::Read(address, len, completion.clone()));
         Ok(completion)
     }
@@ -439,17 +367,28 @@ impl Stream {
 
     /// Marks this point of the stream.
     pub fn record(&self) -> Event {
-        let event = Event(Signal::new(), self.waited());
+        let event = Event::new(self.waited());
         self.push(Command::Record(event.clone()));
         event
     }
 
     /// Makes the stream wait for an event of another.
     pub fn wait(&self, event: &Event) {
-        if let (Some(order), Some(waited)) = (&self.order, &event.1) {
-            order.wait(&waited.point);
+        if let (Some(order), Some(point)) = (&self.order, event.point()) {
+            order.wait(point);
         }
         self.push(Command::Wait(event.clone()));
+    }
+
+    /// Calls host code in the order of the stream, with how the stream fared so far. It must not wait for the stream.
+    pub fn call(&self, f: impl FnOnce(Result<(), &Error>) + Send + 'static) {
+        self.push(Command::Call(Box::new(f)));
+    }
+
+    /// Whether everything enqueued so far is done.
+    pub fn is_done(&self) -> bool {
+        let goal = self.shared.sent.load(Ordering::Acquire);
+        self.shared.done.load(Ordering::Acquire) >= goal
     }
 
     /// Waits until everything enqueued so far is done.
@@ -508,7 +447,17 @@ impl Engine {
                 return;
             }
             let failed = lock(&self.shared.error).is_some();
-            if let Err(error) = self.step(command, &mut worker, failed) {
+            let awaited = command.awaited();
+            let step = AssertUnwindSafe(|| self.step(command, &mut worker, failed));
+            let done = catch_unwind(step).unwrap_or_else(|panic| {
+                let what = said(&*panic);
+                let kernel = "a command".into();
+                Err(Error::Panic { kernel, what })
+            });
+            if let Err(error) = done {
+                if let Some(completion) = awaited {
+                    completion.set(Err(error.clone()));
+                }
                 lock(&self.shared.error).get_or_insert(error);
             }
             self.shared.done.fetch_add(1, Ordering::Release);
@@ -545,11 +494,16 @@ impl Engine {
         match command {
             Command::Free(address) => self.machine.free(address),
             Command::Record(event) => {
-                event.0.set(Instant::now());
+                event.set(Instant::now());
                 Ok(())
             }
             Command::Wait(event) => {
                 event.reached();
+                Ok(())
+            }
+            Command::Call(f) => {
+                let so_far = lock(&self.shared.error).clone();
+                f(so_far.as_ref().map_or(Ok(()), Err));
                 Ok(())
             }
             Command::Read(address, len, completion) => {
@@ -562,7 +516,7 @@ impl Engine {
                     let machine = &self.machine;
                     machine.checked(|checker| checker.host_reads(address, len));
                 }
-                completion.0.set(result);
+                completion.set(result);
                 Ok(())
             }
             Command::Stop => Ok(()),
@@ -627,9 +581,6 @@ impl Engine {
     ) -> Result<(), Error> {
         worker.set_checker(checker);
         self.machine.pool.run(job, worker);
-        match job.take_fault() {
-            Some(fault) => Err(fault.into()),
-            None => Ok(()),
-        }
+        job.result()
     }
 }

@@ -3,7 +3,7 @@
 mod common;
 
 use common::Bench;
-use warpsmith_vgpu::{Config, Error, FaultKind, Tier};
+use warpsmith_vgpu::{Config, Error, FaultKind, Launch, Tier};
 
 fn each_tier(check: impl Fn(Tier)) {
     for tier in Tier::available() {
@@ -255,4 +255,49 @@ fn launches_are_checked() {
     assert!(refused(&|l| l.block = [1024, 2, 1]));
     assert!(refused(&|l| l.params.push(0)));
     assert!(refused(&|l| l.dynamic_shared = 1 << 20));
+}
+
+#[test]
+fn a_panic_of_host_code_in_a_stream_is_its_error_and_it_goes_on() -> Result<(), Error> {
+    let bench = Bench::new(".visible .entry k() { trap; }", Tier::best());
+    let (stream, machine) = (&bench.stream, &bench.machine);
+    let at = machine.alloc(4)?;
+    stream.call(|so_far| {
+        assert_eq!(so_far, Ok(()));
+        panic!("broken on purpose");
+    });
+    let read = stream.read(at, 4)?;
+    let want = Error::Panic {
+        kernel: "a command".into(),
+        what: "broken on purpose".into(),
+    };
+    let (told, seen) = std::sync::mpsc::channel();
+    stream.call(move |so_far| {
+        // The receiver waits below.
+        drop(told.send(so_far.map_err(Error::clone)));
+    });
+    assert_eq!(read.wait(), Err(want.clone()));
+    assert_eq!(seen.recv(), Ok(Err(want.clone())));
+    assert_eq!(stream.synchronize(), Err(want));
+    assert_eq!(stream.synchronize(), Ok(()));
+    assert!(matches!(bench.run(1, 1, &[]), Err(Error::Fault(_))));
+    Ok(())
+}
+
+#[test]
+fn a_cooperative_launch_is_as_large_as_the_device_allows() -> Result<(), Error> {
+    let config = Config {
+        cooperative_ctas: 5,
+        memory: 1 << 20,
+        ..Config::default()
+    };
+    let bench = Bench::with(".visible .entry k() { ret; }", config);
+    for (grid, fits) in [(5, true), (6, false)] {
+        let launch = Launch {
+            cooperative: true,
+            ..bench.launch(grid, 32, &[])
+        };
+        assert_eq!(bench.stream.launch(launch).is_ok(), fits, "{grid}");
+    }
+    bench.stream.synchronize()
 }

@@ -341,3 +341,44 @@ fn floats(path: &Path) -> Vec<f32> {
         .map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]))
         .collect()
 }
+
+/// Greedy tokens of a synthetic model on `device`.
+fn generated(device: &str) -> common::Run {
+    let model = model("tiny-qwen2");
+    let fixed = [
+        "--temperature",
+        "0",
+        "--max-tokens",
+        "4",
+        "--json",
+        "--raw",
+        "hello",
+    ];
+    let chosen = ["generate", "--model", &model, "--device", device];
+    warpsmith(&[&chosen[..], &fixed].concat())
+}
+
+#[test]
+fn the_virtual_gpu_can_be_another_card() {
+    let usual = generated("virtual:sm75").json();
+    let t4 = generated("virtual:t4,sms=2,memory=64MiB,shared=48KiB,cooperative=4,ptx=6.5").json();
+    assert_eq!(t4["ids"], usual["ids"]);
+    let old = generated("virtual:sm90,ptx=7.0");
+    assert_eq!(old.status, 1);
+    let said = "PTX 7.8 is needed, the device takes up to 7.0";
+    assert!(old.err.contains(said), "{}", old.err);
+    let small = generated("virtual:t4,memory=100KiB");
+    assert_eq!(small.status, 1);
+    assert!(
+        small.err.contains("out of device memory: "),
+        "{}",
+        small.err
+    );
+    let unknown = generated("virtual:t5");
+    assert_eq!(unknown.status, 2);
+    assert!(
+        unknown.err.contains("`t5` is no setting of a virtual GPU"),
+        "{}",
+        unknown.err
+    );
+}

@@ -25,7 +25,7 @@ pub(super) struct Found {
 pub(super) fn found(selector: &Selector) -> Result<Found, Failed> {
     let info = match selector {
         Selector::Auto => return Err("name a card, as cuda:0".into()),
-        Selector::Virtual { .. } => Device::open(selector)?.info().clone(),
+        Selector::Virtual(_) => Device::open(selector)?.info().clone(),
         Selector::Cuda(index) => {
             let cards = devices().cards?;
             let count = cards.len();

@@ -15,7 +15,7 @@ use std::{
     thread,
     time::Instant,
 };
-use warpsmith::device::{Device, Selector};
+use warpsmith::device::{Device, Selector, VirtualCard};
 use warpsmith_library::{case::Random, registry::registry};
 use warpsmith_ptx::target::Target;
 
@@ -164,12 +164,12 @@ pub(super) fn work(args: &Args, work: &KernelWork) -> Result<(), Failed> {
         Some(target) => target.parse()?,
         None => device.info().target,
     };
-    let interpreter = Device::open(&Selector::Virtual {
+    let interpreter = Device::open(&Selector::Virtual(VirtualCard {
         target: Some(target),
         memory: Some(1 << 30),
         workers: Some(1),
-        tier: None,
-    })?;
+        ..VirtualCard::default()
+    }))?;
     let interpreted = interpreter.stream()?;
     begin("making the cases");
     let cases = (entry.cases)(&mut Random::new(SEED));

@@ -1,6 +1,5 @@
 //! A real model under the checker: nothing in a chunk of a prompt or in a decode step is reported.
 
-use crate::smollm2::path;
 use warpsmith::{
     device::{
         Device, Selector, Settings,
@@ -9,6 +8,7 @@ use warpsmith::{
     graph::Precision,
     models::llama::{Bundle, Run, Session, SessionOptions},
 };
+use warpsmith_suite::places::smollm2;
 
 fn shown(findings: &[Finding]) -> Vec<String> {
     let each = findings.iter();
@@ -28,7 +28,7 @@ fn smollm2_is_clean_in_a_chunk_and_in_a_step() {
         ..Settings::default()
     };
     let device = Device::open_with(&Selector::virtual_gpu(), settings).expect("a virtual GPU");
-    let bundle = Bundle::load(&device, &path(), &mut |_, _| {}).expect("the model");
+    let bundle = Bundle::load(&device, &smollm2(), &mut |_, _| {}).expect("the model");
     let prompt: Vec<u32> = (0..33).map(|i| 100 + 37 * i).collect();
     for (precision, run) in [
         (Precision::Fast, Run::Replay),

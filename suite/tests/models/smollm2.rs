@@ -4,7 +4,6 @@ use crate::support::{
     Difference, check_greedy, difference, floats, ids, json, load, margins, session,
 };
 use serde_json::Value;
-use std::path::{Path, PathBuf};
 use warpsmith::{
     graph::Precision,
     models::{
@@ -12,30 +11,7 @@ use warpsmith::{
         tokenizer::Special,
     },
 };
-
-/// The SmolLM2 file: `WARPSMITH_SMOLLM2`, else where `cargo xtask fetch` puts it.
-pub(crate) fn path() -> PathBuf {
-    let path = std::env::var_os("WARPSMITH_SMOLLM2")
-        .map(PathBuf::from)
-        .unwrap_or_else(|| {
-            let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
-            let cache = cache
-                .or_else(|| std::env::var_os("HOME").map(|home| Path::new(&home).join(".cache")));
-            cache
-                .expect("a home folder")
-                .join("warpsmith/models/smollm2/SmolLM2-135M-Instruct.Q4_1.gguf")
-        });
-    assert!(
-        path.exists(),
-        "{} is missing: run `cargo xtask fetch`",
-        path.display()
-    );
-    path
-}
-
-fn smollm2() -> Bundle {
-    load(&path())
-}
+use warpsmith_suite::places::smollm2;
 
 const PROMPTS: [&str; 6] = [
     "raw_space",
@@ -147,7 +123,7 @@ fn ratio_in_fast(bundle: &Bundle, name: &str, facts: &Value, exact: &[f32]) -> f
 fn smollm2_equals_f32_in_exact_and_errs_no_more_than_8_bit_activations_in_fast() {
     // WARPSMITH_ONLY narrows this to the prompts whose name contains it.
     let only = std::env::var("WARPSMITH_ONLY").unwrap_or_default();
-    let bundle = smollm2();
+    let bundle = load(&smollm2());
     let mut ratios = Vec::new();
     for name in PROMPTS.into_iter().filter(|name| name.contains(&only)) {
         let facts = json(&format!("llm/{name}.json"));

@@ -68,6 +68,7 @@ const HOUSE: &[(&str, May)] = &[
             "warpsmith-models",
         ]),
     ),
+    ("check-a-kernel", May::Use(&["warpsmith"])),
     ("warpsmith-suite", May::UseAll),
     ("warpsmith-bench", May::UseAll),
     ("warpsmith-fuzz", May::UseAll),

@@ -88,6 +88,14 @@ const UNSAFE: &[(&str, &str)] = &[
     ),
     ("crates/device/src/cuda/", "calls the CUDA driver"),
     (
+        "crates/vcuda/src/abi/",
+        "is a CUDA driver: functions of C and their pointers",
+    ),
+    (
+        "suite/tests/vcuda/library.rs",
+        "loads that driver into its process",
+    ),
+    (
         "suite/src/gpu/cublas.rs",
         "loads and calls cuBLAS, a peer of the timings",
     ),
@@ -104,6 +112,7 @@ const OUTSIDE: &[&str] = &[
     "fuzz/",
     "crates/vgpu/src/exec/mov.rs",
     "crates/vgpu/src/stream.rs",
+    "crates/vcuda/src/driver.rs",
 ];
 
 /// What counts as the outside world.

@@ -22,8 +22,6 @@ pub struct MemoryInfo {
 /// One device.
 pub(crate) trait Back: Debug + Send + Sync {
     fn memory(&self) -> Result<MemoryInfo, Error>;
-    /// What its checks have found since the last call.
-    fn take_findings(&self) -> Vec<Finding>;
     /// Usable on any queue at once.
     fn alloc(&self, bytes: u64) -> Result<u64, Error>;
     /// Of memory that no queue has used.
@@ -31,6 +29,8 @@ pub(crate) trait Back: Debug + Send + Sync {
     fn load(&self, module: &Verified) -> Result<Handle, Error>;
     fn kernel(&self, module: &Handle, name: &str) -> Result<Handle, Error>;
     fn queue(&self) -> Result<Box<dyn BackQueue>, Error>;
+    /// What was found in kernels since the last call.
+    fn take_findings(&self) -> Vec<Finding>;
     /// CTAs that run at the same time on the whole device.
     fn resident(&self, kernel: &Handle, threads: u32, dynamic_shared: u32) -> Result<u64, Error>;
 }

@@ -6,39 +6,47 @@ use crate::{
     info::{BackEnd, DeviceInfo},
     queue::lock,
     selector::{Fresh, Settings},
+    virtual_card::VirtualCard,
 };
 use std::{
     any::Any,
     sync::{Arc, Mutex},
     time::Duration,
 };
-use warpsmith_ptx::{target::Target, verify::Verified};
+use warpsmith_ptx::verify::Verified;
 use warpsmith_vgpu::{self as vgpu, check::Finding};
 
 /// What to open, from what was asked for.
-pub(crate) fn config(
-    target: Option<Target>,
-    memory: Option<u64>,
-    workers: Option<usize>,
-    tier: Option<vgpu::Tier>,
-    settings: &Settings,
-) -> vgpu::Config {
+pub(crate) fn config(card: &VirtualCard, settings: &Settings) -> vgpu::Config {
+    let VirtualCard {
+        target,
+        sms,
+        memory,
+        shared,
+        cooperative,
+        ptx,
+        workers,
+        tier,
+    } = *card;
     let default = vgpu::Config::default();
     let target = target.unwrap_or(default.target);
     let first = target.first_version().unwrap_or(default.max_ptx);
     // A worker runs one CTA at a time, as a multiprocessor with room for one would: kernels choose their grids by this.
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-    let sms = workers.filter(|workers| *workers > 0).unwrap_or_else(cores) as u32;
+    let threads = workers.filter(|workers| *workers > 0).unwrap_or_else(cores);
     vgpu::Config {
-        sms,
+        sms: sms.unwrap_or(threads as u32),
         target,
         memory: memory.unwrap_or(default.memory),
         workers: workers.unwrap_or(default.workers),
         tier,
-        shared_per_block: target.shared_limit().unwrap_or(default.shared_per_block),
-        max_ptx: default.max_ptx.max(first),
+        shared_per_block: shared
+            .or(target.shared_limit())
+            .unwrap_or(default.shared_per_block),
+        cooperative_ctas: cooperative.unwrap_or(default.cooperative_ctas),
+        max_ptx: ptx.unwrap_or(default.max_ptx.max(first)),
+        checks: settings.checker.clone(),
         poison: settings.fresh == Fresh::Poisoned,
-        checks: settings.check.clone(),
         ..default
     }
 }
@@ -114,7 +122,8 @@ impl Back for VirtualGpu {
         _threads: u32,
         _dynamic_shared: u32,
     ) -> Result<u64, Error> {
-        Ok(self.0.config().sms.into())
+        let config = self.0.config();
+        Ok(u64::from(config.sms).min(config.cooperative_ctas))
     }
 }
 

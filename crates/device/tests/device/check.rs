@@ -8,7 +8,7 @@ use warpsmith_device::{
 
 fn settings() -> Settings {
     Settings {
-        check: Some(Checks::default()),
+        checker: Some(Checks::default()),
         ..Settings::default()
     }
 }

@@ -51,3 +51,27 @@ fn a_virtual_gpu_reports_what_was_asked_for() -> Result<(), Box<dyn std::error::
     );
     Ok(())
 }
+
+#[test]
+fn a_virtual_gpu_is_the_card_that_was_described() -> Result<(), Box<dyn std::error::Error>> {
+    let text = "virtual:sm80,sms=3,memory=1MiB,shared=50KiB,cooperative=2,ptx=7.0";
+    let device = Device::open(&text.parse()?)?;
+    let info = device.info();
+    assert_eq!(
+        (info.sms, info.memory, info.shared_per_block),
+        (3, 1 << 20, 50 << 10)
+    );
+    let scale = crate::kernels::Scale::default();
+    let loaded = device.loaded(&scale, Options::default())?;
+    assert_eq!(device.resident_ctas(&loaded, 32, 0)?, 2);
+    let newer = warpsmith_kernel::build(&scale, "sm_80".parse()?, Options::default())?;
+    assert_eq!(newer.module.version, info.max_ptx);
+    let older = Device::open(&"virtual:sm80,ptx=6.5".parse()?)?;
+    let refused = older.load(&newer.module).err();
+    let want = Error::PtxTooNew {
+        needed: info.max_ptx,
+        driver_takes: older.info().max_ptx,
+    };
+    assert_eq!(refused, Some(want));
+    Ok(())
+}

@@ -3,12 +3,14 @@
 mod cache;
 mod check;
 mod driver;
+mod faults;
 mod kernels;
 mod launches;
 mod memory;
 mod order;
 mod replay;
 mod rewrite;
+mod scale;
 mod stats;
 mod threads;
 mod times;

@@ -4,13 +4,12 @@
 //! are settled for all lanes at once. Anything else is looked at lane by lane.
 
 use super::{
-    Access, Allocation, Kind, Place,
-    cell::{self, Cell},
-    checker::{At, Checker, Cta, Mark, Pending, thread},
+    Access, Allocation, Kind,
+    checker::{At, Checker, Pending},
     clock::Order,
-    history::{Epoch, SECTOR, Seen, Who},
-    memory::{Global, state},
+    memory::state,
     report::New,
+    states::{States, is_written, write},
 };
 use crate::memory::{LOCAL_BASE, SHARED_BASE, WINDOW};
 
@@ -54,7 +53,7 @@ impl AccessInfo {
         u64::from(self.element) * u64::from(self.count)
     }
 
-    fn writes(&self) -> bool {
+    pub(super) fn writes(&self) -> bool {
         self.access != Access::Read
     }
 }
@@ -68,6 +67,23 @@ pub(crate) enum Shape<'a> {
     Same(u64),
     /// Anywhere.
     Apart(&'a [u64; 32]),
+}
+
+impl Shape<'_> {
+    /// Each lane's address in a memory that begins at `base`.
+    #[inline(always)]
+    pub(super) fn inside(&self, bytes: u64, base: u64) -> [u64; 32] {
+        match *self {
+            Shape::Run { start, first, .. } => {
+                let start = start
+                    .wrapping_sub(base)
+                    .wrapping_sub(u64::from(first) * bytes);
+                std::array::from_fn(|lane| start.wrapping_add(lane as u64 * bytes))
+            }
+            Shape::Same(address) => [address.wrapping_sub(base); 32],
+            Shape::Apart(addresses) => std::array::from_fn(|i| addresses[i].wrapping_sub(base)),
+        }
+    }
 }
 
 /// A memory as one lane sees it.
@@ -87,17 +103,12 @@ pub(crate) struct Request<'a> {
     pub(crate) defined: bool,
 }
 
-/// What an access may do.
-pub(crate) enum Answer {
-    /// All that it wants, and all it reads is defined.
-    Clean,
-    /// What was found of it.
-    Found {
-        /// Lanes that must not do it.
-        bad: u32,
-        /// What it reads.
-        undefined: Box<Undefined>,
-    },
+/// What was found of an access that is not plain.
+pub(crate) struct Answer {
+    /// Lanes that must not do it.
+    pub(crate) bad: u32,
+    /// What it reads.
+    pub(crate) undefined: Box<Undefined>,
 }
 
 /// What the slow way needs to know of a store.
@@ -117,16 +128,17 @@ impl Checker {
         request: &Request<'_>,
         shape: Shape<'_>,
         stored: &dyn Stored,
-    ) -> Option<Answer> {
-        let info = request.info;
-        let memory = self.common_memory(at, info, shape)?;
+    ) -> bool {
+        let Some(memory) = self.common_memory(at, request.info, shape) else {
+            return false;
+        };
         if !self.is_plain(at, request, memory, shape) {
-            return None;
+            return false;
         }
         if memory.0 != Memory::Local && self.findings.wants_races() {
             self.order_all(at, request, memory, shape, stored);
         }
-        Some(Answer::Clean)
+        true
     }
 
     /// The memory that all lanes access, and where it begins.
@@ -184,290 +196,47 @@ impl Checker {
         if info.writes() && !request.defined || !bytes.is_power_of_two() {
             return false;
         }
-        let mut states = States {
-            global: &mut self.global,
-            cta,
-            memory,
-            own: u64::from(at.program.local_bytes),
-        };
-        let thread = u64::from(at.warp * 32);
+        let mut states = States::new(&mut self.global, cta, memory, at);
         let reads = info.access != Access::Write;
-        match shape {
-            Shape::Run { start, count, .. } if memory != Memory::Local && !info.asynchronous => {
-                let len = bytes * u64::from(count);
-                if !start.is_multiple_of(bytes) {
-                    return false;
-                }
-                match states.of(start - base, len, thread) {
+        let (start, len) = match shape {
+            Shape::Run { start, count, .. } => (start, bytes * u64::from(count)),
+            Shape::Same(address) => (address, bytes),
+            Shape::Apart(_) => (0, 0),
+        };
+        if len != 0 && memory != Memory::Local && !info.asynchronous {
+            return start.is_multiple_of(bytes)
+                && match states.of(start - base, len, 0) {
                     Some(all) if reads => is_written(all),
                     Some(all) => write(all),
                     None => false,
-                }
-            }
-            Shape::Same(address) if memory != Memory::Local && !info.asynchronous => {
-                if !address.is_multiple_of(bytes) {
-                    return false;
-                }
-                match states.of(address - base, bytes, thread) {
-                    Some(all) if reads => is_written(all),
-                    Some(all) => write(all),
-                    None => false,
-                }
-            }
-            _ => {
-                let address = |lane: u32| match shape {
-                    Shape::Run { start, first, .. } => {
-                        start.wrapping_add(u64::from(lane - first) * bytes)
-                    }
-                    Shape::Same(address) => address,
-                    Shape::Apart(addresses) => addresses[lane as usize],
                 };
-                let mut wrong = false;
-                let mut rest = at.mask;
-                while rest != 0 {
-                    let lane = rest.trailing_zeros();
-                    rest &= rest - 1;
-                    let address = address(lane);
-                    wrong |= !address.is_multiple_of(bytes);
-                    let all =
-                        states.of(address.wrapping_sub(base), bytes, thread + u64::from(lane));
-                    wrong |= !all.is_some_and(|all| {
-                        if reads {
-                            is_written_row(all)
-                        } else {
-                            is_writable(all)
-                        }
-                    });
-                }
-                if wrong || reads {
-                    return !wrong;
-                }
-                let value = if info.asynchronous {
-                    state::PENDING
-                } else {
-                    state::WRITTEN
-                };
-                let mut pending = [0; 32];
-                for lane in at.lanes() {
-                    let inside = address(lane).wrapping_sub(base);
-                    pending[lane as usize] = inside as u32;
-                    if let Some(all) = states.of(inside, bytes, thread + u64::from(lane)) {
-                        all.fill(value);
-                    }
-                }
-                if info.asynchronous {
-                    cta.pending[at.warp as usize].push(Pending {
-                        lanes: at.mask,
-                        group: None,
-                        addresses: pending,
-                        len: bytes as u32,
-                    });
-                }
-                true
-            }
         }
-    }
-
-    /// The cell of an access of a warp, without lanes.
-    #[inline(always)]
-    fn mark(&mut self, at: &At<'_>, request: &Request<'_>, memory: Memory) -> Option<Cell> {
-        let (_, cta) = self.current.as_mut()?;
-        let of_global = usize::from(memory == Memory::Global);
-        let accesses = at.program.accesses.len();
-        let slot = 2 * (at.warp as usize * accesses + request.number as usize) + of_global;
-        let phase = cta.warps.get(at.warp as usize)?.phase();
-        let mark = cta.marks.get(slot)?;
-        if mark.phase == phase {
-            return Some(mark.cell);
-        }
-        self.new_mark(at, request, memory, slot)
-    }
-
-    #[inline(never)]
-    fn new_mark(
-        &mut self,
-        at: &At<'_>,
-        request: &Request<'_>,
-        memory: Memory,
-        slot: usize,
-    ) -> Option<Cell> {
-        let (_, cta) = self.current.as_mut()?;
-        let clock = cta.warps.get(at.warp as usize)?;
-        let order = request.info.order;
-        let epoch = Epoch {
-            moment: clock.moment(),
-            launch: self.launch,
-            span: at.span,
-            strong: order.strong,
-            cta_scope: order.cta_scope,
-        };
-        let history = match memory {
-            Memory::Global => &mut self.history,
-            Memory::Shared | Memory::Local => &mut cta.history,
-        };
-        let constant = request.info.constant && memory == Memory::Global;
-        let cell = cell::mark(history.add(epoch), clock.number(), constant);
-        *cta.marks.get_mut(slot)? = Mark {
-            phase: clock.phase(),
-            cell,
-        };
-        Some(cell)
-    }
-
-    /// Notes the accesses of all lanes, which are in bounds.
-    #[inline(always)]
-    fn order_all(
-        &mut self,
-        at: &At<'_>,
-        request: &Request<'_>,
-        (memory, base): (Memory, u64),
-        shape: Shape<'_>,
-        stored: &dyn Stored,
-    ) {
-        let info = request.info;
-        let Some(mark) = self.mark(at, request, memory) else {
-            return;
-        };
-        let bytes = info.bytes();
-        let log = bytes.trailing_zeros();
-        if let Shape::Run {
-            start,
-            first,
-            count,
-        } = shape
-        {
-            let start = start - base;
-            let len = bytes * u64::from(count);
-            let whole = start.is_multiple_of(SECTOR) && len.is_multiple_of(SECTOR);
-            if whole && bytes <= SECTOR && !info.order.strong {
-                let now = cell::of_lane(mark, first, log);
-                let step = (SECTOR >> log) << cell::LANE;
-                let writes = info.writes();
-                let count = (len / SECTOR) as usize;
-                let (_, cta) = match &mut self.current {
-                    Some(current) => current,
-                    None => return,
-                };
-                let history = match memory {
-                    Memory::Global => &mut self.history,
-                    Memory::Shared | Memory::Local => &mut cta.history,
-                };
-                if history.sweep(start, count, (now, step), writes) {
-                    return;
-                }
-            }
-        }
-        self.order_each(at, request, (memory, base, mark), shape, stored);
-    }
-
-    #[inline(never)]
-    fn order_each(
-        &mut self,
-        at: &At<'_>,
-        request: &Request<'_>,
-        (memory, base, mark): (Memory, u64, Cell),
-        shape: Shape<'_>,
-        stored: &dyn Stored,
-    ) {
-        let bytes = request.info.bytes();
-        let mut each = |lane: u32, address: u64| {
-            self.order(at, request, lane, (memory, address - base, mark), stored);
-        };
-        match shape {
-            Shape::Run { start, first, .. } => {
-                for lane in at.lanes() {
-                    each(lane, start + u64::from(lane - first) * bytes);
-                }
-            }
-            // Of many reads of one place the first and the last are as good as all.
-            Shape::Same(address) if request.info.access == Access::Read => {
-                let (first, last) = (at.mask.trailing_zeros(), 31 - at.mask.leading_zeros());
-                each(first, address);
-                if last != first {
-                    each(last, address);
-                }
-            }
-            Shape::Same(address) => at.lanes().for_each(|lane| each(lane, address)),
-            Shape::Apart(addresses) => at
-                .lanes()
-                .for_each(|lane| each(lane, addresses[lane as usize])),
-        }
-    }
-
-    /// Notes one lane's access: races, and what strong accesses order.
-    #[inline(always)]
-    fn order(
-        &mut self,
-        at: &At<'_>,
-        request: &Request<'_>,
-        lane: u32,
-        (memory, inside, mark): (Memory, u64, Cell),
-        stored: &dyn Stored,
-    ) {
-        let info = request.info;
-        let Some((index, cta)) = &mut self.current else {
-            return;
-        };
-        let index = *index;
-        let Some(clock) = cta.warps.get(at.warp as usize) else {
-            return;
-        };
-        let who = Who {
-            clock,
-            launch: self.launch,
-            before: &self.before,
-            strong: info.order.strong,
-            cta_scope: info.order.cta_scope,
-            writes: info.writes(),
-            warps: self.warps,
-        };
-        let history = match memory {
-            Memory::Global => &mut self.history,
-            Memory::Shared | Memory::Local => &mut cta.history,
-        };
-        let now = cell::of_lane(mark, lane, 4);
-        let found = history.touch(inside, info.bytes(), now, &who);
-        if info.order.strong {
-            self.synchronize(at, info, (memory, inside), (index, lane));
-        }
-        if let Some((seen, address)) = found {
-            let same = info.access == Access::Write && seen.writes && !seen.constant;
-            let kind = match memory {
-                _ if same && stored.same() >> lane & 1 != 0 => Kind::BenignRace,
-                Memory::Global => Kind::RaceGlobal,
-                Memory::Shared | Memory::Local => Kind::RaceShared,
-            };
-            self.race(at, info, lane, (kind, memory, address), &seen);
-        }
-    }
-
-    /// What a strong access makes known.
-    #[inline(never)]
-    fn synchronize(
-        &mut self,
-        at: &At<'_>,
-        info: &AccessInfo,
-        (memory, inside): (Memory, u64),
-        (index, lane): (u32, u32),
-    ) {
-        let Some((_, cta)) = &mut self.current else {
-            return;
-        };
-        let Some(clock) = cta.warps.get_mut(at.warp as usize) else {
-            return;
-        };
-        let cta_of = if memory == Memory::Global {
-            None
+        let inside = shape.inside(bytes, base);
+        let value = if info.asynchronous {
+            state::PENDING
         } else {
-            Some(index)
+            state::WRITTEN
         };
-        let place = self.sync.entry((cta_of, inside)).or_default();
-        if info.access != Access::Write {
-            place.read(info.order, index, clock, lane);
+        let value = (!reads).then_some(value);
+        let first = at.warp * 32;
+        let fine = match bytes {
+            1 => states.rows::<1>(&inside, at.mask, first, value),
+            2 => states.rows::<2>(&inside, at.mask, first, value),
+            4 => states.rows::<4>(&inside, at.mask, first, value),
+            8 => states.rows::<8>(&inside, at.mask, first, value),
+            16 => states.rows::<16>(&inside, at.mask, first, value),
+            32 => states.rows::<32>(&inside, at.mask, first, value),
+            _ => false,
+        };
+        if fine && info.asynchronous {
+            cta.pending[at.warp as usize].push(Pending {
+                lanes: at.mask,
+                group: None,
+                addresses: inside.map(|inside| inside as u32),
+                len: bytes as u32,
+            });
         }
-        if info.writes() {
-            place.write(info.order, index, clock, info.access == Access::Atomic);
-        }
+        fine
     }
 
     /// The same for accesses that are not plain, lane by lane.
@@ -493,7 +262,7 @@ impl Checker {
                 None => bad |= 1 << lane,
             }
         }
-        Answer::Found { bad, undefined }
+        Answer { bad, undefined }
     }
 
     fn resolve(at: &At<'_>, info: &AccessInfo, address: u64) -> (Memory, u64) {
@@ -539,13 +308,8 @@ impl Checker {
             return None;
         }
         let (_, cta) = self.current.as_mut()?;
-        let mut states = States {
-            global: &mut self.global,
-            cta,
-            memory,
-            own: u64::from(at.program.local_bytes),
-        };
-        let states = states.of(inside, bytes, u64::from(at.warp * 32 + lane));
+        let mut states = States::new(&mut self.global, cta, memory, at);
+        let states = states.of(inside, bytes, at.warp * 32 + lane);
         let worst = match &states {
             None => state::NONE,
             Some(states) if states.contains(&state::NONE) => state::NONE,
@@ -669,127 +433,4 @@ impl Checker {
             message: format!("{bytes} bytes at 0x{address:x}: {what}"),
         });
     }
-
-    fn race(
-        &mut self,
-        at: &At<'_>,
-        info: &AccessInfo,
-        lane: u32,
-        (kind, memory, address): (Kind, Memory, u64),
-        seen: &Seen,
-    ) {
-        let launched = self.launches.iter().find(|l| l.number == seen.epoch.launch);
-        let Some(launched) = launched else {
-            return;
-        };
-        let warps = launched.block.iter().product::<u32>().div_ceil(32).max(1);
-        let warp = seen.epoch.moment.warp;
-        let number = warp / warps;
-        let [x, y, _] = launched.grid.map(|n| n.max(1));
-        let other = Place {
-            kernel: launched.program.name.clone(),
-            span: launched.program.span(seen.epoch.span),
-            cta: [number % x, number / x % y, number / x / y],
-            thread: thread(launched.block, warp % warps * 32 + seen.lane),
-            access: Some(if seen.writes {
-                Access::Write
-            } else {
-                Access::Read
-            }),
-        };
-        let message = if seen.constant {
-            "written in a launch that also reads it by ld.global.nc".to_owned()
-        } else if seen.epoch.launch != self.launch {
-            format!(
-                "nothing orders this launch with the other one, which accesses 0x{address:x} too, and one of them writes"
-            )
-        } else {
-            format!(
-                "nothing orders this with the other access of 0x{address:x}, and one of them writes"
-            )
-        };
-        self.findings.add(New {
-            kind,
-            place: at.place(lane, Some(info.access)),
-            other: Some(other),
-            address: Some(address),
-            allocation: self.nearest(at, memory, address),
-            message,
-        });
-    }
-}
-
-/// The states of one kind of memory.
-struct States<'a> {
-    global: &'a mut Global,
-    cta: &'a mut Cta,
-    memory: Memory,
-    /// Bytes of a thread's local memory.
-    own: u64,
-}
-
-impl States<'_> {
-    /// The states of a range as a thread sees it; `None` where it is not in the memory.
-    #[inline(always)]
-    fn of(&mut self, inside: u64, len: u64, thread: u64) -> Option<&mut [u8]> {
-        match self.memory {
-            Memory::Global => self.global.states(inside, len),
-            Memory::Shared => slice(&mut self.cta.shared, inside, len),
-            Memory::Local => {
-                let fits = inside.checked_add(len).is_some_and(|end| end <= self.own);
-                let at = thread * self.own + inside;
-                fits.then(|| slice(&mut self.cta.local, at, len)).flatten()
-            }
-        }
-    }
-}
-
-/// Whether every byte was written.
-#[inline(always)]
-fn is_written(states: &[u8]) -> bool {
-    states
-        .iter()
-        .fold(0, |all, state| all | (state ^ state::WRITTEN))
-        == 0
-}
-
-/// The same for the few bytes of one lane.
-#[inline(always)]
-fn is_written_row(states: &[u8]) -> bool {
-    const ALL: u64 = u64::from_ne_bytes([state::WRITTEN; 8]);
-    let (rows, rest) = states.as_chunks::<8>();
-    let mut off = rows
-        .iter()
-        .fold(0, |off, row| off | (u64::from_ne_bytes(*row) ^ ALL));
-    if let Ok(row) = <[u8; 4]>::try_from(rest) {
-        off |= u64::from(u32::from_ne_bytes(row) ^ ALL as u32);
-    } else {
-        off |= u64::from(!is_written(rest));
-    }
-    off == 0
-}
-
-/// Whether every byte may be written and none is on its way.
-#[inline(always)]
-fn is_writable(states: &[u8]) -> bool {
-    let bad = states.iter().fold(0, |bad, state| {
-        bad | u8::from(state.wrapping_sub(state::FRESH) > 1)
-    });
-    bad == 0
-}
-
-/// Notes that every byte is written, if all may be.
-#[inline(always)]
-fn write(states: &mut [u8]) -> bool {
-    let fine = is_writable(states);
-    if fine {
-        states.fill(state::WRITTEN);
-    }
-    fine
-}
-
-pub(super) fn slice(states: &mut [u8], address: u64, len: u64) -> Option<&mut [u8]> {
-    let from = usize::try_from(address).ok()?;
-    let to = from.checked_add(usize::try_from(len).ok()?)?;
-    states.get_mut(from..to)
 }

@@ -2,11 +2,11 @@
 
 use super::{
     Kind,
-    access::slice,
     checker::{At, Checker, Pending, nowhere},
     clock::WarpClock,
     memory::state,
     report::New,
+    states::slice,
 };
 
 impl Checker {
@@ -63,6 +63,8 @@ impl Checker {
             cta.barriers[barrier & 15] = Default::default();
             if all {
                 cta.history.settle();
+            } else {
+                cta.history.order_some();
             }
         }
     }
@@ -185,12 +187,23 @@ impl Pending {
             if self.lanes >> lane & 1 == 0 {
                 continue;
             }
-            let states = slice(shared, u64::from(*address), u64::from(self.len));
-            for state in states.into_iter().flatten() {
-                if *state == state::PENDING {
-                    *state = state::WRITTEN;
-                }
-            }
+            let Some(states) = slice(shared, u64::from(*address), u64::from(self.len)) else {
+                continue;
+            };
+            let (rows, rest) = states.as_chunks_mut::<16>();
+            rows.iter_mut().for_each(|row| arrived(row));
+            arrived(rest);
         }
+    }
+}
+
+#[inline(always)]
+fn arrived(states: &mut [u8]) {
+    for state in states {
+        *state = if *state == state::PENDING {
+            state::WRITTEN
+        } else {
+            *state
+        };
     }
 }

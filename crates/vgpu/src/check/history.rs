@@ -90,6 +90,8 @@ pub(crate) struct History {
     floor: Cell,
     /// Older cells are not of this launch.
     launch: Cell,
+    /// Whether some threads know of some others since then, so that of two reads one may be known.
+    partial: bool,
 }
 
 impl History {
@@ -117,6 +119,7 @@ impl History {
             first_epoch: 1,
             floor: 0,
             launch: 0,
+            partial: false,
         };
         history.settle();
         history
@@ -143,6 +146,12 @@ impl History {
         self.parts.clear();
         self.floor = self.first_epoch << EPOCH;
         self.launch = self.floor;
+        self.partial = false;
+    }
+
+    /// Some threads come after some others.
+    pub(crate) fn order_some(&mut self) {
+        self.partial = true;
     }
 
     /// A launch begins, of which nobody says that it comes after all others.
@@ -205,6 +214,90 @@ impl History {
             }
         }
         true
+    }
+
+    /// Notes the accesses of `lanes` to 16 bytes each, where `mark` is the cell without lanes; the lanes of which nothing
+    /// is noted, since they must be looked at closely.
+    #[inline(always)]
+    pub(crate) fn rows(&mut self, inside: &[u64; 32], lanes: u32, mark: Cell, writes: bool) -> u32 {
+        let now = Now::new(self, writes);
+        let start = self.start;
+        let [first, second] = &mut self.reads;
+        let [w, a, b] = [&mut self.writes, first, second].map(Words::all);
+        let len = w.len().min(a.len()).min(b.len());
+        let (w, a, b) = (&mut w[..len], &mut a[..len], &mut b[..len]);
+        let mut loud = 0;
+        let mut rest = lanes;
+        while rest != 0 {
+            let lane = rest.trailing_zeros();
+            rest &= rest - 1;
+            let i = (inside[lane as usize].wrapping_sub(start) / SECTOR) as usize;
+            let cell = cell::of_lane(mark, lane, 4);
+            if i >= len || !now.note(cell, &mut w[i], &mut a[i], &mut b[i]) {
+                loud |= 1 << lane;
+            }
+        }
+        loud
+    }
+
+    /// The same for `N` words of 4 bytes each.
+    #[inline(always)]
+    pub(crate) fn words<const N: usize>(
+        &mut self,
+        inside: &[u64; 32],
+        lanes: u32,
+        mark: Cell,
+        writes: bool,
+    ) -> u32 {
+        let now = Now::new(self, writes);
+        let (start, floor) = (self.start, self.floor);
+        let [first, second] = &mut self.reads;
+        let [w, a, b] = [&mut self.writes, first, second].map(Words::all);
+        let len = w.len().min(a.len()).min(b.len());
+        let (w, a, b) = (&mut w[..len], &mut a[..len], &mut b[..len]);
+        let mut loud = 0;
+        let mut rest = lanes;
+        while rest != 0 {
+            let lane = rest.trailing_zeros();
+            rest &= rest - 1;
+            let address = inside[lane as usize].wrapping_sub(start);
+            let i = (address / SECTOR) as usize;
+            let cell = cell::of_lane(mark, lane, 2);
+            if i >= len {
+                loud |= 1 << lane;
+                continue;
+            }
+            let is_split = w[i] & SPLIT != 0;
+            let is_old = if is_split {
+                cell::epoch(w[i]) < self.first_part
+            } else {
+                w[i].max(a[i]).max(b[i]) < floor
+            };
+            if is_old {
+                w[i] = cell::split(self.first_part + self.parts.len() as u64);
+                a[i] = 0;
+                b[i] = 0;
+                self.parts.push(Default::default());
+            } else if !is_split {
+                loud |= 1 << lane;
+                continue;
+            }
+            let number = (cell::epoch(w[i]) - self.first_part) as usize;
+            let word = (address / 4 % 4) as usize;
+            let nodes = self.parts.get_mut(number);
+            let Some(nodes) = nodes.and_then(|parts| parts.get_mut(word..word + N)) else {
+                loud |= 1 << lane;
+                continue;
+            };
+            for Node { write, reads } in nodes {
+                let [first, second] = reads;
+                // What is noted twice is noted once.
+                if !now.note(cell, write, first, second) {
+                    loud |= 1 << lane;
+                }
+            }
+        }
+        loud
     }
 
     /// Notes an access to `len` bytes, where `now` is the first byte's cell; what it clashes with first, and where.
@@ -282,6 +375,14 @@ impl History {
         let number = self.split(node, log);
         let log = log - 2;
         let size = 1 << log;
+        let k = (at - start) >> log;
+        let from = start + (k << log);
+        if stop <= from + size {
+            let mut part = self.parts[number][k as usize & 3];
+            let found = self.node(&mut part, (log, from), (at, stop), now, who);
+            self.parts[number][k as usize & 3] = part;
+            return found;
+        }
         let mut parts = self.parts[number];
         let mut found = None;
         for (k, part) in parts.iter_mut().enumerate() {
@@ -347,8 +448,10 @@ impl History {
                 write: now,
                 reads: [0; 2],
             };
-        } else if self.is_quiet(first, now) || self.is_known(first, log, now, who) {
-            node.reads = [now, second];
+        } else if self.is_quiet(first, now)
+            || self.partial && !self.is_quiet(second, now) && self.is_known(first, log, now, who)
+        {
+            node.reads[0] = now;
         } else {
             node.reads[1] = now;
         }
@@ -426,6 +529,50 @@ impl History {
         }
         let byte = self.first_unordered(epoch, seen, log, now, who)?;
         clash(byte, false)
+    }
+}
+
+/// What decides whether an access can be noted at once.
+struct Now {
+    floor: Cell,
+    launch: Cell,
+    partial: bool,
+    writes: bool,
+}
+
+impl Now {
+    #[inline(always)]
+    fn new(history: &History, writes: bool) -> Now {
+        Now {
+            floor: history.floor,
+            launch: history.launch,
+            partial: history.partial,
+            writes,
+        }
+    }
+
+    /// Notes an access of all of a piece; false, with nothing noted, if it must be looked at closely. A split piece is
+    /// younger than anything, and nobody's.
+    #[inline(always)]
+    fn note(&self, now: Cell, write: &mut Cell, first: &mut Cell, second: &mut Cell) -> bool {
+        let quiet = |seen| is_quiet(seen, now, self.floor, self.launch);
+        if !quiet(*write) {
+            return false;
+        }
+        let (a, b) = (quiet(*first), quiet(*second));
+        if self.writes {
+            if !(a && b) {
+                return false;
+            }
+            (*write, *first, *second) = (now, 0, 0);
+        } else if a {
+            *first = now;
+        } else if b || !self.partial {
+            *second = now;
+        } else {
+            return false;
+        }
+        true
     }
 }
 

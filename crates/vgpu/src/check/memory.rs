@@ -47,6 +47,12 @@ impl Global {
         (to <= self.map.len()).then_some(from..to)
     }
 
+    /// All states, and the address of the first.
+    #[inline(always)]
+    pub(crate) fn all(&mut self) -> (&mut [u8], u64) {
+        (&mut self.map, self.base)
+    }
+
     /// The states of a range; `None` if it is not in device memory.
     pub(crate) fn states(&mut self, address: u64, len: u64) -> Option<&mut [u8]> {
         let range = self.range(address, len)?;

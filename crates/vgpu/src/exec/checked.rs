@@ -51,6 +51,22 @@ fn taint(ctx: &mut Ctx) {
     }
 }
 
+/// The next `c` ops matter only if a register may be undefined.
+struct Skip;
+impl Flow for Skip {
+    fn run(ctx: &mut Ctx, op: &MicroOp) -> *const MicroOp {
+        let skip = if ctx.warp.tainted { 0 } else { op.c as usize };
+        std::ptr::from_ref(op).wrapping_add(1 + skip)
+    }
+}
+
+pub(crate) fn emit_skip(l: &mut Lowerer, count: usize) {
+    l.emit(MicroOp {
+        c: count as u32,
+        ..l.flow::<Skip>()
+    });
+}
+
 /// Shadow `dst` is `c` in every lane.
 struct Fill;
 impl Handler for Fill {
@@ -66,7 +82,7 @@ impl Handler for Fill {
 }
 
 pub(crate) fn emit_fill(l: &mut Lowerer, slot: u32, value: u32) {
-    l.emit(MicroOp {
+    l.put_off(MicroOp {
         dst: slot,
         c: value,
         ..l.cold::<Fill>()
@@ -110,7 +126,7 @@ fn report_used(ctx: &mut Ctx, op: &MicroOp) {
 
 pub(crate) fn emit_used(l: &mut Lowerer, slots: &[u32]) {
     let aux = l.extra(slots);
-    l.emit(MicroOp {
+    l.put_off(MicroOp {
         aux,
         imm: slots.len() as u64,
         ..l.cold::<Used>()
@@ -171,7 +187,7 @@ pub(crate) fn emit_copy(
         .flat_map(|(slot, by)| [*slot, *by as u32])
         .collect();
     let aux = l.extra(&words);
-    l.emit(MicroOp {
+    l.put_off(MicroOp {
         dst: slot,
         aux,
         imm: pieces.len() as u64,
@@ -192,10 +208,18 @@ impl Flow for Check {
         let mask = ctx.mask;
         let kept = u64::from(mask) | u64::from(ctx.full) << 32;
         ctx.set_scalar(op.more[0], kept);
-        let bad = if op.more[1] == 0 && is_plain(ctx, op, mask) {
+        let reading = match op.more[1] {
+            0 => mask,
+            // A copy of no bytes reads nothing.
+            slot => {
+                let bytes = ctx.cells::<u32>(slot - 1);
+                mask & mask_of(|i| bytes[i] != 0)
+            }
+        };
+        let bad = if reading == 0 || is_plain(ctx, op, reading) {
             0
         } else {
-            check_access(ctx, op, mask)
+            check_access(ctx, op, reading)
         };
         if bad != 0 {
             ctx.mask = mask & !bad;
@@ -273,32 +297,33 @@ fn is_plain(ctx: &mut Ctx, op: &MicroOp, mask: u32) -> bool {
         all = addresses(ctx, op);
         Shape::Apart(&all)
     };
-    let verdict = ask(ctx, op, mask, |checker, at, ctx| {
-        let info = &at.program.accesses[op.aux as usize];
-        let request = Request {
-            info,
-            number: op.aux,
-            defined,
-        };
-        let stored = StoredBy {
-            ctx,
-            op,
-            info,
-            mask,
-        };
-        checker.access(at, &request, shape, &stored)
-    });
-    match verdict {
-        // Nothing checks.
-        None => true,
-        Some(None) => false,
-        Some(Some(_)) => {
-            if ctx.warp.tainted {
-                define(ctx, op);
-            }
-            true
-        }
+    let Some(mut checker) = ctx.checker.take() else {
+        return true;
+    };
+    let at = At {
+        program: &ctx.program,
+        view: &ctx.view,
+        warp: ctx.warp.index,
+        mask,
+        span: op.span,
+    };
+    let request = Request {
+        info,
+        number: op.aux,
+        defined,
+    };
+    let stored = StoredBy {
+        ctx,
+        op,
+        info,
+        mask,
+    };
+    let plain = checker.access(&at, &request, shape, &stored);
+    ctx.checker = Some(checker);
+    if plain && ctx.warp.tainted {
+        define(ctx, op);
     }
+    plain
 }
 
 /// What a load loads is defined.
@@ -317,14 +342,6 @@ fn define(ctx: &mut Ctx, op: &MicroOp) {
 #[inline(never)]
 fn check_access(ctx: &mut Ctx, op: &MicroOp, mask: u32) -> u32 {
     let addresses = addresses(ctx, op);
-    // A copy of no bytes reads nothing.
-    let mask = match op.more[1] {
-        0 => mask,
-        slot => {
-            let bytes = ctx.cells::<u32>(slot - 1);
-            mask & mask_of(|i| bytes[i] != 0)
-        }
-    };
     let verdict = ask(ctx, op, mask, |checker, at, ctx| {
         let info = &at.program.accesses[op.aux as usize];
         let request = Request {
@@ -340,7 +357,7 @@ fn check_access(ctx: &mut Ctx, op: &MicroOp, mask: u32) -> u32 {
         };
         checker.look(at, &request, &addresses, &stored)
     });
-    let Some(Answer::Found { bad, undefined }) = verdict else {
+    let Some(Answer { bad, undefined }) = verdict else {
         return 0;
     };
     let info = &ctx.program.accesses[op.aux as usize];
@@ -397,10 +414,7 @@ pub(crate) fn each_of_many(ctx: &mut Ctx, op: &MicroOp, mask: u32, addresses: &[
         };
         checker.look(at, &request, addresses, &Unknown)
     });
-    match verdict {
-        Some(Answer::Found { bad, .. }) => bad,
-        Some(Answer::Clean) | None => 0,
-    }
+    verdict.map_or(0, |answer| answer.bad)
 }
 
 /// What a store stores, for whoever asks.

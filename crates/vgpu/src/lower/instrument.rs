@@ -234,8 +234,12 @@ pub(super) fn before(
     if !slots.is_empty() {
         checked::emit_used(l, &slots);
     }
+    let access = access(inst);
+    if access.is_some() {
+        l.flush();
+    }
     checked::emit_order(l, inst)?;
-    match access(inst) {
+    match access {
         Some((at, info)) => {
             let mut info = info;
             let values = match inst.op {

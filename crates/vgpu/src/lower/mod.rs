@@ -295,11 +295,13 @@ fn lower_block(
         if guard.map(|(g, _)| g) != wanted
             && let Some((_, start)) = guard.take()
         {
+            l.flush();
             exec::end_guard(l, start);
         }
         if let Some(g) = wanted
             && guard.is_none()
         {
+            l.flush();
             let negated = if g.negated { !0 } else { 0 };
             let slot = l.slot_of(g.reg);
             guard = Some((g, exec::begin_guard(l, slot, negated)));
@@ -318,9 +320,11 @@ fn lower_block(
             changed |= wanted.is_some_and(|g| g.reg == reg)
         });
         if changed && let Some((_, start)) = guard.take() {
+            l.flush();
             exec::end_guard(l, start);
         }
     }
+    l.flush();
     if let Some((_, start)) = guard {
         exec::end_guard(l, start);
     }

@@ -1,7 +1,10 @@
 //! What the builder keeps for checked programs.
 
 use super::Lowerer;
-use crate::check::AccessInfo;
+use crate::{
+    check::AccessInfo,
+    exec::{MicroOp, checked},
+};
 
 impl Lowerer<'_> {
     /// A slot of 32 cells of 32 bits that stays, for what is undefined of a register.
@@ -10,6 +13,23 @@ impl Lowerer<'_> {
         self.next = slot + 128;
         self.shadows.push(slot);
         slot
+    }
+
+    /// Puts off an op that looks at or changes shadows: such ops keep their order, and nothing else needs them before
+    /// the next access, guard or end of a block.
+    pub(crate) fn put_off(&mut self, op: MicroOp) {
+        self.put_off.push(op);
+    }
+
+    /// Emits what was put off, skipped at once where every register is defined.
+    pub(super) fn flush(&mut self) {
+        let ops = std::mem::take(&mut self.put_off);
+        if ops.len() > 1 {
+            checked::emit_skip(self, ops.len());
+        }
+        for op in ops {
+            self.emit(op);
+        }
     }
 
     /// A scalar slot that stays.

@@ -10,7 +10,7 @@ use std::{
     time::{Instant, SystemTime, UNIX_EPOCH},
 };
 use warpsmith::{
-    device::{Device, Fresh, Selector, Settings, devices},
+    device::{Device, Fresh, Selector, Settings, VirtualCard, devices},
     formats::gguf::Gguf,
     models::{
         chat::ChatTemplate,
@@ -92,23 +92,14 @@ fn selector(args: &ModelArgs) -> Result<Selector> {
     Ok(match &args.device {
         // a card needs no threads
         Selector::Auto if devices().cards.is_ok_and(|cards| !cards.is_empty()) => Selector::Auto,
-        Selector::Auto => Selector::Virtual {
-            target: None,
-            memory: None,
+        Selector::Auto => Selector::Virtual(VirtualCard {
             workers,
-            tier: None,
-        },
-        Selector::Virtual {
-            target,
-            memory,
-            workers: _,
-            tier,
-        } => Selector::Virtual {
-            target: *target,
-            memory: *memory,
+            ..VirtualCard::default()
+        }),
+        Selector::Virtual(card) => Selector::Virtual(VirtualCard {
             workers,
-            tier: *tier,
-        },
+            ..card.clone()
+        }),
         Selector::Cuda(index) => bail!("--threads is for the virtual GPU, not for cuda:{index}"),
     })
 }

@@ -1,0 +1,178 @@
+//! Contexts: the primary ones, made ones, and which is current.
+
+use super::raw::Out;
+use crate::{
+    context::{Context, current, with_stack},
+    driver::driver,
+    status::Status,
+    table::{Handle, lock},
+};
+use std::{
+    ffi::{c_int, c_uint},
+    sync::Arc,
+};
+
+/// Destroys a context; it is current nowhere from now on, as its handle means nothing.
+fn destroy(handle: Handle) -> Result<(), Status> {
+    let driver = driver()?;
+    let context = driver
+        .contexts
+        .remove(handle)
+        .map_err(|_| Status::InvalidContext)?;
+    context.destroy(driver);
+    Ok(())
+}
+
+fn create(out: Out<Handle>, device: c_int) -> Result<(), Status> {
+    let out = out.wanted()?;
+    let driver = driver()?;
+    let context = Context::new(driver, driver.card(device)?)?;
+    let handle = driver.contexts.insert(Arc::new(context));
+    with_stack(|stack| stack.push(handle));
+    out.put(handle)
+}
+
+/// Ends the primary context of a card.
+fn reset(device: c_int) -> Result<(), Status> {
+    let card = driver()?.card(device)?;
+    let context = {
+        let mut primary = lock(&card.primary);
+        primary.users = 0;
+        primary.context.take()
+    };
+    context.map_or(Ok(()), destroy)
+}
+
+entries! {
+    cuDevicePrimaryCtxRetain(context: Out<Handle>, device: c_int) {
+        let out = context.wanted()?;
+        let driver = driver()?;
+        let card = driver.card(device)?;
+        if let Some(lost) = card.lost.get() {
+            return Err(*lost);
+        }
+        let mut primary = lock(&card.primary);
+        let handle = match primary.context {
+            Some(handle) => handle,
+            None => {
+                let handle = driver.contexts.insert(Arc::new(Context::new(driver, card)?));
+                *primary.context.insert(handle)
+            }
+        };
+        primary.users += 1;
+        out.put(handle)
+    }
+
+    cuDevicePrimaryCtxRelease_v2(device: c_int) {
+        let card = driver()?.card(device)?;
+        let last = {
+            let mut primary = lock(&card.primary);
+            primary.users = primary.users.checked_sub(1).ok_or(Status::InvalidContext)?;
+            primary.users == 0
+        };
+        if last { reset(device) } else { Ok(()) }
+    }
+
+    cuDevicePrimaryCtxReset_v2(device: c_int) {
+        reset(device)
+    }
+
+    cuDevicePrimaryCtxSetFlags_v2(device: c_int, flags: c_uint) {
+        let card = driver()?.card(device)?;
+        lock(&card.primary).flags = flags;
+        Ok(())
+    }
+
+    cuCtxCreate_v2(context: Out<Handle>, _flags: c_uint, device: c_int) {
+        create(context, device)
+    }
+
+    cuCtxDestroy_v2(context: Handle) {
+        with_stack(|stack| stack.pop_if(|top| *top == context));
+        destroy(context)
+    }
+
+    cuCtxSetCurrent(context: Handle) {
+        let driver = driver()?;
+        if context == Handle::NULL {
+            with_stack(Vec::pop);
+            return Ok(());
+        }
+        driver.contexts.find(context).map_err(|_| Status::InvalidContext)?;
+        with_stack(|stack| match stack.last_mut() {
+            Some(top) => *top = context,
+            None => stack.push(context),
+        });
+        Ok(())
+    }
+
+    cuCtxGetCurrent(context: Out<Handle>) {
+        driver()?;
+        context.put(with_stack(|stack| stack.last().copied()).unwrap_or(Handle::NULL))
+    }
+
+    cuCtxPushCurrent_v2(context: Handle) {
+        driver()?.contexts.find(context).map_err(|_| Status::InvalidContext)?;
+        with_stack(|stack| stack.push(context));
+        Ok(())
+    }
+
+    cuCtxPopCurrent_v2(context: Out<Handle>) {
+        driver()?;
+        let top = with_stack(Vec::pop).ok_or(Status::InvalidContext)?;
+        context.put_if_wanted(top);
+        Ok(())
+    }
+
+    cuCtxGetDevice(device: Out<c_int>) {
+        device.put(current()?.core.card.index as c_int)
+    }
+
+    cuCtxGetFlags(flags: Out<c_uint>) {
+        current()?;
+        flags.put(0)
+    }
+
+    cuCtxGetApiVersion(context: Handle, version: Out<c_uint>) {
+        let driver = driver()?;
+        if context == Handle::NULL {
+            current()?;
+        } else {
+            driver.contexts.find(context).map_err(|_| Status::InvalidContext)?;
+        }
+        version.put(3020)
+    }
+
+    cuCtxSynchronize() {
+        current()?.synchronize()
+    }
+
+    /// The stack, the print buffer, the heap: what is asked for is not needed here.
+    cuCtxSetLimit(limit: c_int, _value: usize) {
+        current()?;
+        if (0..=4).contains(&limit) { Ok(()) } else { Err(Status::UnsupportedLimit) }
+    }
+
+    cuCtxGetLimit(value: Out<usize>, limit: c_int) {
+        current()?;
+        match limit {
+            0 => value.put(1 << 10),
+            1 => value.put(1 << 20),
+            2 => value.put(8 << 20),
+            3 | 4 => value.put(2048),
+            _ => Err(Status::UnsupportedLimit),
+        }
+    }
+
+    cuCtxGetStreamPriorityRange(least: Out<c_int>, greatest: Out<c_int>) {
+        current()?;
+        least.put_if_wanted(0);
+        greatest.put_if_wanted(0);
+        Ok(())
+    }
+
+    cuCtxSetCacheConfig(_config: c_int) {
+        current()?;
+        Ok(())
+    }
+}

@@ -1,0 +1,137 @@
+//! Streams and events.
+
+use super::raw::{Host, HostCall, HostFunction, Out};
+use crate::{
+    context::{current, usable},
+    driver::driver,
+    event::Event,
+    status::Status,
+    step::Step,
+    stream::Kind,
+    table::Handle,
+};
+use std::{
+    ffi::{c_int, c_uint},
+    sync::Arc,
+};
+
+/// `CU_STREAM_NON_BLOCKING`.
+const INDEPENDENT: c_uint = 1;
+
+fn create(out: Out<Handle>, flags: c_uint) -> Result<(), Status> {
+    let out = out.wanted()?;
+    let kind = match flags {
+        0 => Kind::Blocking,
+        INDEPENDENT => Kind::Independent,
+        _ => return Err(Status::InvalidValue),
+    };
+    let stream = usable()?.new_stream(kind)?;
+    out.put(driver()?.streams.insert(stream))
+}
+
+entries! {
+    cuStreamCreate(stream: Out<Handle>, flags: c_uint) {
+        create(stream, flags)
+    }
+
+    cuStreamCreateWithPriority(stream: Out<Handle>, flags: c_uint, _priority: c_int) {
+        create(stream, flags)
+    }
+
+    /// Its work is done first.
+    cuStreamDestroy_v2(stream: Handle) {
+        let context = current()?;
+        let stream = driver()?.streams.remove(stream)?;
+        stream.drain();
+        drop(stream);
+        context.core.well()
+    }
+
+    cuStreamGetFlags(stream: Handle, flags: Out<c_uint>) {
+        let stream = usable()?.stream(stream)?;
+        flags.put(if stream.kind == Kind::Independent { INDEPENDENT } else { 0 })
+    }
+
+    cuStreamGetPriority(stream: Handle, priority: Out<c_int>) {
+        usable()?.stream(stream)?;
+        priority.put(0)
+    }
+
+    cuStreamGetCtx(stream: Handle, context: Out<Handle>) {
+        let current = usable()?;
+        current.stream(stream)?;
+        let handle = driver()?.contexts.handle_of(&current).ok_or(Status::InvalidContext)?;
+        context.put(handle)
+    }
+
+    cuStreamQuery(stream: Handle) {
+        let context = usable()?;
+        let done = context.stream(stream)?.is_done()?;
+        context.core.well()?;
+        if done { Ok(()) } else { Err(Status::NotReady) }
+    }
+
+    cuStreamSynchronize(stream: Handle) {
+        let context = current()?;
+        context.ordered(stream)?.synchronize()
+    }
+
+    cuStreamWaitEvent(stream: Handle, event: Handle, _flags: c_uint) {
+        let event = driver()?.events.find(event)?;
+        usable()?.ordered(stream)?.wait(&event)
+    }
+
+    cuLaunchHostFunc(stream: Handle, function: HostFunction, data: Host) {
+        let call = HostCall::new(function, data)?;
+        usable()?.ordered(stream)?.submit(Step::Call(call))
+    }
+
+    cuEventCreate(event: Out<Handle>, flags: c_uint) {
+        let out = event.wanted()?;
+        let event = Event::new(&usable()?.core, flags);
+        out.put(driver()?.events.insert(Arc::new(event)))
+    }
+
+    cuEventDestroy_v2(event: Handle) {
+        driver()?.events.remove(event).map(drop)
+    }
+
+    cuEventRecord(event: Handle, stream: Handle) {
+        let event = driver()?.events.find(event)?;
+        usable()?.ordered(stream)?.record(&event);
+        Ok(())
+    }
+
+    cuEventRecordWithFlags(event: Handle, stream: Handle, _flags: c_uint) {
+        let event = driver()?.events.find(event)?;
+        usable()?.ordered(stream)?.record(&event);
+        Ok(())
+    }
+
+    cuEventQuery(event: Handle) {
+        let event = driver()?.events.find(event)?;
+        let done = event.is_done()?;
+        event.core.well()?;
+        if done { Ok(()) } else { Err(Status::NotReady) }
+    }
+
+    cuEventSynchronize(event: Handle) {
+        let event = driver()?.events.find(event)?;
+        event.wait()?;
+        event.core.well()
+    }
+
+    cuEventElapsedTime(milliseconds: Out<f32>, start: Handle, end: Handle) {
+        let driver = driver()?;
+        let (start, end) = (driver.events.find(start)?, driver.events.find(end)?);
+        end.core.well()?;
+        milliseconds.put(end.since(&start)?.as_secs_f32() * 1e3)
+    }
+
+    cuEventElapsedTime_v2(milliseconds: Out<f32>, start: Handle, end: Handle) {
+        let driver = driver()?;
+        let (start, end) = (driver.events.find(start)?, driver.events.find(end)?);
+        end.core.well()?;
+        milliseconds.put(end.since(&start)?.as_secs_f32() * 1e3)
+    }
+}

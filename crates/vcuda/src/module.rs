@@ -1,0 +1,256 @@
+//! Modules: PTX to "code", code to kernels and variables.
+
+use crate::{
+    abi::JitOptions,
+    card::{WITHOUT_ASKING, shared_limit},
+    context::{Context, Core, Owner},
+    settings::Settings,
+    status::Status,
+    table::{Handle, lock},
+};
+use rustc_hash::FxHashMap;
+use std::{
+    ffi::CString,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU32, Ordering::Relaxed},
+    },
+};
+use warpsmith_ptx::{
+    diag::Diagnostic,
+    ir::{Directive, FunctionKind},
+    parse::parse,
+    verify::{Verified, verify},
+};
+use warpsmith_vgpu as vgpu;
+
+/// How our code begins: this, the length of the PTX as eight bytes, the PTX, a zero byte.
+pub(crate) const MAGIC: [u8; 8] = *b"\x7fVCUDA1\n";
+
+/// PTX in our wrapping.
+pub(crate) fn wrap(ptx: &str) -> Vec<u8> {
+    let len = (ptx.len() as u64).to_le_bytes();
+    [&MAGIC[..], &len, ptx.as_bytes(), b"\0"].concat()
+}
+
+/// Compiles PTX for a card; why it is refused is in the log.
+pub(crate) fn compile(
+    settings: &Settings,
+    ptx: &[u8],
+    options: &JitOptions,
+) -> Result<Verified, Status> {
+    let refuse = |status: Status, log: String| {
+        options.tell(&log);
+        status
+    };
+    let found = |found: Vec<Diagnostic>| {
+        let lines: Vec<String> = found
+            .iter()
+            .map(|found| format!("error: {found}"))
+            .collect();
+        refuse(Status::InvalidPtx, lines.join("\n"))
+    };
+    let text = std::str::from_utf8(ptx)
+        .map_err(|error| refuse(Status::InvalidPtx, format!("error: {error}")))?;
+    let module = parse(text).map_err(found)?;
+    let (version, limit) = (module.version, settings.ptx_limit);
+    if version > limit {
+        let log = format!("error: unsupported .version {version}; this driver takes up to {limit}");
+        return Err(refuse(Status::UnsupportedPtxVersion, log));
+    }
+    let (target, card) = (module.target, settings.target);
+    if !target.runs_on(card) {
+        let log = format!("error: .target {target} does not run on {card}");
+        return Err(refuse(Status::NoBinaryForGpu, log));
+    }
+    verify(module).map_err(found)
+}
+
+/// A loaded module.
+pub(crate) struct Module {
+    pub(crate) core: Arc<Core>,
+    inner: vgpu::Module,
+    verified: Verified,
+    /// Handles of functions that were asked for.
+    pub(crate) handles: Mutex<FxHashMap<String, Handle>>,
+}
+
+impl Module {
+    pub(crate) fn new(context: &Context, verified: Verified) -> Result<Module, vgpu::Error> {
+        let inner = context.core.machine.load(&verified)?;
+        let module = Module {
+            core: context.core.clone(),
+            inner,
+            verified,
+            handles: Mutex::default(),
+        };
+        for (address, bytes) in module.variables() {
+            context.holds_now(address, bytes, Owner::Module);
+        }
+        Ok(module)
+    }
+
+    fn variables(&self) -> impl Iterator<Item = (u64, u64)> {
+        let names = self.verified.vars.iter().map(|var| &*var.name);
+        names.filter_map(|name| self.inner.global(name))
+    }
+
+    /// What it brought into the context goes.
+    pub(crate) fn unload(&self, context: &Context) {
+        for (address, _) in self.variables() {
+            context.holds_no_more(address);
+        }
+    }
+
+    /// Address and size of a variable.
+    pub(crate) fn variable(&self, name: &str) -> Option<(u64, u64)> {
+        self.inner.global(name)
+    }
+
+    pub(crate) fn function(self: &Arc<Module>, name: &str) -> Option<Function> {
+        let kernel = self.inner.kernel(name)?;
+        let mut functions = self.verified.functions.iter();
+        let entry =
+            functions.find(|entry| entry.kind == FunctionKind::Entry && &*entry.name == name)?;
+        let threads = entry
+            .directives
+            .iter()
+            .find_map(|directive| match directive {
+                Directive::MaxNtid(most) | Directive::ReqNtid(most) => {
+                    Some(most.iter().map(|n| (*n).max(1)).product())
+                }
+                Directive::MinNctaPerSm(_)
+                | Directive::MaxNreg(_)
+                | Directive::NoReturn
+                | Directive::Pragma(_)
+                | Directive::Other(..) => None,
+            });
+        Some(Function {
+            name: CString::new(name).ok()?,
+            dynamic_shared: AtomicU32::new(WITHOUT_ASKING.saturating_sub(kernel.static_shared())),
+            threads: threads.unwrap_or(1024),
+            kernel,
+            module: self.clone(),
+        })
+    }
+}
+
+/// A kernel.
+pub(crate) struct Function {
+    pub(crate) name: CString,
+    pub(crate) module: Arc<Module>,
+    pub(crate) kernel: vgpu::Kernel,
+    /// The most of a block.
+    threads: u32,
+    /// Bytes of dynamic shared memory that a launch may have.
+    dynamic_shared: AtomicU32,
+}
+
+impl Function {
+    /// The attribute with this number in the driver's headers.
+    pub(crate) fn attribute(&self, number: i32) -> Option<i32> {
+        let version = self.module.verified.version;
+        let sm = self.module.core.settings.target.sm;
+        let value = match number {
+            0 => self.threads,
+            1 => self.kernel.static_shared(),
+            // Constant memory, the cache mode.
+            2 | 7 => 0,
+            3 => self.kernel.local_bytes(),
+            // As many as let the largest block run.
+            4 => (65536 / self.threads.max(1)).min(255),
+            5 => u32::from(version.major) * 10 + u32::from(version.minor),
+            6 => u32::from(sm),
+            8 => self.dynamic_shared.load(Relaxed),
+            // The driver chooses the carve-out.
+            9 => return Some(-1),
+            _ => return None,
+        };
+        Some(value as i32)
+    }
+
+    pub(crate) fn set_attribute(&self, number: i32, value: i32) -> Result<(), Status> {
+        match number {
+            8 => {
+                let most = shared_limit(self.module.core.settings)
+                    .saturating_sub(self.kernel.static_shared());
+                let bytes = u32::try_from(value).map_err(|_| Status::InvalidValue)?;
+                if bytes > most {
+                    return Err(Status::InvalidValue);
+                }
+                self.dynamic_shared.store(bytes, Relaxed);
+                Ok(())
+            }
+            9 => Ok(()),
+            _ => Err(Status::InvalidValue),
+        }
+    }
+
+    /// Blocks of this many threads that fit on a multiprocessor at the same time.
+    pub(crate) fn occupancy(&self, threads: u32, dynamic_shared: u64) -> u32 {
+        let shared = u64::from(self.kernel.static_shared()).saturating_add(dynamic_shared);
+        if threads > self.threads {
+            return 0;
+        }
+        crate::card::occupancy(self.module.core.settings, threads, shared)
+    }
+
+    /// Whether a launch of this size is allowed.
+    pub(crate) fn allows(&self, launch: &vgpu::Launch) -> Result<(), Status> {
+        let threads = launch.block.iter().map(|n| u64::from(*n)).product::<u64>();
+        if threads == 0 || threads > u64::from(self.threads) {
+            return Err(Status::InvalidValue);
+        }
+        if launch.dynamic_shared > self.dynamic_shared.load(Relaxed) {
+            return Err(Status::InvalidValue);
+        }
+        let blocks = launch.grid.iter().map(|n| u64::from(*n)).product::<u64>();
+        let each = self.occupancy(threads as u32, launch.dynamic_shared.into());
+        let resident = u64::from(each) * u64::from(self.module.core.settings.sms);
+        if launch.cooperative && blocks > resident {
+            return Err(Status::CooperativeLaunchTooLarge);
+        }
+        Ok(())
+    }
+}
+
+/// A linker: one piece of PTX, and the code made of it.
+pub(crate) struct Link {
+    pub(crate) options: JitOptions,
+    pub(crate) state: Mutex<LinkState>,
+}
+
+#[derive(Default)]
+pub(crate) struct LinkState {
+    ptx: Option<String>,
+    /// Lives as long as the linker: programs get a pointer to it.
+    code: Option<Box<[u8]>>,
+}
+
+impl Link {
+    /// Takes PTX, checked.
+    pub(crate) fn add(&self, settings: &Settings, ptx: &[u8]) -> Result<(), Status> {
+        compile(settings, ptx, &self.options)?;
+        let ptx = std::str::from_utf8(ptx).map_err(|_| Status::InvalidPtx)?;
+        match &mut lock(&self.state).ptx {
+            Some(_) => {
+                self.options
+                    .tell("error: this driver links one piece of PTX");
+                Err(Status::NotSupported)
+            }
+            none => {
+                *none = Some(ptx.to_owned());
+                Ok(())
+            }
+        }
+    }
+
+    /// Address and length of the code.
+    pub(crate) fn complete(&self) -> Result<(*const u8, usize), Status> {
+        let mut state = lock(&self.state);
+        let LinkState { ptx, code } = &mut *state;
+        let ptx = ptx.as_ref().ok_or(Status::InvalidValue)?;
+        let code = code.get_or_insert_with(|| wrap(ptx).into_boxed_slice());
+        Ok((code.as_ptr(), code.len()))
+    }
+}

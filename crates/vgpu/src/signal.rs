@@ -1,0 +1,126 @@
+//! What the host waits for: the end of a read, a point in a stream.
+
+use crate::{
+    check::{Host, Progress},
+    error::Error,
+};
+use std::{
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    time::Instant,
+};
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The bytes of a read, once it is done.
+#[derive(Clone, Debug)]
+pub struct Completion(Arc<Signal<Result<Vec<u8>, Error>>>, Option<Waited>);
+
+/// A point in a stream.
+#[derive(Clone, Debug)]
+pub struct Event(Arc<Signal<Instant>>, Option<Waited>);
+
+/// What a wait of the host makes known to a checker.
+#[derive(Clone, Debug)]
+pub(crate) struct Waited {
+    pub(crate) point: Progress,
+    pub(crate) host: Host,
+}
+
+impl Waited {
+    fn note(own: Option<&Waited>) {
+        if let Some(own) = own {
+            own.host.waited(&own.point);
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Signal<T> {
+    value: Mutex<Option<T>>,
+    changed: Condvar,
+}
+
+impl<T> Signal<T> {
+    fn new() -> Arc<Signal<T>> {
+        Arc::new(Signal {
+            value: Mutex::new(None),
+            changed: Condvar::new(),
+        })
+    }
+
+    fn set(&self, value: T) {
+        *lock(&self.value) = Some(value);
+        self.changed.notify_all();
+    }
+
+    fn wait(&self) -> MutexGuard<'_, Option<T>> {
+        let mut value = lock(&self.value);
+        while value.is_none() {
+            value = self
+                .changed
+                .wait(value)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        value
+    }
+}
+
+impl Completion {
+    pub(crate) fn new(waited: Option<Waited>) -> Completion {
+        Completion(Signal::new(), waited)
+    }
+
+    pub(crate) fn set(&self, bytes: Result<Vec<u8>, Error>) {
+        self.0.set(bytes);
+    }
+
+    /// Waits and takes the bytes; empty if they were taken before.
+    ///
+    /// # Errors
+    /// Those of the read, or of the stream before it.
+    pub fn wait(&self) -> Result<Vec<u8>, Error> {
+        let mut value = self.0.wait();
+        Waited::note(self.1.as_ref());
+        value
+            .replace(Ok(Vec::new()))
+            .unwrap_or_else(|| Ok(Vec::new()))
+    }
+
+    /// Whether [`Completion::wait`] would not wait.
+    pub fn is_done(&self) -> bool {
+        lock(&self.0.value).is_some()
+    }
+}
+
+impl Event {
+    pub(crate) fn new(waited: Option<Waited>) -> Event {
+        Event(Signal::new(), waited)
+    }
+
+    pub(crate) fn set(&self, at: Instant) {
+        self.0.set(at);
+    }
+
+    /// Waits for the stream to come to it.
+    pub fn wait(&self) {
+        self.reached();
+        Waited::note(self.1.as_ref());
+    }
+
+    /// Waits, which tells the host nothing.
+    pub(crate) fn reached(&self) {
+        drop(self.0.wait());
+    }
+
+    /// What it comes after.
+    pub(crate) fn point(&self) -> Option<&Progress> {
+        self.1.as_ref().map(|waited| &waited.point)
+    }
+
+    /// When the stream came to it.
+    pub fn done_at(&self) -> Option<Instant> {
+        *lock(&self.0.value)
+    }
+}

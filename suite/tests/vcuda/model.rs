@@ -1,0 +1,60 @@
+//! A real model, through the driver and without it.
+
+use crate::library;
+use warpsmith::{
+    device::{BackEnd, Device, Selector},
+    graph::Precision,
+    models::{
+        llama::{Bundle, Session, SessionOptions},
+        tokenizer::Special,
+    },
+};
+use warpsmith_suite::places::smollm2;
+
+const STEPS: usize = 8;
+
+/// Greedy tokens after the prompt, in both precisions.
+fn tokens(bundle: &Bundle) -> [Vec<u32>; 2] {
+    let prompt = bundle
+        .tokenizer
+        .encode("The capital of France is", Special::Parse);
+    let prompt = prompt.expect("tokens");
+    [Precision::Exact, Precision::Fast].map(|precision| {
+        let options = SessionOptions {
+            context: 64,
+            precision,
+            ..SessionOptions::default()
+        };
+        let mut session = Session::new(&bundle.model, &options).expect("a session");
+        session.prefill(&prompt, &mut |_, _| {}).expect("a prompt");
+        let mut tokens = vec![session.sample().expect("a token")];
+        while tokens.len() < STEPS {
+            tokens.push(session.step().expect("a step"));
+        }
+        tokens
+    })
+}
+
+#[test]
+fn smollm2_says_the_same_through_the_driver() {
+    library::load();
+    let run = |selector: Selector| {
+        let device = Device::open(&selector).expect("a device");
+        let bundle = Bundle::load(&device, &smollm2(), &mut |_, _| {}).expect("the model");
+        (device.info().back_end, tokens(&bundle))
+    };
+    let (back_end, through_driver) = run(Selector::Cuda(library::MODEL_CARD));
+    assert_eq!(
+        back_end,
+        BackEnd::Cuda {
+            index: library::MODEL_CARD
+        }
+    );
+    let (_, direct) = run(Selector::virtual_gpu());
+    assert_eq!(through_driver, direct);
+    assert!(
+        direct
+            .iter()
+            .all(|tokens| tokens.windows(2).any(|pair| pair[0] != pair[1]))
+    );
+}
