@@ -85,7 +85,7 @@ impl From<&Error> for Status {
             Error::Fault(fault) => match fault.kind {
                 FaultKind::OutOfBounds { .. } => Status::IllegalAddress,
                 FaultKind::Misaligned { .. } => Status::MisalignedAddress,
-                FaultKind::Deadlock { .. } => Status::LaunchTimeout,
+                FaultKind::Deadlock { .. } | FaultKind::Budget { .. } => Status::LaunchTimeout,
                 FaultKind::Trap | FaultKind::Misuse { .. } => Status::LaunchFailed,
             },
         }

@@ -21,6 +21,7 @@ mod undefined;
 pub(crate) use access::{AccessInfo, Answer, MOST, Request, Shape, Space, Stored};
 pub(crate) use checker::{At, Checker};
 pub(crate) use clock::Order;
+pub(crate) use events::ObjectEvent;
 pub use finding::{Access, Allocation, Checks, Finding, Kind, Place, UnknownKind, Verdict};
 pub(crate) use memory::Variables;
 pub(crate) use order::{Host, LaunchOrder, Progress, StreamOrder};

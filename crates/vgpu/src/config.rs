@@ -30,6 +30,8 @@ pub struct Config {
     ///
     /// An order is the same each time where one thread runs it: with [`Config::checks`], or one worker.
     pub seed: Option<u64>,
+    /// Instructions a launch may run, each counted once for a warp, before it is stopped; `None` lets it run.
+    pub budget: Option<u64>,
     /// Whether a fresh allocation is filled with `0xFF` (NaN in every float type).
     pub poison: bool,
 }
@@ -48,6 +50,7 @@ impl Default for Config {
             max_ptx: PtxVersion::new(8, 8),
             checks: None,
             seed: None,
+            budget: None,
             poison: false,
         }
     }

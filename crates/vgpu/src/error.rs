@@ -126,6 +126,11 @@ pub enum FaultKind {
         /// Warps, how many of their lanes wait, and where.
         waiting: Vec<(u32, u32, Span)>,
     },
+    /// The launch ran as many instructions as it may ([`Config::budget`](crate::Config::budget)).
+    Budget {
+        /// Instructions, each counted once for a warp.
+        instructions: u64,
+    },
     /// Any other misuse, by name.
     Misuse {
         /// What was done.
@@ -172,6 +177,10 @@ impl fmt::Display for Fault {
                     write!(f, " warp {warp} waits with {lanes} lanes at {at};")?;
                 }
             }
+            FaultKind::Budget { instructions } => write!(
+                f,
+                "stopped: the launch has run the {instructions} instructions of its budget"
+            )?,
             FaultKind::Misuse { what } => f.write_str(what)?,
         }
         if let Some(address) = address {

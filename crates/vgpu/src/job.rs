@@ -27,6 +27,9 @@ pub(crate) struct Job {
     pub(crate) cooperative: bool,
     /// What decides the order of CTAs and warps.
     pub(crate) seed: Option<u64>,
+    /// Instructions that it may run, and those it has run.
+    budget: Option<u64>,
+    spent: AtomicU64,
     /// The next CTA that nobody has taken.
     next: AtomicU64,
     /// CTAs that have not ended.
@@ -48,7 +51,7 @@ impl Job {
         shared_bytes: u32,
         global: Window,
         cooperative: bool,
-        seed: Option<u64>,
+        (seed, budget): (Option<u64>, Option<u64>),
     ) -> Job {
         let total = view.grid.iter().map(|n| u64::from(*n)).product();
         Job {
@@ -59,6 +62,8 @@ impl Job {
             total,
             cooperative,
             seed,
+            budget,
+            spent: AtomicU64::new(0),
             next: AtomicU64::new(0),
             left: AtomicU64::new(0),
             serial: AtomicU64::new(0),
@@ -75,6 +80,7 @@ impl Job {
         self.left.store(self.total, Ordering::Relaxed);
         self.serial.store(serial, Ordering::Relaxed);
         self.abort.store(false, Ordering::Relaxed);
+        self.spent.store(0, Ordering::Relaxed);
     }
 
     /// Takes the next CTA.
@@ -93,6 +99,13 @@ impl Job {
     /// A CTA has ended.
     pub(crate) fn end(&self) {
         self.left.fetch_sub(1, Ordering::Release);
+    }
+
+    /// Some instructions are run; the budget, if that was more than is left of it.
+    pub(crate) fn spend(&self, instructions: u64) -> Option<u64> {
+        let budget = self.budget?;
+        let spent = self.spent.fetch_add(instructions, Ordering::Relaxed) + instructions;
+        (spent > budget).then_some(budget)
     }
 
     /// Whether every CTA has ended.

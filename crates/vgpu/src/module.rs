@@ -242,6 +242,7 @@ impl Kernel {
             tier: self.loaded.machine.tier,
             block,
             checked: self.loaded.machine.config.checks.is_some(),
+            counted: self.loaded.machine.config.budget.is_some(),
         })?);
         Ok(Arc::clone(programs().entry(key).or_insert(program)))
     }

@@ -171,7 +171,7 @@ mod tests {
             params: Vec::new(),
         };
         let program = Arc::new(Program::empty());
-        let mut job = Job::new(program, view, 0, Window::EMPTY, cooperative, None);
+        let mut job = Job::new(program, view, 0, Window::EMPTY, cooperative, (None, None));
         job.total = 64;
         Arc::new(job)
     }

@@ -253,6 +253,18 @@ impl Cta {
                 job.fail(*fault);
                 return Round::Done;
             }
+            let spent = std::mem::take(&mut ctx.spent);
+            if let Some(instructions) = job.spend(spent) {
+                job.fail(Fault {
+                    kind: FaultKind::Budget { instructions },
+                    kernel: job.program.name.clone(),
+                    span: job.program.span(ctx.spent_at),
+                    cta: self.cta,
+                    thread: ctx.thread(i as u32 * 32),
+                    address: None,
+                });
+                return Round::Done;
+            }
             self.blocked[i] = ctx.stop == Stop::Blocked;
             if !self.warps[i].arrivals.is_empty() {
                 self.arrive(ctx, &job.program, i);

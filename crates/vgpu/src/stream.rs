@@ -309,8 +309,8 @@ impl Stream {
             params,
         };
         let global = self.machine.0.arena.window();
-        let seed = config.seed;
-        Ok(Job::new(program, view, shared, global, cooperative, seed))
+        let limits = (config.seed, config.budget);
+        Ok(Job::new(program, view, shared, global, cooperative, limits))
     }
 
     /// Enqueues a write of device memory.

@@ -443,3 +443,23 @@ fn damaged_scripts_are_errors_or_scripts() {
     }
     assert!(read > 20 && refused > 500, "{read} {refused}");
 }
+
+#[test]
+fn a_kernel_without_end_is_stopped_by_its_budget() {
+    let ptx = ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry spin() {\nagain:\nbra again;\n}\n";
+    let folder = folder(&[("spin.ptx", ptx.as_bytes())]);
+    let path = folder.path().join("spin.ptx");
+    let path = path.to_str().expect("UTF-8");
+    let run = warpsmith(&[
+        "run", path, "--entry", "spin", "--budget", "10000", "--check",
+    ]);
+    assert_eq!(run.status, 2, "{}{}", run.out, run.err);
+    assert!(
+        run.err.contains("10000") || run.out.contains("10000"),
+        "{}{}",
+        run.out,
+        run.err
+    );
+    let none = warpsmith(&["run", path, "--entry", "spin", "--budget", "0"]);
+    assert_eq!(none.status, 2);
+}

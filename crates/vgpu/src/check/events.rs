@@ -3,13 +3,71 @@
 use super::{
     Kind,
     checker::{At, Checker, Pending, nowhere},
-    clock::WarpClock,
+    clock::{Order, WarpClock},
     memory::state,
     report::New,
     states::slice,
 };
 
+/// What a thread does with an `mbarrier`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum ObjectEvent {
+    Init,
+    /// It arrives, with what it did before if it `releases` that, and with its asynchronous `copies`.
+    Arrive {
+        releases: bool,
+        copies: bool,
+    },
+    /// It has seen a phase end.
+    Wait {
+        acquires: bool,
+    },
+}
+
 impl Checker {
+    /// A lane and the `mbarrier` at a shared address.
+    pub(crate) fn object(&mut self, at: &At<'_>, lane: u32, inside: u64, event: ObjectEvent) {
+        let Some((index, cta)) = &mut self.current else {
+            return;
+        };
+        let order = |acquire, release| Order {
+            strong: true,
+            acquire,
+            release,
+            cta_scope: true,
+        };
+        let clock = &mut cta.warps[at.warp as usize];
+        let place = self.sync.entry((Some(*index), inside)).or_default();
+        match event {
+            ObjectEvent::Init => {
+                if let Some(states) = slice(&mut cta.shared, inside, 8) {
+                    states.fill(state::WRITTEN);
+                }
+            }
+            ObjectEvent::Arrive { releases, copies } => {
+                if copies {
+                    let pending = &mut cta.pending[at.warp as usize];
+                    let mut rest = Vec::new();
+                    pending.retain_mut(|copy| {
+                        let mine = copy.lanes & 1 << lane;
+                        if mine != 0 {
+                            rest.extend(copy.without(mine));
+                            copy.arrive(&mut cta.shared);
+                        }
+                        mine == 0
+                    });
+                    pending.extend(rest);
+                }
+                place.write(order(false, releases), *index, clock, true);
+            }
+            ObjectEvent::Wait { acquires } => {
+                place.read(order(acquires, false), *index, clock, lane);
+                cta.history.order_some();
+                self.history.order_some();
+            }
+        }
+    }
+
     fn warp(&mut self, warp: u32) -> Option<&mut WarpClock> {
         let cta = self.cta()?;
         cta.warps.get_mut(warp as usize)

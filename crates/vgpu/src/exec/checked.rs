@@ -6,7 +6,10 @@ use super::{
     ldst, operand,
 };
 use crate::{
-    check::{Access, AccessInfo, Answer, At, Checker, Kind, New, Request, Shape, Space, Stored},
+    check::{
+        Access, AccessInfo, Answer, At, Checker, Kind, New, ObjectEvent, Request, Shape, Space,
+        Stored,
+    },
     error::Error,
     lower::{Lowerer, immediate},
 };
@@ -650,6 +653,13 @@ impl Handler for Members {
             note(ctx, op, Kind::Mask, lacking, LACKING);
         }
     }
+}
+
+/// What an operation on an `mbarrier` at a shared address orders.
+pub(super) fn object(ctx: &mut Ctx, op: &MicroOp, lane: u32, inside: u64, event: ObjectEvent) {
+    ask(ctx, op, 1 << lane, |checker, at, _| {
+        checker.object(at, lane, inside, event);
+    });
 }
 
 /// A barrier is given a count that no warps make up.

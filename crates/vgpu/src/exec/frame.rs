@@ -55,6 +55,9 @@ pub(crate) struct Ctx {
     pub(crate) view: LaunchView,
     /// The first fault.
     pub(crate) fault: Option<Box<Fault>>,
+    /// Instructions that the current turn has run, where they are counted, and where it was last.
+    pub(crate) spent: u64,
+    pub(crate) spent_at: u32,
     /// The checker, while a checked launch runs.
     pub(crate) checker: Option<Box<crate::check::Checker>>,
     /// Where `mma` keeps widened fragments.
@@ -80,6 +83,8 @@ impl Ctx {
             local: Window::EMPTY,
             view: LaunchView::default(),
             fault: None,
+            spent: 0,
+            spent_at: 0,
             checker: None,
             tiles: None,
         }

@@ -38,6 +38,7 @@ pub(crate) mod checked;
 mod cmp;
 mod columns;
 mod copy_async;
+mod count;
 mod cvt;
 mod dot;
 mod float;
@@ -55,6 +56,7 @@ mod rare;
 pub(crate) mod shape;
 mod warp;
 
+pub(crate) use count::emit_count;
 pub(crate) use flow::{FUEL, Parked, Reduce, Stop, Warp, begin_guard, emit_flow, end_guard};
 pub(crate) use frame::{Ctx, LaunchView};
 pub(crate) use lane::Cell;

@@ -233,6 +233,8 @@ pub(crate) struct Input<'a> {
     pub(crate) block: [u32; 3],
     /// Whether a checker watches.
     pub(crate) checked: bool,
+    /// Whether instructions are counted.
+    pub(crate) counted: bool,
 }
 
 /// Lowers a kernel.
@@ -268,6 +270,10 @@ pub(crate) fn lower(input: &Input<'_>) -> Result<Program, Error> {
             first: l.ops.len() as u32,
             convergent: uniformity.convergent[at],
         });
+        if input.counted {
+            l.at(block.span);
+            exec::emit_count(&mut l, block.stmts.len() + 1);
+        }
         if let Some(shadows) = &mut shadows {
             if at == 0 {
                 instrument::enter(&mut l, shadows);

@@ -55,7 +55,8 @@ impl Source {
         }
     }
 
-    /// A fault that ended a kernel; `None` for a `trap`, which is what the kernel meant.
+    /// A fault that ended a kernel; `None` for a `trap`, which is what the kernel meant, and for a
+    /// spent budget, which is no fault of its own.
     pub fn fault_issue(&self, fault: &Fault) -> Option<Issue> {
         let place = Spot {
             block: Some(fault.cta),
@@ -83,7 +84,7 @@ impl Source {
                 "every thread waits: let all of them come to the same barriers",
             ),
             FaultKind::Misuse { what } => misuse(what),
-            FaultKind::Trap => return None,
+            FaultKind::Trap | FaultKind::Budget { .. } => return None,
         };
         let kernel = fault.kernel.to_string();
         Some(Issue {

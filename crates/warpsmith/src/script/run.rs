@@ -28,6 +28,8 @@ pub struct Settings {
     pub schedules: u32,
     /// The first of the orders; the others follow it.
     pub seed: Option<u64>,
+    /// Instructions each launch may run, counted once for a warp; `None` lets it run.
+    pub budget: Option<u64>,
 }
 
 /// What buffers hold at the end, by their number; `None` where it was not read.
@@ -235,6 +237,7 @@ impl Run<'_> {
             max_ptx: PtxVersion::new(u8::MAX, 0),
             checks: self.settings.checks.clone(),
             seed: self.order,
+            budget: self.settings.budget,
             ..default
         })
     }

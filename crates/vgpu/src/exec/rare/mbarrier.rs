@@ -5,13 +5,14 @@
 
 use super::{
     super::{
-        Ctx, Handler, MicroOp,
+        Ctx, Handler, MicroOp, checked,
         flow::SPIN_COST,
         ldst::{self, At},
     },
     rule::{Rule, apply},
 };
 use crate::{
+    check::ObjectEvent,
     error::{Error, FaultKind},
     lower::Lowerer,
     memory::Bad,
@@ -39,6 +40,8 @@ mod what {
     /// Bytes to expect stand in `b`, and one arrival follows.
     pub(super) const ARRIVE_EXPECT: u64 = 8;
     pub(super) const DROP_EXPECT: u64 = 9;
+    /// Copies of the thread arrive when they are done, which they are; nothing is counted.
+    pub(super) const COPIES: u64 = 10;
 }
 
 #[derive(Clone, Copy)]
@@ -110,6 +113,9 @@ fn mbarrier(ctx: &mut Ctx, op: &MicroOp) {
             Ok(word) => {
                 out[i] = word;
                 done |= (word as u32 & 1) << lane;
+                if ctx.checker.is_some() {
+                    tell(ctx, op, lane, address, word & 1 != 0);
+                }
             }
             Err(bad) => ctx.refuse(op, bad, lane, address, 8),
         }
@@ -126,6 +132,26 @@ fn mbarrier(ctx: &mut Ctx, op: &MicroOp) {
     } else {
         ctx.put_cells(op.dst, out);
     }
+}
+
+/// Tells the checker what one lane's operation orders.
+#[cold]
+fn tell(ctx: &mut Ctx, op: &MicroOp, lane: u32, address: u64, done: bool) {
+    let inside = if op.more[1] == 1 {
+        address.wrapping_sub(crate::memory::SHARED_BASE)
+    } else {
+        address
+    };
+    let (releases, copies) = (op.more[3] & 1 == 0, op.more[3] & 2 != 0);
+    let event = match op.imm & 0xFF {
+        what::INIT => ObjectEvent::Init,
+        what::TEST | what::PARITY if done => ObjectEvent::Wait { acquires: releases },
+        what::ARRIVE | what::DROP | what::ARRIVE_EXPECT | what::DROP_EXPECT | what::COPIES => {
+            ObjectEvent::Arrive { releases, copies }
+        }
+        _ => return,
+    };
+    checked::object(ctx, op, lane, inside, event);
 }
 
 /// One lane's operation: the result, if it has one.
@@ -158,6 +184,7 @@ fn step(ctx: &mut Ctx, op: &MicroOp, lane: u32, address: u64, value: u64) -> Res
             object.bytes = object.bytes.wrapping_sub(value) & BYTES;
             object = object.turned();
         }
+        what::COPIES => return Ok(word),
         what::TEST => return Ok(u64::from(object.phase != value >> 63)),
         what::PARITY => return Ok(u64::from(object.phase != value & 1)),
         kind => {
@@ -200,11 +227,12 @@ pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Option<Result<(), Error>> {
         }
         // Without `.noinc` the arrival was added to the pending ones just before.
         let place = inst.operands.first()?;
-        return Some(if has(Qual::Noinc) {
-            emit(l, inst, what::ARRIVE, None, place, None)
+        let kind = if has(Qual::Noinc) {
+            what::ARRIVE
         } else {
-            Ok(())
-        });
+            what::COPIES
+        };
+        return Some(emit(l, inst, kind, None, place, None));
     }
     if inst.op != Op::Mbarrier || has(Qual::SharedCluster) || has(Qual::Cluster) {
         return None;
@@ -290,7 +318,7 @@ fn emit(
             u32::from(to.is_none()),
             u32::from(generic),
             u32::from(token),
-            0,
+            u32::from(inst.quals.has(Qual::Relaxed)) | u32::from(inst.op == Op::Cp) << 1,
         ],
         ..l.cold::<Mbarrier>()
     });

@@ -72,6 +72,9 @@ pub(crate) struct RunPtx {
     /// The first of the orders.
     #[arg(long, value_name = "S")]
     seed: Option<u64>,
+    /// Stops a launch that has run this many instructions, each counted once for a warp.
+    #[arg(long, value_name = "INSTRUCTIONS", value_parser = clap::value_parser!(u64).range(1..))]
+    budget: Option<u64>,
     #[command(flatten)]
     show: Show,
 }
@@ -135,6 +138,7 @@ impl RunPtx {
             }),
             schedules: self.schedules,
             seed: self.seed,
+            budget: self.budget,
         };
         let (mut report, kept) = script.run_keeping(&settings);
         for (buffer, path) in saves {
