@@ -13,11 +13,6 @@ pub(crate) fn pick<H: Handler>(_: Tier) -> Run {
     baseline::<H>
 }
 
-/// The same; there is one tier.
-pub(crate) fn pick_wide<H: Handler>(_: Tier) -> Run {
-    baseline::<H>
-}
-
 /// A handler that is seldom run: compiled once.
 pub(crate) fn pick_cold<H: Handler>() -> Run {
     baseline::<H>

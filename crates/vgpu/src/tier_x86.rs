@@ -27,17 +27,8 @@ pub(super) fn has(tier: Tier) -> bool {
     }
 }
 
-/// The handler compiled for a tier. A caller runs it only where [`has`] said so. The widest tier takes the
-/// AVX2 code of most handlers: compile time is dear, and what counts there is in [`pick_wide`].
+/// The handler compiled for a tier. A caller runs it only where [`has`] said so.
 pub(crate) fn pick<H: Handler>(tier: Tier) -> Run {
-    match tier {
-        Tier::Baseline => baseline::<H>,
-        Tier::Avx2 | Tier::Avx512 => avx2::<H>,
-    }
-}
-
-/// A handler in which inner loops spend their time, compiled for every tier.
-pub(crate) fn pick_wide<H: Handler>(tier: Tier) -> Run {
     match tier {
         Tier::Baseline => baseline::<H>,
         Tier::Avx2 => avx2::<H>,

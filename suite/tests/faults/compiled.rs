@@ -229,8 +229,7 @@ fn run(file: &str, kernel: &str, sizes: &Sizes, kind: Kind) -> Vec<Seen> {
     let settings = Settings {
         checks: Some(Checks::default()),
         schedules: if kernel.ends_with("_clean") { 8 } else { 0 },
-        seed: None,
-        budget: None,
+        ..Settings::default()
     };
     let mut report = report(file, kernel, sizes, kind, &settings);
     report.issues.retain(|issue| issue.kind != "schedule");

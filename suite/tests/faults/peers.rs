@@ -11,9 +11,13 @@ use std::{collections::BTreeSet, fs, path::Path};
 use warpsmith::{
     report::{Issue, Level, Report, check_file},
     script::{
-        Arg, Buffer, Contents, Freed, LaunchSpec, Mode, Script, Settings, Wanted, WantedContents,
+        Arg, Buffer, Contents, Error, Freed, LaunchSpec, Mode, Script, Settings, Wanted,
+        WantedContents,
     },
-    vgpu::check::{Checks, Kind},
+    vgpu::{
+        Error as DeviceError, FaultKind,
+        check::{Checks, Kind},
+    },
 };
 use warpsmith_ptx::{findings::Limits, types::Type};
 
@@ -182,11 +186,12 @@ fn run(name: &str, sizes: &Sizes, reference: Option<fn(u32) -> u32>) -> Report {
             Vec::new()
         },
         leaked: Vec::new(),
-        co_resident: name == "too_large",
+        co_resident: ["too_large", "unequal"].contains(&name),
         cluster: None,
     };
     script.run(&Settings {
         checks: Some(Checks::default()),
+        budget: Some(100_000),
         ..Settings::default()
     })
 }
@@ -237,6 +242,19 @@ fn against_marks(text: &str, kind: &str, issues: &[Issue]) -> Vec<String> {
         wrong.push(format!("no {kind} at {must:?}"));
     }
     wrong
+}
+
+#[test]
+fn a_barrier_of_the_grid_that_a_cta_does_not_come_to_ends_with_who_waits_where() {
+    let report = run("unequal", &at(3, 32, 1), None);
+    let Some(Error::Device(DeviceError::Fault(fault))) = &report.failure else {
+        panic!("{:?}", report.failure);
+    };
+    assert!(matches!(fault.kind, FaultKind::Budget { .. }), "{fault}");
+    let line = report.source.spot(fault.span).line.expect("a line");
+    let text = report.source.line(line).expect("of the file");
+    assert!(text.ends_with("// waits"), "{line}: {text}");
+    assert!(fault.cta[0] < 2, "the last CTA has left: {fault}");
 }
 
 #[test]

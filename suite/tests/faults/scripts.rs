@@ -126,8 +126,7 @@ fn each_fault_is_found_and_no_clean_kernel_is_reported() {
         let settings = Settings {
             checks: Some(Checks::default()),
             schedules: if clean { 8 } else { 0 },
-            seed: None,
-            budget: None,
+            ..Settings::default()
         };
         let found = faults(&name(path), &script.run(&settings));
         if !found.is_empty() {

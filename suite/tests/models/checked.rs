@@ -1,10 +1,7 @@
 //! A real model under the checker: nothing in a chunk of a prompt or in a decode step is reported.
 
 use warpsmith::{
-    device::{
-        Device, Selector, Settings,
-        check::{Checks, Finding},
-    },
+    device::{Device, Selector, Settings, check::Finding},
     graph::Precision,
     models::llama::{Bundle, Run, Session, SessionOptions},
 };
@@ -23,11 +20,8 @@ fn shown(findings: &[Finding]) -> Vec<String> {
 
 #[test]
 fn smollm2_is_clean_in_a_chunk_and_in_a_step() {
-    let settings = Settings {
-        check: Some(Checks::default()),
-        ..Settings::default()
-    };
-    let device = Device::open_with(&Selector::virtual_gpu(), settings).expect("a virtual GPU");
+    let device =
+        Device::open_with(&Selector::virtual_gpu(), Settings::checking()).expect("a virtual GPU");
     let bundle = Bundle::load(&device, &smollm2(), &mut |_, _| {}).expect("the model");
     let prompt: Vec<u32> = (0..33).map(|i| 100 + 37 * i).collect();
     for (precision, run) in [
@@ -38,7 +32,6 @@ fn smollm2_is_clean_in_a_chunk_and_in_a_step() {
             context: 64,
             precision,
             run,
-            ..SessionOptions::default()
         };
         let start = std::time::Instant::now();
         let mut session = Session::new(&bundle.model, &options).expect("a session");

@@ -87,7 +87,7 @@ fn signs(inst: &Inst) -> (bool, bool) {
 }
 
 /// Emits a step, into the run before it where that ends with the sum it starts from.
-fn step<E: Engine, const SA: bool>(l: &mut Lowerer, inst: &Inst, heat: Heat) -> Result<(), Error> {
+fn step<E: Engine, const SA: bool>(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
     let a = l.src(operand(l, inst, 1)?, 32)?;
     let b = l.src(operand(l, inst, 2)?, 32)?;
     let c = l.src(operand(l, inst, 3)?, 32)?;
@@ -97,11 +97,10 @@ fn step<E: Engine, const SA: bool>(l: &mut Lowerer, inst: &Inst, heat: Heat) -> 
         return Ok(());
     }
     let a = l.splat::<u32>(a).slot;
-    let op = match (b.uniform, heat) {
-        (true, Heat::Hot) => l.op::<Run<E, SA, true>>(),
-        (false, Heat::Hot) => l.op::<Run<E, SA, false>>(),
-        (true, Heat::Wide) => l.wide::<Run<E, SA, true>>(),
-        (false, Heat::Wide) => l.wide::<Run<E, SA, false>>(),
+    let op = if b.uniform {
+        l.op::<Run<E, SA, true>>()
+    } else {
+        l.op::<Run<E, SA, false>>()
     };
     let record = [a, b.slot, dst.slot];
     let joins = l.ops.last().is_some_and(|last| {
@@ -127,13 +126,6 @@ fn step<E: Engine, const SA: bool>(l: &mut Lowerer, inst: &Inst, heat: Heat) -> 
     Ok(())
 }
 
-/// For which tiers an engine is compiled.
-#[derive(Clone, Copy)]
-enum Heat {
-    Hot,
-    Wide,
-}
-
 /// Lowers `dp4a`.
 pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
     match (signs(inst), l.tier()) {
@@ -141,9 +133,9 @@ pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
         ((true, false), _) => shape::tern_cold::<Dp4a<true, false>>(l, inst),
         ((false, true), Tier::Baseline) => shape::tern_cold::<Dp4a<false, true>>(l, inst),
         ((true, true), Tier::Baseline) => shape::tern_cold::<Dp4a<true, true>>(l, inst),
-        ((false, true), Tier::Avx2) => step::<native::Words, false>(l, inst, Heat::Hot),
-        ((true, true), Tier::Avx2) => step::<native::Words, true>(l, inst, Heat::Hot),
-        ((false, true), Tier::Avx512) => step::<native::Bytes, false>(l, inst, Heat::Wide),
-        ((true, true), Tier::Avx512) => step::<native::Bytes, true>(l, inst, Heat::Wide),
+        ((false, true), Tier::Avx2) => step::<native::Words, false>(l, inst),
+        ((true, true), Tier::Avx2) => step::<native::Words, true>(l, inst),
+        ((false, true), Tier::Avx512) => step::<native::Bytes, false>(l, inst),
+        ((true, true), Tier::Avx512) => step::<native::Bytes, true>(l, inst),
     }
 }

@@ -261,7 +261,7 @@ pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
         Op::Fma | Op::Mad if sat => {
             by_float!(l, inst, T, Z => shape::tern_cold::<Fma<T, Z, true>>(l, inst))
         }
-        Op::Fma | Op::Mad => by_float_hot!(l, inst, tern_wide, tern_cold, Fma, false),
+        Op::Fma | Op::Mad => by_float_hot!(l, inst, tern, tern_cold, Fma, false),
         Op::Div => by_float_hot!(l, inst, bin, bin_cold, Div, false),
         Op::Min if inst.operands.len() == 3 => match nan {
             true => {

@@ -767,7 +767,7 @@ fn by_shape<E: Element, const N: usize>(
     way: Direction,
 ) -> MicroOp {
     match (way, scalar, at.wide) {
-        (Direction::Load, false, true) => l.wide::<Load<E, u64, N>>(),
+        (Direction::Load, false, true) => l.op::<Load<E, u64, N>>(),
         (Direction::Load, false, false) => l.op::<Load<E, u32, N>>(),
         (Direction::Load, true, true) => l.op::<LoadScalar<E, u64, N>>(),
         (Direction::Load, true, false) => l.cold::<LoadScalar<E, u32, N>>(),

@@ -156,23 +156,6 @@ impl<O: Tern> Handler for Scalar3<O> {
     }
 }
 
-/// How much a handler counts: which tiers it is compiled for.
-trait Heat {
-    fn op<H: Handler>(l: &Lowerer) -> MicroOp;
-}
-struct Hot;
-struct Wide;
-impl Heat for Hot {
-    fn op<H: Handler>(l: &Lowerer) -> MicroOp {
-        l.op::<H>()
-    }
-}
-impl Heat for Wide {
-    fn op<H: Handler>(l: &Lowerer) -> MicroOp {
-        l.wide::<H>()
-    }
-}
-
 /// Emits `dst = O(a)`.
 pub(crate) fn emit_un<O: Un>(l: &mut Lowerer, dst: Dst, a: Src) {
     if a.uniform {
@@ -224,7 +207,7 @@ pub(crate) fn emit_bin<O: Bin>(l: &mut Lowerer, dst: Dst, a: Src, b: Src) {
 }
 
 /// Emits `dst = O(a, b, c)`; shapes without an instance of their own are splatted.
-fn emit_tern_by<O: Tern, H: Heat>(l: &mut Lowerer, dst: Dst, mut a: Src, mut b: Src, c: Src) {
+fn emit_tern<O: Tern>(l: &mut Lowerer, dst: Dst, mut a: Src, mut b: Src, c: Src) {
     let op = match (a.uniform, b.uniform, c.uniform) {
         (true, true, true) => {
             let to = l.scalar_for(dst);
@@ -239,22 +222,22 @@ fn emit_tern_by<O: Tern, H: Heat>(l: &mut Lowerer, dst: Dst, mut a: Src, mut b: 
             l.spread::<<O::D as Lane>::Cell>(dst, to);
             return;
         }
-        (false, false, false) => H::op::<Map3<O, V, V, V>>(l),
-        (false, false, true) => H::op::<Map3<O, V, V, U>>(l),
-        (false, true, false) => H::op::<Map3<O, V, U, V>>(l),
-        (false, true, true) => H::op::<Map3<O, V, U, U>>(l),
+        (false, false, false) => l.op::<Map3<O, V, V, V>>(),
+        (false, false, true) => l.op::<Map3<O, V, V, U>>(),
+        (false, true, false) => l.op::<Map3<O, V, U, V>>(),
+        (false, true, true) => l.op::<Map3<O, V, U, U>>(),
         (true, false, false) => {
             a = l.splat::<<O::A as Lane>::Cell>(a);
-            H::op::<Map3<O, V, V, V>>(l)
+            l.op::<Map3<O, V, V, V>>()
         }
         (true, false, true) => {
             a = l.splat::<<O::A as Lane>::Cell>(a);
-            H::op::<Map3<O, V, V, U>>(l)
+            l.op::<Map3<O, V, V, U>>()
         }
         (true, true, false) => {
             a = l.splat::<<O::A as Lane>::Cell>(a);
             b = l.splat::<<O::B as Lane>::Cell>(b);
-            H::op::<Map3<O, V, V, V>>(l)
+            l.op::<Map3<O, V, V, V>>()
         }
     };
     l.emit(MicroOp {
@@ -375,22 +358,13 @@ pub(crate) fn bin<O: Bin>(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
     Ok(())
 }
 
-/// [`tern`] for the instructions of inner loops.
-pub(crate) fn tern_wide<O: Tern>(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
-    tern_by::<O, Wide>(l, inst)
-}
-
 /// Lowers an instruction `d, a, b, c`.
 pub(crate) fn tern<O: Tern>(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
-    tern_by::<O, Hot>(l, inst)
-}
-
-fn tern_by<O: Tern, H: Heat>(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
     let a = l.src(operand(l, inst, 1)?, width::<O::A>())?;
     let b = l.src(operand(l, inst, 2)?, width::<O::B>())?;
     let c = l.src(operand(l, inst, 3)?, width::<O::C>())?;
     let dst = l.dst(operand(l, inst, 0)?)?;
-    emit_tern_by::<O, H>(l, dst, a, b, c);
+    emit_tern::<O>(l, dst, a, b, c);
     Ok(())
 }
 

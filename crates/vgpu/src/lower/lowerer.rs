@@ -184,11 +184,6 @@ impl<'a> Lowerer<'a> {
         self.blank(tier::pick::<H>(self.input.tier))
     }
 
-    /// Handler `H` for the tier, the widest included.
-    pub(crate) fn wide<H: Handler>(&self) -> MicroOp {
-        self.blank(tier::pick_wide::<H>(self.input.tier))
-    }
-
     /// Handler `H` compiled once, for what is seldom run or has no vectors.
     pub(crate) fn cold<H: Handler>(&self) -> MicroOp {
         self.blank(tier::pick_cold::<H>())

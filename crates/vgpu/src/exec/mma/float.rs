@@ -156,7 +156,7 @@ pub(super) fn emit<E: Engine, S: Sum, const BLOCKS: usize>(l: &mut Lowerer, frag
 
 /// [`emit`] with an engine of the widest tier.
 pub(super) fn emit_wide<E: Engine, S: Sum, const BLOCKS: usize>(l: &mut Lowerer, frags: &Frags) {
-    join::<E, S, BLOCKS>(l, frags, l.wide::<Run<E, S, BLOCKS>>());
+    join::<E, S, BLOCKS>(l, frags, l.op::<Run<E, S, BLOCKS>>());
 }
 
 fn join<E: Engine, S: Sum, const BLOCKS: usize>(l: &mut Lowerer, frags: &Frags, op: MicroOp) {
