@@ -92,6 +92,34 @@ const GROWTHS: &[(&str, &[Growth])] = &[
         ],
     ),
     (
+        "conv1d",
+        &[
+            // As many outputs as frames, or half as many.
+            Growth {
+                kernels: "conv1d_1",
+                scalars: &[("frames", 1), ("outputs", 1)],
+                axis: Axis::Fast,
+                ..ROWS
+            },
+            Growth {
+                kernels: "conv1d_f32_1",
+                scalars: &[("frames", 1), ("outputs", 1)],
+                axis: Axis::Fast,
+                ..ROWS
+            },
+            Growth {
+                kernels: "conv1d_2",
+                scalars: &[("frames", 1), ("outputs", 2)],
+                axis: Axis::Fast,
+                ..ROWS
+            },
+            Growth {
+                scalars: WEIGHTS,
+                ..ROWS
+            },
+        ],
+    ),
+    (
         "embed",
         &[
             TOKENS,

@@ -3,6 +3,7 @@
 
 pub mod attention;
 pub mod case;
+pub mod conv;
 pub mod embed;
 pub mod epilogue;
 pub mod gemm;

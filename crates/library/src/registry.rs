@@ -77,6 +77,11 @@ pub fn registry() -> &'static [Entry] {
             cases: crate::gemm::cases,
         },
         Entry {
+            name: "conv1d",
+            summary: "convolutions over time, kernel 3, stride 1 and 2: tensor cores, exact f32",
+            cases: crate::conv::cases,
+        },
+        Entry {
             name: "embed",
             summary: "rows of weights of every type by token id",
             cases: crate::embed::cases,
