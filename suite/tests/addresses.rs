@@ -36,8 +36,40 @@ const GROWTHS: &[(&str, &[Growth])] = &[
     ("softmax", &[ROWS]),
     ("argmax", &[ROWS]),
     ("rope", &[TOKENS]),
-    ("kv_scatter", &[TOKENS, LONG]),
+    (
+        "kv_scatter",
+        &[
+            TOKENS,
+            LONG,
+            Growth {
+                kernels: "forked",
+                scalars: &[("tokens", 1), ("sequences", 1)],
+                ..ROWS
+            },
+        ],
+    ),
     ("sample", &[ROWS]),
+    (
+        "decoding",
+        &[
+            Growth {
+                kernels: "choose_free_top",
+                ..ROWS
+            },
+            Growth {
+                kernels: "choose_timestamps_top",
+                ..ROWS
+            },
+            Growth {
+                kernels: "log_probability",
+                ..ROWS
+            },
+            Growth {
+                kernels: "follow",
+                ..LONG
+            },
+        ],
+    ),
     ("norm", &[ROWS]),
     (
         "pointwise",
@@ -61,7 +93,20 @@ const GROWTHS: &[(&str, &[Growth])] = &[
             LONG,
         ],
     ),
-    ("decode_attention", &[ROWS, LONG]),
+    (
+        "decode_attention",
+        &[
+            ROWS,
+            LONG,
+            Growth {
+                kernels: "forked",
+                scalars: &[("sequences", 1)],
+                axis: Axis::None,
+                indices: Some("sources"),
+                ..ROWS
+            },
+        ],
+    ),
     ("quantize", &[ROWS]),
     (
         "gemv",

@@ -42,6 +42,11 @@ pub fn registry() -> &'static [Entry] {
             cases: crate::sample::cases,
         },
         Entry {
+            name: "decoding",
+            summary: "speech decoding: rules of timestamps, log-softmax, best tokens or a draw; forked sequences",
+            cases: crate::decoding::cases,
+        },
+        Entry {
             name: "norm",
             summary: "normalisation of rows: RMSNorm, with a residual added first, LayerNorm",
             cases: crate::norm::cases,
@@ -59,7 +64,7 @@ pub fn registry() -> &'static [Entry] {
         Entry {
             name: "decode_attention",
             summary: "attention of single queries over a long cache, split over the sequence",
-            cases: crate::attention::decode::cases,
+            cases: crate::attention::reference::cases,
         },
         Entry {
             name: "quantize",

@@ -4,6 +4,7 @@ mod attention;
 mod basic;
 mod draw;
 mod product;
+mod speech;
 
 use crate::{
     error::Error,
@@ -152,7 +153,8 @@ impl Lowering<'_> {
                 v,
                 positions,
                 cache,
-            } => self.append(*k, *v, *positions, cache),
+                history,
+            } => self.append([*k, *v], *positions, cache, *history),
             Op::Attend(attention) => self.attend(at, attention),
             Op::Rows { x, from } => {
                 let columns = self.graph.entries[x.index as usize].extent.columns;
@@ -162,6 +164,12 @@ impl Lowering<'_> {
             }
             Op::ArgMax { x } => self.argmax(at, *x),
             Op::Draw { logits, sampler } => Ok(self.draw(*logits, sampler)),
+            Op::Convolve(conv) => self.convolve(at, conv),
+            Op::Decide { logits, decision } => Ok(self.decide(*logits, decision)),
+            Op::Follow { lines, parents } => Ok(self.follow(lines, *parents)),
+            Op::LogProbability { logits, ids, limit } => {
+                Ok(self.log_probability(at, *logits, *ids, *limit))
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::{
     attention::{
         CacheType,
-        decode::{random_cache, reference},
+        reference::{random_cache, reference},
     },
     case::{AnyCase, Case, EPS_F16, Expected, Random},
 };
@@ -294,8 +294,14 @@ pub(crate) fn cases(rng: &mut Random) -> Vec<Box<dyn AnyCase>> {
             })
             .collect();
         let sizes = [heads, kv_heads, head_dim, max_len].map(|n| n as usize);
-        let (want, magnitude) =
-            reference(&q, [&k_values, &v_values], sizes, &visible, scale.into());
+        let (want, magnitude) = reference(
+            &q,
+            [&k_values, &v_values],
+            sizes,
+            &visible,
+            |_, _| 0,
+            scale.into(),
+        );
         // Queries and weights are rounded to f16; a score errs by the rounding of its query, a weight by its own.
         let score = f64::from(scale) * 2.25 * f64::from(head_dim) * EPS_F16;
         let relative = 2.0 * score + 3.0 * EPS_F16;
