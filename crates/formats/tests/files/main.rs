@@ -6,6 +6,8 @@ mod quant_vectors;
 mod round_trip;
 mod safetensors_files;
 mod synth_models;
+mod whisper_files;
+mod whisper_hostile;
 
 use std::path::PathBuf;
 
