@@ -39,7 +39,10 @@ const GROWTHS: &[(&str, &[Growth])] = &[
     (
         "kv_scatter",
         &[
-            TOKENS,
+            Growth {
+                kernels: "kv_scatter",
+                ..TOKENS
+            },
             LONG,
             Growth {
                 kernels: "forked",

@@ -11,9 +11,7 @@ use std::sync::{
     atomic::{AtomicU32, Ordering},
 };
 use warpsmith_device::Buffer;
-use warpsmith_library::{
-    attention::History, decoding::Parents, epilogue::Activation, pointwise::Curve, rope::Pairing,
-};
+use warpsmith_library::{decoding::Parents, epilogue::Activation, pointwise::Curve, rope::Pairing};
 
 /// A value of a graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -99,6 +97,17 @@ pub struct Attention {
     pub sources: Option<Node>,
 }
 
+/// Where keys and values go in a cache.
+#[derive(Clone, Copy, Debug)]
+pub enum At {
+    /// To these positions of the one sequence.
+    Positions(Node),
+    /// To these positions, row i to sequence i.
+    Rows(Node),
+    /// To the one sequence, from a position on.
+    From(u32),
+}
+
 /// The keys that many rows see, in agreement with their `visible`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seen {
@@ -167,9 +176,8 @@ pub(crate) enum Op {
     Append {
         k: Node,
         v: Node,
-        positions: Node,
+        to: At,
         cache: Arc<Cache>,
-        history: History,
     },
     Attend(Attention),
     Rows {
@@ -240,13 +248,10 @@ impl Op {
                 pairing: _,
             }) => vec![*q, *k, *positions],
             Op::RotatedKeys { rotation, k: _ } => vec![*rotation],
-            Op::Append {
-                k,
-                v,
-                positions,
-                cache: _,
-                history: _,
-            } => vec![*k, *v, *positions],
+            Op::Append { k, v, to, cache: _ } => match to {
+                At::Positions(positions) | At::Rows(positions) => vec![*k, *v, *positions],
+                At::From(_) => vec![*k, *v],
+            },
             Op::Attend(Attention {
                 q,
                 visible,
@@ -669,18 +674,11 @@ impl Graph {
         Ok((queries, keys))
     }
 
-    /// Writes keys and values of each row to the cache at its position. Later attention over the cache sees them. The
-    /// rows belong to one sequence, or each to its own.
+    /// Writes keys and values of each row to the cache. Later attention over the cache sees them.
     ///
     /// # Errors
-    /// A wrong operand, by name.
-    pub fn append(
-        &mut self,
-        [k, v]: [Node; 2],
-        positions: Node,
-        cache: &Arc<Cache>,
-        history: History,
-    ) -> Result<Node, Error> {
+    /// A wrong operand, by name; rows that do not fit, where that is known.
+    pub fn append(&mut self, [k, v]: [Node; 2], to: At, cache: &Arc<Cache>) -> Result<Node, Error> {
         let Extent { rows, columns } = self.same("append", k, v)?;
         equal(
             "append",
@@ -688,24 +686,29 @@ impl Graph {
             cache.kv_heads * cache.head_dim,
             columns,
         )?;
-        let at = self.entry("append", "positions", positions, Kind::U32)?;
-        equal("append", "positions", rows, at.rows)?;
-        if history == History::Forked && rows > cache.sequences {
-            return Err(Error::Shape {
+        let fits = |what, room: u32, wanted: u64| {
+            if wanted <= room.into() {
+                return Ok(());
+            }
+            Err(Error::Shape {
                 op: "append",
-                what: "rows",
-                want: cache.sequences.into(),
-                got: rows.into(),
-            });
-        }
-        let op = Op::Append {
-            k,
-            v,
-            positions,
-            cache: Arc::clone(cache),
-            history,
+                what,
+                want: room.into(),
+                got: wanted,
+            })
         };
-        Ok(self.push(op, Kind::F32, rows, columns))
+        match to {
+            At::Positions(positions) | At::Rows(positions) => {
+                let at = self.entry("append", "positions", positions, Kind::U32)?;
+                equal("append", "positions", rows, at.rows)?;
+            }
+            At::From(start) => fits("end", cache.max_len, u64::from(start) + u64::from(rows))?,
+        }
+        if let At::Rows(_) = to {
+            fits("rows", cache.sequences, rows.into())?;
+        }
+        let cache = Arc::clone(cache);
+        Ok(self.push(Op::Append { k, v, to, cache }, Kind::F32, rows, columns))
     }
 
     /// Attention: `[rows, heads * head_dim]`.

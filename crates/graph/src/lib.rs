@@ -15,7 +15,7 @@ mod span;
 mod speech;
 
 pub use error::Error;
-pub use graph::{Attention, Extent, Graph, MatMul, Node, Rotation, Seen};
+pub use graph::{At, Attention, Extent, Graph, MatMul, Node, Rotation, Seen};
 pub use plan::{Plan, PlanReport};
 pub use resource::{Cache, Sampler, SamplerState, Table, Vector, Weights};
 pub use span::{Planned, Span};

@@ -14,12 +14,12 @@ use warpsmith_kernel::{
 
 args! {
     /// New keys and values `[tokens, kv_heads, head_dim]` to caches `[sequences, kv_heads, max_len, head_dim]`: token t to
-    /// `positions[t]`, or nowhere if that is not below `max_len`; of sequence 0, or of sequence t where rows were forked.
+    /// `positions[t]`, or to `start + t`, or nowhere if that is not below `max_len`; of sequence 0, or of sequence t where rows were forked.
     pub struct KvScatterArgs {
         k: In<f32>[tokens, kv_heads * head_dim], v: In<f32>[tokens, kv_heads * head_dim],
-        positions: In<u32>[tokens],
+        positions: Maybe<u32>[tokens],
         k_cache: InOut<f32>[sequences * kv_heads, max_len, head_dim], v_cache: InOut<f32>[sequences * kv_heads, max_len, head_dim],
-        tokens: Scalar<u32>, sequences: Scalar<u32>, kv_heads: Scalar<u32>, head_dim: Scalar<u32>, max_len: Scalar<u32>,
+        tokens: Scalar<u32>, sequences: Scalar<u32>, kv_heads: Scalar<u32>, head_dim: Scalar<u32>, max_len: Scalar<u32>, start: Scalar<u32>,
     }
 }
 
@@ -27,30 +27,55 @@ args! {
     /// As [`KvScatterArgs`], to a cache in f16.
     pub struct KvScatterF16Args {
         k: In<f32>[tokens, kv_heads * head_dim], v: In<f32>[tokens, kv_heads * head_dim],
-        positions: In<u32>[tokens],
+        positions: Maybe<u32>[tokens],
         k_cache: InOut<f16>[sequences * kv_heads, max_len, head_dim], v_cache: InOut<f16>[sequences * kv_heads, max_len, head_dim],
-        tokens: Scalar<u32>, sequences: Scalar<u32>, kv_heads: Scalar<u32>, head_dim: Scalar<u32>, max_len: Scalar<u32>,
+        tokens: Scalar<u32>, sequences: Scalar<u32>, kv_heads: Scalar<u32>, head_dim: Scalar<u32>, max_len: Scalar<u32>, start: Scalar<u32>,
+    }
+}
+
+/// Where tokens go in their sequence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Places {
+    /// To the positions given.
+    Given,
+    /// One after the other.
+    InOrder,
+}
+
+impl Places {
+    fn prefix(self) -> &'static str {
+        match self {
+            Places::Given => "",
+            Places::InOrder => "in_order_",
+        }
     }
 }
 
 /// Into an f32 cache.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct KvScatter {
-    /// Where tokens go.
+    /// Whose they are.
     pub history: History,
+    /// Where they go.
+    pub places: Places,
 }
 
 /// Into an f16 cache; numbers are rounded to nearest even.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct KvScatterF16 {
-    /// Where tokens go.
+    /// Whose they are.
     pub history: History,
+    /// Where they go.
+    pub places: Places,
 }
 
 fn grid(
     history: History,
     [tokens, sequences, kv_heads, head_dim]: [u32; 4],
+    start: u32,
 ) -> Result<u64, LaunchError> {
+    require(start < 1 << 31, "start", start.into(), "below 2^31")?;
+    require(tokens < 1 << 31, "tokens", tokens.into(), "below 2^31")?;
     let enough = match history {
         History::Shared => sequences > 0,
         History::Forked => sequences >= tokens,
@@ -146,7 +171,11 @@ impl Kernel for KvScatter {
     type Args = KvScatterArgs;
 
     fn name(&self) -> String {
-        format!("{}kv_scatter", self.history.prefix())
+        format!(
+            "{}{}kv_scatter",
+            self.places.prefix(),
+            self.history.prefix()
+        )
     }
 
     fn threads(&self) -> u32 {
@@ -157,6 +186,7 @@ impl Kernel for KvScatter {
         grid(
             self.history,
             [a.tokens, a.sequences, a.kv_heads, a.head_dim],
+            a.start,
         )
     }
 
@@ -168,7 +198,10 @@ impl Kernel for KvScatter {
             sequence: sequence(self.history, cta),
         };
         let from = [token(a.k, cta), token(a.v, cta)];
-        let position = a.positions.at(cta.id());
+        let position = match self.places {
+            Places::Given => a.positions.at(cta.id()),
+            Places::InOrder => a.start + cta.id(),
+        };
         scatter(cta, from, [a.k_cache, a.v_cache], position, &shape);
     }
 }
@@ -177,7 +210,11 @@ impl Kernel for KvScatterF16 {
     type Args = KvScatterF16Args;
 
     fn name(&self) -> String {
-        format!("{}kv_scatter_f16", self.history.prefix())
+        format!(
+            "{}{}kv_scatter_f16",
+            self.places.prefix(),
+            self.history.prefix()
+        )
     }
 
     fn threads(&self) -> u32 {
@@ -188,6 +225,7 @@ impl Kernel for KvScatterF16 {
         grid(
             self.history,
             [a.tokens, a.sequences, a.kv_heads, a.head_dim],
+            a.start,
         )
     }
 
@@ -199,7 +237,10 @@ impl Kernel for KvScatterF16 {
             sequence: sequence(self.history, cta),
         };
         let from = [token(a.k, cta), token(a.v, cta)];
-        let position = a.positions.at(cta.id());
+        let position = match self.places {
+            Places::Given => a.positions.at(cta.id()),
+            Places::InOrder => a.start + cta.id(),
+        };
         scatter(cta, from, [a.k_cache, a.v_cache], position, &shape);
     }
 }
@@ -263,11 +304,15 @@ pub(crate) fn cases(rng: &mut Random) -> Vec<Box<dyn AnyCase>> {
         rng.range(6, 30),
     ));
     let mut cases: Vec<Box<dyn AnyCase>> = Vec::new();
-    let histories = [History::Shared, History::Forked];
+    let histories = [
+        (History::Shared, Places::Given),
+        (History::Forked, Places::Given),
+        (History::Shared, Places::InOrder),
+    ];
     let both = shapes
         .into_iter()
-        .flat_map(|sizes| histories.map(|history| (sizes, history)));
-    for (sizes, history) in both {
+        .flat_map(|sizes| histories.map(|how| (sizes, how)));
+    for (sizes, (history, places)) in both {
         let (tokens, kv_heads, head_dim, max_len) = sizes;
         let sequences = sequences(history, tokens);
         // Neighbours modulo a prime step, so that no two tokens have one place; the last is outside.
@@ -277,6 +322,11 @@ pub(crate) fn cases(rng: &mut Random) -> Vec<Box<dyn AnyCase>> {
             positions[0] = max_len;
             positions[1] = u32::MAX;
         }
+        if places == Places::InOrder {
+            positions = (start..start + tokens).collect();
+        }
+        let given =
+            |positions: &[u32]| (places == Places::Given).then(|| positions.to_vec().into());
         let new = (tokens * kv_heads * head_dim) as usize;
         let cache = (sequences * kv_heads * max_len * head_dim) as usize;
         let (k, v) = (rng.numbers(new, 3.0), rng.numbers(new, 3.0));
@@ -284,36 +334,38 @@ pub(crate) fn cases(rng: &mut Random) -> Vec<Box<dyn AnyCase>> {
         let [mut k_before, mut v_before] = [rng.numbers(cache, 3.0), rng.numbers(cache, 3.0)];
         cases.push(Box::new(Case {
             label: label.clone(),
-            kernel: KvScatter { history },
+            kernel: KvScatter { history, places },
             args: KvScatterArgs {
                 k_cache: placed(history, sizes, &k, &positions, k_before.clone(), f64::from),
                 v_cache: placed(history, sizes, &v, &positions, v_before.clone(), f64::from),
                 k: k.clone().into(),
                 v: v.clone().into(),
-                positions: positions.clone().into(),
+                positions: given(&positions),
                 tokens,
                 sequences,
                 kv_heads,
                 head_dim,
                 max_len,
+                start,
             },
         }));
         let half = |x: &mut Vec<f32>| x.drain(..).map(f16::from_f32).collect::<Vec<_>>();
         let rounded = |x: f32| f16::from_f32(x).to_f64();
         cases.push(Box::new(Case {
             label,
-            kernel: KvScatterF16 { history },
+            kernel: KvScatterF16 { history, places },
             args: KvScatterF16Args {
                 k_cache: placed(history, sizes, &k, &positions, half(&mut k_before), rounded),
                 v_cache: placed(history, sizes, &v, &positions, half(&mut v_before), rounded),
                 k: k.into(),
                 v: v.into(),
-                positions: positions.into(),
+                positions: given(&positions),
                 tokens,
                 sequences,
                 kv_heads,
                 head_dim,
                 max_len,
+                start,
             },
         }));
     }

@@ -3,7 +3,7 @@
 use super::Lowering;
 use crate::{
     error::Error,
-    graph::{Attention, Extent, Node, Seen},
+    graph::{At, Attention, Extent, Node, Seen},
     memory::Place,
     resource::Cache,
 };
@@ -12,35 +12,38 @@ use warpsmith_kernel::{Half, Kernel};
 use warpsmith_library::{
     attention::{CacheType, Decode, DecodeArgs, Flash, FlashArgs, History, Mask},
     gemm::Precision,
-    kv::{KvScatter, KvScatterArgs, KvScatterF16, KvScatterF16Args},
+    kv::{KvScatter, KvScatterArgs, KvScatterF16, KvScatterF16Args, Places},
 };
 
 /// Rows up to which each is taken alone.
 const FEW: u32 = 8;
 
 impl Lowering<'_> {
-    pub(super) fn append(
-        &mut self,
-        [k, v]: [Node; 2],
-        positions: Node,
-        cache: &Arc<Cache>,
-        history: History,
-    ) -> Result<Place, Error> {
+    pub(super) fn append(&mut self, [k, v]: [Node; 2], to: At, cache: &Arc<Cache>) -> Place {
         let tokens = self.graph.entries[k.index as usize].extent.rows;
         let (kv_heads, head_dim, max_len) = (cache.kv_heads, cache.head_dim, cache.max_len);
         let len = u64::from(tokens) * u64::from(kv_heads) * u64::from(head_dim);
-        let (k, v, positions) = (self.place(k), self.place(v), self.place(positions));
-        let all = [k.clone(), v.clone(), positions.clone()];
+        let (k, v) = (self.place(k), self.place(v));
+        let (positions, history, start) = match to {
+            At::Positions(at) => (Some(self.place(at)), History::Shared, 0),
+            At::Rows(at) => (Some(self.place(at)), History::Forked, 0),
+            At::From(start) => (None, History::Shared, start),
+        };
+        let places = match positions {
+            Some(_) => Places::Given,
+            None => Places::InOrder,
+        };
+        let (from, at) = ([k.clone(), v.clone()], positions.clone());
         let cache = Arc::clone(cache);
         let sequences = cache.sequences;
-        let used = [&k, &v, &positions];
-        match cache.ty {
-            CacheType::F32 => self.push(&used, KvScatter { history }, move |memory| {
-                let [k, v, positions] = &all;
-                KvScatterArgs {
-                    k: memory.span(k, len),
-                    v: memory.span(v, len),
-                    positions: memory.span(positions, tokens.into()),
+        let mut used = vec![&k, &v];
+        used.extend(&positions);
+        macro_rules! scatter {
+            ($kernel:ident, $args:ident) => {
+                self.push(&used, $kernel { history, places }, move |memory| $args {
+                    k: memory.span(&from[0], len),
+                    v: memory.span(&from[1], len),
+                    positions: at.map(|at| memory.span(&at, tokens.into())),
                     k_cache: cache.keys.cast(),
                     v_cache: cache.values.cast(),
                     tokens,
@@ -48,25 +51,15 @@ impl Lowering<'_> {
                     kv_heads,
                     head_dim,
                     max_len,
-                }
-            }),
-            CacheType::F16 => self.push(&used, KvScatterF16 { history }, move |memory| {
-                let [k, v, positions] = &all;
-                KvScatterF16Args {
-                    k: memory.span(k, len),
-                    v: memory.span(v, len),
-                    positions: memory.span(positions, tokens.into()),
-                    k_cache: cache.keys.cast(),
-                    v_cache: cache.values.cast(),
-                    tokens,
-                    sequences,
-                    kv_heads,
-                    head_dim,
-                    max_len,
-                }
-            }),
+                    start,
+                })
+            };
         }
-        Ok(k)
+        match cache.ty {
+            CacheType::F32 => scatter!(KvScatter, KvScatterArgs),
+            CacheType::F16 => scatter!(KvScatterF16, KvScatterF16Args),
+        }
+        k
     }
 
     pub(super) fn attend(&mut self, at: usize, attention: &Attention) -> Result<Place, Error> {

@@ -148,13 +148,7 @@ impl Lowering<'_> {
             Op::RotatedKeys { rotation: _, k } => {
                 Ok(self.moved.get(k).cloned().unwrap_or_else(|| self.place(*k)))
             }
-            Op::Append {
-                k,
-                v,
-                positions,
-                cache,
-                history,
-            } => self.append([*k, *v], *positions, cache, *history),
+            Op::Append { k, v, to, cache } => Ok(self.append([*k, *v], *to, cache)),
             Op::Attend(attention) => self.attend(at, attention),
             Op::Rows { x, from } => {
                 let columns = self.graph.entries[x.index as usize].extent.columns;

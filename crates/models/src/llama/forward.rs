@@ -2,8 +2,8 @@
 
 use super::model::{Linear, Model};
 use std::sync::Arc;
-use warpsmith_graph::{Attention, Cache, Error, Graph, MatMul, Node, Rotation, Seen};
-use warpsmith_library::{attention::History, epilogue::Activation, pointwise::Curve};
+use warpsmith_graph::{At, Attention, Cache, Error, Graph, MatMul, Node, Rotation, Seen};
+use warpsmith_library::{epilogue::Activation, pointwise::Curve};
 
 /// What a pass reads besides the weights.
 #[derive(Clone, Copy, Debug)]
@@ -65,7 +65,7 @@ pub(super) fn hidden(
                 pairing: config.pairing,
             })?;
         }
-        graph.append([k, v], inputs.positions, cache, History::Shared)?;
+        graph.append([k, v], At::Positions(inputs.positions), cache)?;
         let attended = graph.attend(Attention {
             q,
             visible: inputs.visible,

@@ -3,8 +3,8 @@
 use super::{Bench, gigabytes, teraflops};
 use crate::gpu::{Failed, line::begin};
 use std::sync::Arc;
-use warpsmith::graph::{Attention, Cache, Graph, Plan, Precision, Seen};
-use warpsmith_library::attention::{CacheType, History};
+use warpsmith::graph::{At, Attention, Cache, Graph, Plan, Precision, Seen};
+use warpsmith_library::attention::CacheType;
 
 /// Query heads, key heads, dimensions of a head.
 #[derive(Clone, Copy)]
@@ -58,7 +58,7 @@ fn cache(bench: &Bench, heads: Heads, len: u32) -> Result<Arc<Cache>, Failed> {
     let mut graph = Graph::new();
     let k = graph.floats(&rows, len, columns)?;
     let positions = graph.ids(&positions);
-    graph.append([k, k], positions, &cache, History::Shared)?;
+    graph.append([k, k], At::Positions(positions), &cache)?;
     Plan::new(&bench.stream, &graph, Precision::Fast)?.run(&bench.stream)?;
     bench.stream.synchronize()?;
     Ok(cache)
