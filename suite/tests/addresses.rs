@@ -57,10 +57,12 @@ const GROWTHS: &[(&str, &[Growth])] = &[
         &[
             Growth {
                 kernels: "choose_free_top",
+                scalars: &[("rows", 1), ("logit_rows", 1)],
                 ..ROWS
             },
             Growth {
                 kernels: "choose_timestamps_top",
+                scalars: &[("rows", 1), ("logit_rows", 1)],
                 ..ROWS
             },
             Growth {

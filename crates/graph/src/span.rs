@@ -60,11 +60,6 @@ impl<T: Elem> Span<T> {
         self.len == 0
     }
 
-    /// The first `len` elements, or all if there are fewer.
-    pub fn first(&self, len: usize) -> Self {
-        Span::new(self.address, len.min(self.len), self.allocation.clone())
-    }
-
     /// The same bytes as elements of another type; what does not fill an element is left out.
     pub fn cast<U: Elem>(&self) -> Span<U> {
         let bytes = self.len * T::MEMORY.bytes() as usize;

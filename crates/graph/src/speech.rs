@@ -190,16 +190,12 @@ impl Graph {
             columns.div_ceil(32),
             lines.banned.len() as u32,
         )?;
-        if rows > lines.rows {
-            return Err(Error::Shape {
-                op: "decide",
-                what: "rows",
-                want: lines.rows.into(),
-                got: rows.into(),
-            });
+        // Lines that begin alike share one row.
+        if rows != 1 {
+            equal("decide", "rows", lines.rows, rows)?;
         }
         if let Pick::Top(count) = decision.pick {
-            let room = lines.candidates.len() as u64 / u64::from(rows.max(1) * 2);
+            let room = lines.candidates.len() as u64 / u64::from(lines.rows.max(1) * 2);
             if u64::from(count) > room {
                 return Err(Error::Shape {
                     op: "decide",
@@ -209,6 +205,7 @@ impl Graph {
                 });
             }
         }
+        let rows = lines.rows;
         Ok(self.push(Op::Decide { logits, decision }, Kind::U32, rows, 1))
     }
 

@@ -72,6 +72,7 @@ impl Lowering<'_> {
             let kernel = Flash {
                 head_dim: attention.cache.head_dim,
                 mask,
+                row_frags: Flash::row_frags_for(mask, rows, self.sms),
             };
             // A tile has 64 queries; where all keys are seen, a few alone cost less.
             let fits = self.precision == Precision::Fast

@@ -135,7 +135,7 @@ impl Lowering<'_> {
 
     pub(super) fn decide(&mut self, logits: Node, decision: &Decision) -> Place {
         let Extent {
-            rows,
+            rows: logit_rows,
             columns: vocab,
         } = self.graph.entries[logits.index as usize].extent;
         let Decision {
@@ -144,6 +144,7 @@ impl Lowering<'_> {
             pick,
             vocabulary,
         } = decision;
+        let rows = lines.rows;
         let (lines, pick) = (Arc::clone(lines), *pick);
         let target = match pick {
             Pick::Top(_) => lines.candidates.clone(),
@@ -164,13 +165,14 @@ impl Lowering<'_> {
             threads: if self.sms < 16 { 256 } else { 1024 },
         };
         self.push(&[&from.clone()], kernel, move |memory| ChooseArgs {
-            logits: memory.span(&from, u64::from(rows) * u64::from(vocab)),
-            history: lines.history.first(rows as usize * 4),
+            logits: memory.span(&from, u64::from(logit_rows) * u64::from(vocab)),
+            history: lines.history.clone(),
             banned: lines.banned.clone(),
             banned_first: lines.banned_first.clone(),
             settings: lines.settings.clone(),
             y: memory.span(&to, u64::from(rows) * u64::from(count) * 2),
             rows,
+            logit_rows,
             vocab,
             mask_words: vocab.div_ceil(32),
             count,

@@ -7,15 +7,15 @@ use warpsmith_kernel::{
 };
 
 args! {
-    /// `banned` has a bit for each id that is never allowed, `banned_first` for those that may not come first.
+    /// Row i has the logits of its own, or the only ones there are: sequences that begin alike. `banned` has a bit for each id that is never allowed, `banned_first` for those that may not come first.
     /// `settings` is the bits of the temperature (0 takes the most probable), and the seed's low and high word.
     /// `y[row]` is `count` pairs: an id and the bits of its log-probability among all that is allowed; id 2^32 - 1 where
     /// less than `count` are.
     pub struct ChooseArgs {
-        logits: In<f32>[rows, vocab], history: In<u32>[rows, 4],
+        logits: In<f32>[logit_rows, vocab], history: In<u32>[rows, 4],
         banned: In<u32>[mask_words], banned_first: In<u32>[mask_words], settings: In<u32>[3],
         y: Out<u32>[rows, count, 2],
-        rows: Scalar<u32>, vocab: Scalar<u32>, mask_words: Scalar<u32>, count: Scalar<u32>,
+        rows: Scalar<u32>, logit_rows: Scalar<u32>, vocab: Scalar<u32>, mask_words: Scalar<u32>, count: Scalar<u32>,
         end: Scalar<u32>, timestamps: Scalar<u32>, first_limit: Scalar<u32>,
     }
 }
@@ -202,6 +202,12 @@ impl Kernel for Choose {
             a.timestamps.into(),
             "from the end token to vocab",
         )?;
+        require(
+            a.logit_rows == a.rows || a.logit_rows == 1,
+            "logit_rows",
+            a.logit_rows.into(),
+            "1 or rows",
+        )?;
         require(a.rows < 1 << 31, "rows", a.rows.into(), "below 2^31")?;
         Ok(a.rows.into())
     }
@@ -229,7 +235,7 @@ impl Kernel for Choose {
             }
         };
         let mut known = Row {
-            logits: a.logits.row(row),
+            logits: a.logits.row(row.min(a.logit_rows - 1)),
             banned: a.banned,
             banned_first: a.banned_first,
             vocab: a.vocab,

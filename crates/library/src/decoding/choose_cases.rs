@@ -57,6 +57,18 @@ pub(super) fn cases(rng: &mut Random) -> Vec<Box<dyn AnyCase>> {
             }
         }
     }
+    let at = vocabulary(1000, 900, 950);
+    for pick in [Pick::Top(4), Pick::Draw] {
+        let setting = Setting {
+            rules: Rules::Timestamps,
+            pick,
+            vocabulary: at,
+            temperature: 0.9,
+            lean: 0.0,
+            histories: vec![[0; 4]; 3],
+        };
+        cases.push(Box::new(case(rng, &setting)));
+    }
     // More candidates than are allowed.
     let at = vocabulary(33, 9, 20);
     let setting = Setting {
@@ -150,7 +162,17 @@ fn case(rng: &mut Random, setting: &Setting) -> Case<Choose> {
     let (banned, banned_first) = (words(rng), words(rng));
     let (seed, rows) = (rng.bits(), setting.histories.len());
     let (mut logits, mut want, mut error) = (Vec::new(), Vec::new(), Vec::new());
+    // Rows that begin alike have the same logits: they differ in what is drawn.
+    let shared = setting.histories.iter().all(|history| history[0] == 0);
     for row in 0..rows {
+        if shared && row > 0 {
+            let outcome = outcome(setting, &logits, [&banned, &banned_first], seed, row);
+            for (id, value) in outcome.ids.iter().zip(&outcome.values) {
+                want.push((*id, *value));
+                error.push(outcome.tolerance);
+            }
+            continue;
+        }
         // Rows in which a decision hangs on the error of f32 are drawn again.
         let (own, outcome) = loop {
             let mut own = rng.numbers(vocab as usize, 4.0);
@@ -158,7 +180,10 @@ fn case(rng: &mut Random, setting: &Setting) -> Case<Choose> {
                 *x += setting.lean;
             }
             let outcome = outcome(setting, &own, [&banned, &banned_first], seed, row);
-            if outcome.margin > 1e-4 {
+            let others = if shared { rows } else { row + 1 };
+            let margin =
+                |row| self::outcome(setting, &own, [&banned, &banned_first], seed, row).margin;
+            if (row..others).all(|row| margin(row) > 1e-4) {
                 break (own, outcome);
             }
         };
@@ -191,6 +216,7 @@ fn case(rng: &mut Random, setting: &Setting) -> Case<Choose> {
             .into(),
             y: Expected::pairs(&want, &error),
             rows: rows as u32,
+            logit_rows: if shared { 1 } else { rows as u32 },
             vocab,
             mask_words,
             count: setting.pick.count(),
