@@ -8,6 +8,7 @@ mod safetensors_files;
 mod synth_models;
 mod whisper_files;
 mod whisper_hostile;
+mod whisper_synth;
 
 use std::path::PathBuf;
 

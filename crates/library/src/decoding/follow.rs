@@ -80,9 +80,11 @@ impl Kernel for Follow {
         let [count, last, _, last_time] = [0u32, 1, 2, 3].map(|at| history.at(at));
         let token = a.choices.row(row).at(0);
         // A thread for each position: it has the sources of all rows in hand before it writes them in their new order.
-        let range = steps(cta.thread(), a.max_len, cta.threads());
         let parents: Vec<Val<'k, u32>> = (0..rows).map(|row| parent(Val::constant(row))).collect();
         let starts: Vec<Val<'k, u32>> = parents.iter().map(|from| a.positions.at(*from)).collect();
+        // Behind the new positions nothing is used.
+        let last = starts.iter().fold(Val::constant(0), |last, start| (*start).max(last));
+        let range = steps(cta.thread(), (last + 2).min(a.max_len), cta.threads());
         cta.barrier();
         cta.fold_lanes(range, (), |lane, at, ()| {
             let inherited: Vec<Val<'k, u32>> = parents
