@@ -112,6 +112,7 @@ const GROWTHS: &[(&str, &[Growth])] = &[
             },
         ],
     ),
+    ("attention_scores", &[LONG]),
     ("quantize", &[ROWS]),
     (
         "gemv",

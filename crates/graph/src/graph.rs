@@ -4,7 +4,7 @@ use crate::{
     error::Error,
     resource::{Cache, Sampler, Table, Vector, Weights},
     span::Span,
-    speech::{Convolution, Decision, Lines},
+    speech::{Convolution, Decision, Lines, Looks},
 };
 use std::sync::{
     Arc,
@@ -205,6 +205,7 @@ pub(crate) enum Op {
         ids: Node,
         limit: u32,
     },
+    Look(Looks),
 }
 
 impl Op {
@@ -292,6 +293,13 @@ impl Op {
                 ids,
                 limit: _,
             } => vec![*logits, *ids],
+            Op::Look(Looks {
+                q,
+                chosen,
+                cache: _,
+                len: _,
+                scale: _,
+            }) => vec![*q, *chosen],
         }
     }
 
@@ -320,6 +328,7 @@ impl Op {
             Op::Decide { .. } => "decide",
             Op::Follow { .. } => "follow",
             Op::LogProbability { .. } => "log_probability",
+            Op::Look(_) => "look",
         }
     }
 }

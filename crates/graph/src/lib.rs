@@ -19,5 +19,5 @@ pub use graph::{At, Attention, Extent, Graph, MatMul, Node, Rotation, Seen};
 pub use plan::{Plan, PlanReport};
 pub use resource::{Cache, Sampler, SamplerState, Table, Vector, Weights};
 pub use span::{Planned, Span};
-pub use speech::{Convolution, Decision, LineSizes, LineState, Lines};
+pub use speech::{Convolution, Decision, LineSizes, LineState, Lines, Looks};
 pub use warpsmith_library::gemm::Precision;

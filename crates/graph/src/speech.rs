@@ -3,7 +3,7 @@
 use crate::{
     error::Error,
     graph::{Extent, Graph, Kind, Node, Op, equal},
-    resource::{Vector, Weights},
+    resource::{Cache, Vector, Weights},
     span::Span,
 };
 use std::sync::Arc;
@@ -29,6 +29,21 @@ pub struct Convolution {
     pub activation: Activation,
     /// Added last, of the output's shape.
     pub residual: Option<Node>,
+}
+
+/// Where some heads look: their scores before the softmax.
+#[derive(Clone, Debug)]
+pub struct Looks {
+    /// Queries `[rows, heads * head_dim]`.
+    pub q: Node,
+    /// Heads, one a row.
+    pub chosen: Node,
+    /// Keys, as many heads as queries have.
+    pub cache: Arc<Cache>,
+    /// How many keys.
+    pub len: u32,
+    /// Multiplies the scores.
+    pub scale: f32,
 }
 
 /// How the next tokens are decided on.
@@ -219,6 +234,27 @@ impl Graph {
             parents,
         };
         Ok(self.push(op, Kind::U32, lines.rows, 1))
+    }
+
+    /// Scores `[heads chosen * rows, len]`, a head after the other.
+    ///
+    /// # Errors
+    /// A wrong operand, by name.
+    pub fn look(&mut self, looks: Looks) -> Result<Node, Error> {
+        let Extent { rows, columns } = self.floats_of("look", "q", looks.q)?;
+        let cache = &looks.cache;
+        equal("look", "columns", cache.kv_heads * cache.head_dim, columns)?;
+        let chosen = self.entry("look", "chosen", looks.chosen, Kind::U32)?.rows;
+        if looks.len > cache.max_len {
+            return Err(Error::Shape {
+                op: "look",
+                what: "keys",
+                want: cache.max_len.into(),
+                got: looks.len.into(),
+            });
+        }
+        let len = looks.len;
+        Ok(self.push(Op::Look(looks), Kind::F32, chosen * rows, len))
     }
 
     /// The log-probability of one id of each row, among the first `limit`.

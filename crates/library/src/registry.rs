@@ -67,6 +67,11 @@ pub fn registry() -> &'static [Entry] {
             cases: crate::attention::reference::cases,
         },
         Entry {
+            name: "attention_scores",
+            summary: "scores of chosen heads before the softmax, for the times of words",
+            cases: crate::attention::scores::cases,
+        },
+        Entry {
             name: "quantize",
             summary: "activations made ready for products: 8-bit groups with their sums, scaled f16",
             cases: crate::quantize::cases,

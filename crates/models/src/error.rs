@@ -190,6 +190,9 @@ pub enum Error {
     /// Nothing was evaluated yet.
     #[error("there are no logits yet: evaluate a prompt first")]
     NoLogits,
+    /// From the sound.
+    #[error(transparent)]
+    Audio(#[from] warpsmith_audio::Error),
     /// From the graph.
     #[error(transparent)]
     Graph(#[from] warpsmith_graph::Error),

@@ -53,6 +53,7 @@ const HOUSE: &[(&str, May)] = &[
             "warpsmith-device",
             "warpsmith-library",
             "warpsmith-formats",
+            "warpsmith-audio",
         ]),
     ),
     (

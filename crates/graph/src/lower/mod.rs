@@ -160,6 +160,7 @@ impl Lowering<'_> {
             Op::Draw { logits, sampler } => Ok(self.draw(*logits, sampler)),
             Op::Convolve(conv) => self.convolve(at, conv),
             Op::Decide { logits, decision } => Ok(self.decide(*logits, decision)),
+            Op::Look(looks) => Ok(self.look(at, looks)),
             Op::Follow { lines, parents } => Ok(self.follow(lines, *parents)),
             Op::LogProbability { logits, ids, limit } => {
                 Ok(self.log_probability(at, *logits, *ids, *limit))

@@ -5,12 +5,13 @@ use crate::{
     error::Error,
     graph::{Extent, Node},
     memory::Place,
-    speech::{Convolution, Decision, Lines},
+    speech::{Convolution, Decision, Lines, Looks},
 };
 use half::f16;
 use std::sync::Arc;
 use warpsmith_kernel::Half;
 use warpsmith_library::{
+    attention::{Scores, ScoresArgs},
     conv::{Conv1d, Conv1dArgs, Conv1dF32, Conv1dF32Args},
     decoding::{
         Choose, ChooseArgs, Follow, FollowArgs, Parents, Pick, Probability, ProbabilityArgs,
@@ -201,6 +202,42 @@ impl Lowering<'_> {
             timestamps: own.timestamps,
         });
         Place::Outside(lines.tokens.cast(), 0)
+    }
+
+    pub(super) fn look(&mut self, at: usize, looks: &Looks) -> Place {
+        let extent = |node: Node| self.graph.entries[node.index as usize].extent;
+        let Extent { rows, columns } = extent(looks.q);
+        let count = extent(looks.chosen).rows;
+        let (q, chosen, y) = (
+            self.place(looks.q),
+            self.place(looks.chosen),
+            self.value(at),
+        );
+        let all = [q.clone(), chosen.clone(), y.clone()];
+        let cache = Arc::clone(&looks.cache);
+        let (len, scale) = (looks.len, looks.scale);
+        let kernel = Scores {
+            head_dim: cache.head_dim,
+            cache: cache.ty,
+        };
+        self.push(&[&q, &chosen, &y], kernel, move |memory| {
+            let [q, chosen, y] = &all;
+            ScoresArgs {
+                q: memory.span(q, u64::from(rows) * u64::from(columns)),
+                k: cache.keys.clone(),
+                chosen: memory.span(chosen, count.into()),
+                y: memory.span(y, u64::from(count) * u64::from(rows) * u64::from(len)),
+                rows,
+                heads: cache.kv_heads,
+                head_dim: cache.head_dim,
+                count,
+                max_len: cache.max_len,
+                row_bytes: cache.head_dim * cache.ty.bytes(),
+                len,
+                scale,
+            }
+        });
+        y
     }
 
     pub(super) fn log_probability(

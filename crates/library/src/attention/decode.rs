@@ -143,6 +143,35 @@ impl Decode {
         scores
     }
 
+    /// Adds the products of a whole key with each query to its score.
+    pub(super) fn scores<'k, S: Scope<'k>>(
+        &self,
+        scope: &mut S,
+        row: Global<'k, u8, Read, uni::Lane>,
+        queries: &[Global<'k, f32, Read, impl Uni + Join<uni::Lane, Out = uni::Lane>>],
+        mut scores: Vec<F32<'k>>,
+    ) -> Vec<F32<'k>> {
+        // Whole blocks of dimensions in a loop, which keeps few keys in registers at a time.
+        let whole = self.head_dim / DIMENSIONS * DIMENSIONS;
+        if whole > 0 {
+            scores = scope.fold(steps(0, whole, DIMENSIONS), scores, |_, at, scores| {
+                let at: Index<'k> = at.varying();
+                let keys = row.from(at * self.bytes());
+                let queries: Vec<_> = queries.iter().map(|query| query.from(at)).collect();
+                self.score(keys, &queries, DIMENSIONS, scores)
+            });
+        }
+        if whole < self.head_dim {
+            let keys = row.from(whole * self.bytes());
+            let queries: Vec<_> = queries
+                .iter()
+                .map(|query| query.varying().from(whole))
+                .collect();
+            scores = self.score(keys, &queries, self.head_dim - whole, scores);
+        }
+        scores
+    }
+
     /// This lane's dimensions of a value row; dimensions past the head size repeat its last.
     fn value_row<'k>(&self, row: Global<'k, u8, Read, uni::Lane>, lane: Index<'k>) -> Vec<F32<'k>> {
         let mut values = Vec::new();
@@ -187,27 +216,8 @@ impl Decode {
             let key = block + lane;
             let valid = key.lt(to);
             let row = seen.keys.from(seen.offset(key.min(to - 1), row_bytes));
-            let mut scores: Vec<F32<'k>> = queries.iter().map(|_| Val::constant(0.0)).collect();
-            // Whole blocks of dimensions in a loop, which keeps few keys in registers at a time.
-            let whole = self.head_dim / DIMENSIONS * DIMENSIONS;
-            if whole > 0 {
-                scores = warp.fold(steps(0, whole, DIMENSIONS), scores, |_, at, scores| {
-                    let keys = row.from(at * self.bytes());
-                    let queries: Vec<_> = queries
-                        .iter()
-                        .map(|query| query.from(at).varying())
-                        .collect();
-                    self.score(keys, &queries, DIMENSIONS, scores)
-                });
-            }
-            if whole < self.head_dim {
-                let keys = row.from(whole * self.bytes());
-                let queries: Vec<_> = queries
-                    .iter()
-                    .map(|query| query.from(whole).varying())
-                    .collect();
-                scores = self.score(keys, &queries, self.head_dim - whole, scores);
-            }
+            let scores = queries.iter().map(|_| Val::constant(0.0)).collect();
+            let scores = self.scores(warp, row, queries, scores);
             let mut weights = Vec::new();
             let mut state: Vec<_> = state
                 .into_iter()

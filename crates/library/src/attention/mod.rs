@@ -3,9 +3,11 @@
 pub(crate) mod decode;
 pub(crate) mod flash;
 pub(crate) mod reference;
+pub(crate) mod scores;
 
 pub use decode::{Decode, DecodeArgs};
 pub use flash::{Flash, FlashArgs, Mask};
+pub use scores::{Scores, ScoresArgs};
 
 /// The element type of a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -43,6 +43,14 @@ pub(crate) fn reference(
     (y, magnitude)
 }
 
+/// `scale * q . k`, and the sum of |terms|.
+pub(crate) fn scores_reference(q: &[f32], k: &[f64], scale: f64) -> (f64, f64) {
+    let terms = q.iter().zip(k).map(|(q, k)| f64::from(*q) * k * scale);
+    terms.fold((0.0, 0.0), |(sum, most), term| {
+        (sum + term, most + term.abs())
+    })
+}
+
 /// Bytes of a cache with garbage (NaN) behind `filled` rows, and its values.
 pub(crate) fn random_cache(
     rng: &mut Random,

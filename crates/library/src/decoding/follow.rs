@@ -83,8 +83,9 @@ impl Kernel for Follow {
         let parents: Vec<Val<'k, u32>> = (0..rows).map(|row| parent(Val::constant(row))).collect();
         let starts: Vec<Val<'k, u32>> = parents.iter().map(|from| a.positions.at(*from)).collect();
         // Behind the new positions nothing is used.
-        let last = starts.iter().fold(Val::constant(0), |last, start| (*start).max(last));
-        let range = steps(cta.thread(), (last + 2).min(a.max_len), cta.threads());
+        let nothing: Val<'k, u32> = Val::constant(0);
+        let end = starts.iter().fold(nothing, |end, start| end.max(*start));
+        let range = steps(cta.thread(), (end + 2).min(a.max_len), cta.threads());
         cta.barrier();
         cta.fold_lanes(range, (), |lane, at, ()| {
             let inherited: Vec<Val<'k, u32>> = parents

@@ -5,6 +5,7 @@
 //! is good enough, [`transcript`] the loop over windows that seeks by timestamps, [`words`] the times of words. A
 //! [`Transcriber`] is all of it.
 
+mod align;
 pub mod beam;
 mod block;
 mod decode;
@@ -18,9 +19,11 @@ mod parts;
 mod prompt;
 mod session;
 pub mod tokenizer;
+mod transcriber;
 pub mod transcript;
 pub mod words;
 
+pub use align::Text;
 pub use block::{BlockConfig, BlockWeights, EncoderBlock, Scratch};
 pub use decode::DecodeOptions;
 pub use decoder::{Decoder, DecoderBlock};
@@ -30,3 +33,4 @@ pub use lines::{MOST_BEAMS, Mode};
 pub use model::Model;
 pub use parts::{Attention, Conv, EPS, Linear, Mlp, Norm};
 pub use session::{Candidate, Rulebook, Session, SessionOptions};
+pub use transcriber::{Bundle, Heard, ListenOptions, Transcriber};

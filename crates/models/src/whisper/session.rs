@@ -206,6 +206,12 @@ impl Session {
         })
     }
 
+    /// What plans share, and the cache.
+    pub(crate) fn parts(&mut self) -> (&Shared, &KvCache) {
+        self.cache.reset();
+        (&self.shared, &self.cache)
+    }
+
     /// The token that ends a transcript.
     pub(crate) fn end(&self) -> u32 {
         self.shared.options.rules.vocabulary.end
