@@ -176,3 +176,78 @@ fn safetensors_take_generation_settings_and_shards() {
     assert_eq!(sharded.settings().alignment_heads, Some(vec![[0, 0]]));
     assert_eq!(sharded.settings().suppress, Some(vec![3]));
 }
+
+/// Hugging Face's name of what OpenAI calls `name`, for the parts that these tests rename.
+fn theirs(name: &str) -> String {
+    let renamed = [
+        ("blocks", "layers"),
+        ("cross_attn.", "encoder_attn."),
+        ("mlp.0", "fc1"),
+        ("mlp.2", "fc2"),
+        ("mlp_ln", "final_layer_norm"),
+        ("token_embedding", "embed_tokens"),
+        ("positional_embedding", "embed_positions.weight"),
+    ];
+    renamed
+        .iter()
+        .fold(format!("model.{name}"), |name, (a, b)| name.replace(a, b))
+        .replace("cross_attn_ln", "encoder_attn_layer_norm")
+        .replace(".attn_ln", ".self_attn_layer_norm")
+        .replace(".attn.", ".self_attn.")
+        .replace("query", "q_proj")
+        .replace("key", "k_proj")
+        .replace("value", "v_proj")
+        .replace("attn.out", "attn.out_proj")
+        .replace("ln_post", "layer_norm")
+        .replace("decoder.ln.", "decoder.layer_norm.")
+}
+
+#[test]
+fn gguf_files_of_either_names_are_read() {
+    let plain = WhisperFile::parse(model(DIMS, WeightType::F16).to_ggml(), None).expect("sound");
+    let config = br#"{"encoder_attention_heads":2,"decoder_attention_heads":1}"#;
+    for rename in [str::to_owned as fn(&str) -> String, theirs] {
+        let mut writer = warpsmith_formats::gguf::Writer::new();
+        for tensor in plain.tensors() {
+            let dims: Vec<u64> = tensor.shape.iter().rev().copied().collect();
+            let name = rename(&tensor.name);
+            writer.add(&name, &dims, tensor.dtype, plain.data(tensor).to_vec());
+        }
+        let bytes = writer.to_bytes().expect("written");
+        let file = WhisperFile::parse(bytes.clone(), Some(config)).expect("sound");
+        assert_eq!((file.format(), file.dims()), (Format::Gguf, &DIMS));
+        assert_eq!(tensors(&file), tensors(&plain));
+        // Without a configuration heads are of 64.
+        let file = WhisperFile::parse(bytes, None).expect("sound");
+        assert_eq!((file.dims().n_audio_head, file.dims().n_text_head), (1, 1));
+    }
+}
+
+#[test]
+fn an_output_projection_has_to_be_the_embedding() {
+    let plain = WhisperFile::parse(model(DIMS, WeightType::F16).to_ggml(), None).expect("sound");
+    let embedding = plain.tensor("decoder.token_embedding.weight");
+    let embedding = embedding.expect("in every model");
+    let with_head = |head: Vec<u8>| {
+        let mut writer = warpsmith_formats::gguf::Writer::new();
+        for tensor in plain.tensors() {
+            let dims: Vec<u64> = tensor.shape.iter().rev().copied().collect();
+            writer.add(
+                &tensor.name,
+                &dims,
+                tensor.dtype,
+                plain.data(tensor).to_vec(),
+            );
+        }
+        writer.add("proj_out.weight", &[4, 5], WeightType::F16, head);
+        WhisperFile::parse(writer.to_bytes().expect("written"), None)
+    };
+    let mut head = plain.data(embedding).to_vec();
+    assert_eq!(
+        tensors(&with_head(head.clone()).expect("tied")),
+        tensors(&plain)
+    );
+    head[7] ^= 1;
+    let error = with_head(head).expect_err("another matrix");
+    assert!(matches!(error, Error::Unsupported { .. }), "{error}");
+}
