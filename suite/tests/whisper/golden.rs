@@ -156,7 +156,9 @@ fn first_logits_and_greedy_tokens_are_those_of_the_reference() {
     let clips = ["jfk", "ss0870", "ss0880", "goforward"];
     for name in ["tiny.en", "base"] {
         let model = model(name);
-        check_clips(&model, name, Precision::Exact, &clips[..1]);
+        if name == "tiny.en" {
+            check_clips(&model, name, Precision::Exact, &clips[..1]);
+        }
         check_clips(&model, name, Precision::Fast, &clips);
     }
 }

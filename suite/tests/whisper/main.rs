@@ -4,4 +4,5 @@
 mod block;
 mod golden;
 mod kv;
+mod listen;
 mod support;

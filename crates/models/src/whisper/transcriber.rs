@@ -9,6 +9,7 @@ use super::{
     session::{Rulebook, Session, SessionOptions},
     tokenizer::{Start, Task, Tokenizer},
     transcript::{Options, Segment, Sizes, Transcript, initial_tokens},
+    words::alignment_heads,
 };
 use crate::{
     Error,
@@ -47,20 +48,11 @@ impl Bundle {
         let file = WhisperFile::open(path)?;
         let tokenizer = Tokenizer::of_file(&file)?;
         let model = Arc::new(Model::load(device, &file, progress)?);
-        let settings = file.settings();
-        let dims = file.dims();
-        let heads = settings.alignment_heads.clone();
-        // Without a word from the file: all heads of the later half of the layers.
-        let heads = heads.unwrap_or_else(|| {
-            let late = dims.n_text_layer / 2..dims.n_text_layer;
-            late.flat_map(|layer| (0..dims.n_text_head).map(move |head| [layer, head]))
-                .collect()
-        });
         Ok(Bundle {
             model,
             suppress: tokenizer.suppressed(),
             tokenizer,
-            alignment_heads: heads,
+            alignment_heads: alignment_heads(&file)?,
         })
     }
 }
@@ -133,6 +125,15 @@ pub struct Transcriber {
     turned: Vec<f32>,
     among: usize,
 }
+
+/// What is heard where there is no sound.
+const SILENCE: Decoded = Decoded {
+    tokens: Vec::new(),
+    avg_log_prob: f64::NEG_INFINITY,
+    no_speech_prob: 1.0,
+    temperature: 0.0,
+    compression_ratio: 0.0,
+};
 
 /// Where greedy decoding, beams and samples are among a session's modes.
 const GREEDY: usize = 0;
@@ -267,6 +268,19 @@ impl Transcriber {
         })
     }
 
+    /// Whether the first `frames` of the window are all at the floor of the spectrogram, 80 dB below the loudest: models
+    /// invent words there.
+    fn is_silent(&self, frames: usize) -> bool {
+        let rows = self.mel.chunks_exact(self.mel.len() / self.bins());
+        let mut sound = rows.flat_map(|row| &row[..frames.min(row.len())]);
+        let first = sound.next();
+        first.is_none_or(|first| sound.all(|value| value == first))
+    }
+
+    fn bins(&self) -> usize {
+        self.bundle.model.dims().n_mels as usize
+    }
+
     /// Sends a window of the sound to the device.
     fn listen(
         &mut self,
@@ -284,7 +298,7 @@ impl Transcriber {
         };
         sound.window(window, &mut self.mel)?;
         // The device wants a frame after the other.
-        let bins = self.mel.len() / frames;
+        let bins = self.bins();
         for (bin, row) in self.mel.chunks_exact(frames).enumerate() {
             for (frame, value) in row.iter().enumerate() {
                 self.turned[frame * bins + bin] = *value;
