@@ -13,6 +13,12 @@ pub(crate) struct Args {
     /// The GGUF file.
     #[arg(long)]
     pub(crate) model: PathBuf,
+    /// A Whisper model, for the figures of speech.
+    #[arg(long, requires = "clip")]
+    pub(crate) whisper: Option<PathBuf>,
+    /// The sound that it turns into text.
+    #[arg(long, requires = "whisper")]
+    pub(crate) clip: Option<PathBuf>,
     /// Threads that run CTAs.
     #[arg(long, default_value_t = 2)]
     pub(crate) threads: usize,
@@ -55,10 +61,12 @@ pub(crate) enum Part {
     Emission,
     /// Products of matrices, and launches.
     Micro,
+    /// A clip to text.
+    Speech,
 }
 
 impl Part {
-    pub(crate) const ALL: [Part; 8] = [
+    pub(crate) const ALL: [Part; 9] = [
         Part::FirstToken,
         Part::Prefill,
         Part::Decode,
@@ -67,6 +75,7 @@ impl Part {
         Part::Floor,
         Part::Emission,
         Part::Micro,
+        Part::Speech,
     ];
 
     pub(crate) fn name(self) -> &'static str {
@@ -79,6 +88,7 @@ impl Part {
             Part::Floor => "floor",
             Part::Emission => "emission",
             Part::Micro => "micro",
+            Part::Speech => "speech",
         }
     }
 }

@@ -11,6 +11,7 @@ use crate::{
         micro::Micro,
         model::{FirstToken, Speed},
         share::Share,
+        speech::Speech,
     },
     stats::{Spread, median},
 };
@@ -35,6 +36,7 @@ pub(crate) struct Found {
     floor: Floor,
     emission: Emission,
     micro: Micro,
+    speech: Option<Speech>,
     /// Cores that others used, by part.
     others: Vec<(&'static str, f64)>,
 }
@@ -75,6 +77,7 @@ impl Found {
             floor: part!(Floor),
             emission: part!(Emission),
             micro: part!(Micro),
+            speech: part!(Speech),
             others,
         })
     }
@@ -225,7 +228,12 @@ impl Report {
         share(out, "Where the time of a prompt goes", &found.prefill_share)?;
         share(out, "Where the time of a token goes", &found.decode_share)?;
         emission(out, &found.emission)?;
-        micro(out, &found.micro)
+        micro(out, &found.micro)?;
+        let floor = &found.floor;
+        found
+            .speech
+            .iter()
+            .try_for_each(|speech| speech.write(out, floor.fma_flops_s, floor.read_bytes_s))
     }
 
     fn table(&self, out: &mut String) -> std::fmt::Result {
@@ -331,6 +339,7 @@ impl Report {
             "floor": found.floor,
             "emission": found.emission,
             "micro": found.micro,
+            "speech": found.speech,
             "others": spread,
             "peers": self.peers(),
         })

@@ -8,7 +8,7 @@ use crate::house::House;
 use crate::run::Run;
 
 /// A clip of eleven seconds.
-const CLIP: &str = "suite/reference/audio/jfk.wav";
+pub(crate) const CLIP: &str = "suite/reference/audio/jfk.wav";
 
 /// Fetches the models, builds the command line in release, asks it `prompt`, and has it write down a clip.
 pub(crate) fn demo(house: &House, prompt: &str) -> Result<()> {

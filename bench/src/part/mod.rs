@@ -5,6 +5,7 @@ pub(crate) mod floor;
 pub(crate) mod micro;
 pub(crate) mod model;
 pub(crate) mod share;
+pub(crate) mod speech;
 
 use crate::{
     Failed,
@@ -27,6 +28,7 @@ pub(crate) fn run(part: Part, args: &Args) -> Result<String, Failed> {
         Part::Floor => json(floor::measure(args)?),
         Part::Emission => json(emission::measure()?),
         Part::Micro => json(micro::measure(args)?),
+        Part::Speech => json(speech::measure(args)?),
     }
 }
 

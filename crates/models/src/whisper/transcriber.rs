@@ -209,6 +209,15 @@ impl Transcriber {
         &self.session
     }
 
+    /// Encodes the last window once more, and waits: for measurements.
+    ///
+    /// # Errors
+    /// Device errors.
+    pub fn encode_again(&mut self) -> Result<(), Error> {
+        self.session.encode()?;
+        Ok(self.session.stream().synchronize()?)
+    }
+
     /// Writes down a sound. `progress` is told how many frames of 10 ms are done, of how many, and the segments that came.
     ///
     /// # Errors
@@ -241,13 +250,19 @@ impl Transcriber {
         while let Some(request) = transcript.request() {
             let end = request.first + u64::from(request.frames);
             self.listen(sound, request.first, end, Padding::Zero)?;
-            self.session.encode()?;
-            let prompt = initial_tokens(&special, dims.n_text_ctx, &request.prompt, &sequence, &[]);
-            let temperatures = self.options.temperatures.clone();
-            let decoded = thresholds.decode(&temperatures, |temperature| {
-                self.decode(&prompt, sequence.len() - 1, temperature)
-            })?;
-            let Some(decoded) = decoded else { break };
+            let decoded = if self.is_silent(request.frames as usize) {
+                SILENCE
+            } else {
+                self.session.encode()?;
+                let prompt =
+                    initial_tokens(&special, dims.n_text_ctx, &request.prompt, &sequence, &[]);
+                let temperatures = self.options.temperatures.clone();
+                let decoded = thresholds.decode(&temperatures, |temperature| {
+                    self.decode(&prompt, sequence.len() - 1, temperature)
+                })?;
+                let Some(decoded) = decoded else { break };
+                decoded
+            };
             let session = &mut self.session;
             let came = transcript.accept(&decoded, |alignment| {
                 let text = Text {
