@@ -13,6 +13,12 @@ pub(crate) struct Args {
     /// The GGUF file.
     #[arg(long)]
     pub(crate) model: PathBuf,
+    /// A Whisper model, for the figures of speech.
+    #[arg(long, requires = "clip")]
+    pub(crate) whisper: Option<PathBuf>,
+    /// The sound that it turns into text.
+    #[arg(long, requires = "whisper")]
+    pub(crate) clip: Option<PathBuf>,
     /// Threads that run CTAs.
     #[arg(long, default_value_t = 2)]
     pub(crate) threads: usize,
@@ -57,10 +63,12 @@ pub(crate) enum Part {
     Micro,
     /// What the checks of running kernels cost.
     Checker,
+    /// A clip to text.
+    Speech,
 }
 
 impl Part {
-    pub(crate) const ALL: [Part; 9] = [
+    pub(crate) const ALL: [Part; 10] = [
         Part::FirstToken,
         Part::Prefill,
         Part::Decode,
@@ -70,6 +78,7 @@ impl Part {
         Part::Emission,
         Part::Micro,
         Part::Checker,
+        Part::Speech,
     ];
 
     pub(crate) fn name(self) -> &'static str {
@@ -83,6 +92,7 @@ impl Part {
             Part::Emission => "emission",
             Part::Micro => "micro",
             Part::Checker => "checker",
+            Part::Speech => "speech",
         }
     }
 }

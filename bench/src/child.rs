@@ -9,6 +9,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::de::DeserializeOwned;
 use std::{
     env,
+    ffi::OsStr,
     io::{IsTerminal, stderr},
     process::{Command, Stdio},
 };
@@ -41,7 +42,12 @@ pub(crate) fn run<T: DeserializeOwned>(
 ) -> Result<Ran<T>, Failed> {
     bar.set_message(part.name());
     let before = Busy::now();
+    let speech = [("--whisper", &args.whisper), ("--clip", &args.clip)];
+    let speech = speech
+        .into_iter()
+        .filter_map(|(name, path)| Some([OsStr::new(name), path.as_ref()?.as_os_str()]));
     let output = Command::new(env::current_exe()?)
+        .args(speech.flatten())
         .args(["--part", part.name()])
         .arg("--model")
         .arg(&args.model)

@@ -12,6 +12,7 @@ use crate::{
         micro::Micro,
         model::{FirstToken, Speed},
         share::Share,
+        speech::Speech,
     },
     stats::{Spread, median},
 };
@@ -37,6 +38,7 @@ pub(crate) struct Found {
     emission: Emission,
     micro: Micro,
     checker: Checker,
+    speech: Option<Speech>,
     /// Cores that others used, by part.
     others: Vec<(&'static str, f64)>,
 }
@@ -78,6 +80,7 @@ impl Found {
             emission: part!(Emission),
             micro: part!(Micro),
             checker: part!(Checker),
+            speech: part!(Speech),
             others,
         })
     }
@@ -229,7 +232,12 @@ impl Report {
         share(out, "Where the time of a token goes", &found.decode_share)?;
         emission(out, &found.emission)?;
         micro(out, &found.micro)?;
-        checker(out, &found.checker)
+        checker(out, &found.checker)?;
+        let floor = &found.floor;
+        found
+            .speech
+            .iter()
+            .try_for_each(|speech| speech.write(out, floor.fma_flops_s, floor.read_bytes_s))
     }
 
     fn table(&self, out: &mut String) -> std::fmt::Result {
@@ -336,6 +344,7 @@ impl Report {
             "emission": found.emission,
             "micro": found.micro,
             "checker": found.checker,
+            "speech": found.speech,
             "others": spread,
             "peers": self.peers(),
         })

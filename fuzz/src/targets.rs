@@ -3,10 +3,12 @@
 mod seeds;
 
 use crate::Target;
-use warpsmith_formats::{gguf::Gguf, safetensors::Safetensors};
+use warpsmith_audio::{Padding, Spectrogram, Window};
+use warpsmith_formats::{gguf::Gguf, safetensors::Safetensors, whisper::WhisperFile};
 use warpsmith_models::{
     chat::{ChatTemplate, GenerationPrompt, Message},
     tokenizer::{Special, Tokenizer},
+    whisper::tokenizer::Tokenizer as Speech,
 };
 use warpsmith_ptx::{parse::parse, print::print, verify::verify};
 
@@ -49,7 +51,7 @@ impl Target for Parser {
     }
 }
 
-const PARSERS: [Parser; 6] = [
+const PARSERS: [Parser; 11] = [
     Parser {
         name: "gguf",
         seeds: seeds::gguf,
@@ -154,6 +156,59 @@ const PARSERS: [Parser; 6] = [
         ],
         takes: takes_chat_template,
     },
+    Parser {
+        name: "whisper-ct2",
+        seeds: seeds::whisper_ct2,
+        dictionary: &[
+            "WhisperSpec\0",
+            "decoder/projection/weight\0",
+            "decoder/embeddings/weight\0",
+            "encoder/num_heads\0",
+            "layer_0",
+            "linear_0",
+        ],
+        takes: takes_whisper,
+    },
+    Parser {
+        name: "whisper-ggml",
+        seeds: seeds::whisper_ggml,
+        dictionary: &["lmgg", "encoder.conv1.weight", "decoder.blocks.0."],
+        takes: takes_whisper,
+    },
+    Parser {
+        name: "whisper-safetensors",
+        seeds: seeds::whisper_safetensors,
+        dictionary: &[
+            "model.encoder.layers.0.",
+            "\"shape\":[1,1,3]",
+            "\"dtype\":\"F16\"",
+            "proj_out.weight",
+        ],
+        takes: takes_whisper,
+    },
+    Parser {
+        name: "whisper-tokenizer-json",
+        seeds: seeds::whisper_tokenizer_json,
+        dictionary: &["\"added_tokens\":[]", "\u{120}", "50257", "\"id\":50258"],
+        takes: takes_speech_tokenizer,
+    },
+    Parser {
+        name: "sound",
+        seeds: seeds::sound,
+        dictionary: &[
+            "RIFF",
+            "WAVE",
+            "fmt ",
+            "data",
+            "fLaC",
+            "OggS",
+            "ID3",
+            "ftyp",
+            "moov",
+            "\u{1}vorbis",
+        ],
+        takes: takes_sound,
+    },
 ];
 
 /// What tokenizers are tried on.
@@ -217,6 +272,48 @@ fn takes_tokenizer_gguf(input: &[u8]) -> bool {
         return false;
     };
     Tokenizer::from_gguf(file.metadata()).is_ok_and(|tokenizer| takes_text(&tokenizer))
+}
+
+/// A Whisper model; safetensors with the configuration of the seeds.
+fn takes_whisper(input: &[u8]) -> bool {
+    let config = seeds::whisper_config();
+    let Ok(file) = WhisperFile::parse(input.to_vec(), Some(&config)) else {
+        return false;
+    };
+    for tensor in file.tensors() {
+        assert_eq!(file.data(tensor).len() as u64, tensor.bytes);
+        let _ = file.check_finite(tensor);
+    }
+    true
+}
+
+fn takes_speech_tokenizer(input: &[u8]) -> bool {
+    let Ok(tokenizer) = Speech::from_json(51_865, input) else {
+        return false;
+    };
+    let mut ids = tokenizer.encode(TEXT);
+    ids.push(tokenizer.special().end);
+    let words = tokenizer.split_words(&ids, "en");
+    let count: usize = words.iter().map(|word| word.tokens.len()).sum();
+    assert_eq!(count, ids.len(), "every token is in a word");
+    tokenizer.suppressed();
+    true
+}
+
+fn takes_sound(input: &[u8]) -> bool {
+    let Ok(mut spectrogram) = Spectrogram::of_bytes(input.to_vec(), 8) else {
+        return false;
+    };
+    let window = Window {
+        first: 0,
+        frames: 100,
+        end: u64::MAX,
+        padding: Padding::Silence,
+    };
+    let mut mel = vec![0.0; 8 * 100];
+    spectrogram.window(window, &mut mel).expect("was read once");
+    assert!(mel.iter().all(|x| x.is_finite()));
+    true
 }
 
 fn takes_chat_template(input: &[u8]) -> bool {

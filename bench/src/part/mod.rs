@@ -6,6 +6,7 @@ pub(crate) mod floor;
 pub(crate) mod micro;
 pub(crate) mod model;
 pub(crate) mod share;
+pub(crate) mod speech;
 
 use crate::{
     Failed,
@@ -32,6 +33,7 @@ pub(crate) fn run(part: Part, args: &Args) -> Result<String, Failed> {
         Part::Emission => json(emission::measure()?),
         Part::Micro => json(micro::measure(args)?),
         Part::Checker => json(checker::measure(args)?),
+        Part::Speech => json(speech::measure(args)?),
     }
 }
 

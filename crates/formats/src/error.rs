@@ -322,6 +322,40 @@ pub enum Error {
         /// The name in the index.
         shard: String,
     },
+    /// A file of none of the formats that Whisper models come in.
+    #[error(
+        "expected Whisper weights (CTranslate2, ggml, GGUF or safetensors), found a file that begins with {found:02x?}"
+    )]
+    NotWhisper {
+        /// The first bytes.
+        found: Vec<u8>,
+    },
+    /// A header field or a setting that cannot be.
+    #[error("{field} is {found}: expected {want}")]
+    Field {
+        /// The field.
+        field: String,
+        /// What is in the file.
+        found: String,
+        /// What was expected.
+        want: &'static str,
+    },
+    /// A tensor that the model needs and the file lacks.
+    #[error("the file has no tensor {tensor}")]
+    NoTensor {
+        /// Its name.
+        tensor: String,
+    },
+    /// A tensor of another shape than the model's sizes ask for.
+    #[error("tensor {tensor} has shape {found:?}, slowest first: expected {want:?}")]
+    Shape {
+        /// The tensor.
+        tensor: String,
+        /// The shape that the sizes ask for.
+        want: Vec<u64>,
+        /// The shape in the file.
+        found: Vec<u64>,
+    },
     /// A folder without weights.
     #[error("{}: expected {} in it", path.display(), want.join(" or "))]
     EmptyFolder {

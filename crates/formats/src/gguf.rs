@@ -4,7 +4,6 @@
 //! section, which begins on the file's alignment. [`Gguf::open`] maps the file and reads all but the
 //! data, and checks that every tensor lies inside it and shares no byte with another.
 
-mod cursor;
 mod metadata;
 mod parse;
 mod value;
@@ -14,6 +13,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 pub use metadata::Metadata;
+pub(crate) use parse::size as tensor_bytes;
 pub use value::{Array, Value};
 pub use writer::Writer;
 
@@ -95,6 +95,11 @@ impl Gguf {
     /// # Errors
     /// As [`Gguf::open`]; also for a part of a split file, whose other parts have no place here.
     pub fn parse(bytes: Vec<u8>) -> Result<Gguf, Error> {
+        Gguf::from_bytes(Bytes::Owned(bytes))
+    }
+
+    /// As [`Gguf::parse`], of bytes that may be mapped.
+    pub(crate) fn from_bytes(bytes: Bytes) -> Result<Gguf, Error> {
         let header = parse::header(&bytes, 0)?;
         if let (number, count @ 2..) = split_of(&header.metadata)? {
             return Err(Error::SplitPart {
@@ -102,7 +107,7 @@ impl Gguf {
                 count,
             });
         }
-        Gguf::join(vec![(Bytes::Owned(bytes), header)])
+        Gguf::join(vec![(bytes, header)])
     }
 
     /// The version of the format, 2 or 3.
@@ -148,6 +153,11 @@ impl Gguf {
                 value,
             }),
         }
+    }
+
+    /// The list of tensors and the bytes of the parts.
+    pub(crate) fn into_parts(self) -> (Vec<TensorInfo>, Vec<Bytes>) {
+        (self.tensors, self.parts)
     }
 
     fn join(parts: Vec<(Bytes, Header)>) -> Result<Gguf, Error> {

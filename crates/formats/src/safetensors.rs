@@ -79,8 +79,18 @@ impl Safetensors {
     /// # Errors
     /// As [`Safetensors::open`].
     pub fn parse(bytes: Vec<u8>) -> Result<Safetensors, Error> {
+        Safetensors::from_bytes(Bytes::Owned(bytes))
+    }
+
+    /// As [`Safetensors::parse`], of bytes that may be mapped.
+    pub(crate) fn from_bytes(bytes: Bytes) -> Result<Safetensors, Error> {
         let tensors = header(&bytes, 0)?;
-        Ok(Safetensors::join(tensors, vec![Bytes::Owned(bytes)]))
+        Ok(Safetensors::join(tensors, vec![bytes]))
+    }
+
+    /// The list of tensors and the bytes of the shards.
+    pub(crate) fn into_parts(self) -> (Vec<TensorInfo>, Vec<Bytes>) {
+        (self.tensors, self.shards)
     }
 
     /// Every tensor, in order of its bytes, shard after shard.

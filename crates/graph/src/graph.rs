@@ -4,13 +4,14 @@ use crate::{
     error::Error,
     resource::{Cache, Sampler, Table, Vector, Weights},
     span::Span,
+    speech::{Convolution, Decision, Lines, Looks},
 };
 use std::sync::{
     Arc,
     atomic::{AtomicU32, Ordering},
 };
 use warpsmith_device::Buffer;
-use warpsmith_library::{attention::Mask, epilogue::Activation, pointwise::Curve, rope::Pairing};
+use warpsmith_library::{decoding::Parents, epilogue::Activation, pointwise::Curve, rope::Pairing};
 
 /// A value of a graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -89,8 +90,37 @@ pub struct Attention {
     pub heads: u32,
     /// Multiplies the scores.
     pub scale: f32,
-    /// Where the rows stand, for prefill: positions `start ..` and the mask. `None` takes `visible` alone.
-    pub prefill: Option<(u32, Mask)>,
+    /// What is known while planning of the keys that rows see: many rows then are taken together. `None` takes
+    /// `visible` alone.
+    pub seen: Option<Seen>,
+    /// `[rows * max_len]`: of rows that write sequences of their own, the sequence each sees at each position.
+    pub sources: Option<Node>,
+}
+
+/// Where keys and values go in a cache.
+#[derive(Clone, Copy, Debug)]
+pub enum At {
+    /// To these positions of the one sequence.
+    Positions(Node),
+    /// To these positions, row i to sequence i.
+    Rows(Node),
+    /// To the one sequence, from a position on.
+    From(u32),
+}
+
+/// The keys that many rows see, in agreement with their `visible`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seen {
+    /// Rows stand at positions `start ..`, and see what is up to their own.
+    UpTo {
+        /// Position of the first row.
+        start: u32,
+    },
+    /// Every row sees the first `len`.
+    First {
+        /// Keys.
+        len: u32,
+    },
 }
 
 #[derive(Clone, Debug)]
@@ -146,7 +176,7 @@ pub(crate) enum Op {
     Append {
         k: Node,
         v: Node,
-        positions: Node,
+        to: At,
         cache: Arc<Cache>,
     },
     Attend(Attention),
@@ -161,6 +191,21 @@ pub(crate) enum Op {
         logits: Node,
         sampler: Arc<Sampler>,
     },
+    Convolve(Convolution),
+    Decide {
+        logits: Node,
+        decision: Decision,
+    },
+    Follow {
+        lines: Arc<Lines>,
+        parents: Parents,
+    },
+    LogProbability {
+        logits: Node,
+        ids: Node,
+        limit: u32,
+    },
+    Look(Looks),
 }
 
 impl Op {
@@ -204,22 +249,57 @@ impl Op {
                 pairing: _,
             }) => vec![*q, *k, *positions],
             Op::RotatedKeys { rotation, k: _ } => vec![*rotation],
-            Op::Append {
-                k,
-                v,
-                positions,
-                cache: _,
-            } => vec![*k, *v, *positions],
+            Op::Append { k, v, to, cache: _ } => match to {
+                At::Positions(positions) | At::Rows(positions) => vec![*k, *v, *positions],
+                At::From(_) => vec![*k, *v],
+            },
             Op::Attend(Attention {
                 q,
                 visible,
                 cache: _,
                 heads: _,
                 scale: _,
-                prefill: _,
-            }) => vec![*q, *visible],
+                seen: _,
+                sources,
+            }) => {
+                let mut inputs = vec![*q, *visible];
+                inputs.extend(sources);
+                inputs
+            }
             Op::Rows { x, from: _ } | Op::ArgMax { x } => vec![*x],
             Op::Draw { logits, sampler: _ } => vec![*logits],
+            Op::Convolve(Convolution {
+                x,
+                weights: _,
+                bias: _,
+                stride: _,
+                activation: _,
+                residual,
+            }) => {
+                let mut inputs = vec![*x];
+                inputs.extend(residual);
+                inputs
+            }
+            Op::Decide {
+                logits,
+                decision: _,
+            } => vec![*logits],
+            Op::Follow {
+                lines: _,
+                parents: _,
+            } => Vec::new(),
+            Op::LogProbability {
+                logits,
+                ids,
+                limit: _,
+            } => vec![*logits, *ids],
+            Op::Look(Looks {
+                q,
+                chosen,
+                cache: _,
+                len: _,
+                scale: _,
+            }) => vec![*q, *chosen],
         }
     }
 
@@ -244,6 +324,11 @@ impl Op {
             Op::Rows { .. } => "rows",
             Op::ArgMax { .. } => "argmax",
             Op::Draw { .. } => "draw",
+            Op::Convolve(_) => "convolve",
+            Op::Decide { .. } => "decide",
+            Op::Follow { .. } => "follow",
+            Op::LogProbability { .. } => "log_probability",
+            Op::Look(_) => "look",
         }
     }
 }
@@ -269,7 +354,12 @@ impl Default for Graph {
     }
 }
 
-fn equal(op: &'static str, what: &'static str, want: u32, got: u32) -> Result<(), Error> {
+pub(crate) fn equal(
+    op: &'static str,
+    what: &'static str,
+    want: u32,
+    got: u32,
+) -> Result<(), Error> {
     if want == got {
         Ok(())
     } else {
@@ -292,7 +382,7 @@ impl Graph {
         }
     }
 
-    fn push(&mut self, op: Op, kind: Kind, rows: u32, columns: u32) -> Node {
+    pub(crate) fn push(&mut self, op: Op, kind: Kind, rows: u32, columns: u32) -> Node {
         self.entries.push(Entry {
             op,
             extent: Extent { rows, columns },
@@ -305,7 +395,7 @@ impl Graph {
         }
     }
 
-    fn entry(
+    pub(crate) fn entry(
         &self,
         op: &'static str,
         operand: &'static str,
@@ -328,7 +418,7 @@ impl Graph {
         Ok(entry.extent)
     }
 
-    fn floats_of(
+    pub(crate) fn floats_of(
         &self,
         op: &'static str,
         operand: &'static str,
@@ -593,17 +683,11 @@ impl Graph {
         Ok((queries, keys))
     }
 
-    /// Writes keys and values of each row to the cache at its position. Later attention over the cache sees them.
+    /// Writes keys and values of each row to the cache. Later attention over the cache sees them.
     ///
     /// # Errors
-    /// A wrong operand, by name.
-    pub fn append(
-        &mut self,
-        k: Node,
-        v: Node,
-        positions: Node,
-        cache: &Arc<Cache>,
-    ) -> Result<Node, Error> {
+    /// A wrong operand, by name; rows that do not fit, where that is known.
+    pub fn append(&mut self, [k, v]: [Node; 2], to: At, cache: &Arc<Cache>) -> Result<Node, Error> {
         let Extent { rows, columns } = self.same("append", k, v)?;
         equal(
             "append",
@@ -611,15 +695,29 @@ impl Graph {
             cache.kv_heads * cache.head_dim,
             columns,
         )?;
-        let at = self.entry("append", "positions", positions, Kind::U32)?;
-        equal("append", "positions", rows, at.rows)?;
-        let op = Op::Append {
-            k,
-            v,
-            positions,
-            cache: Arc::clone(cache),
+        let fits = |what, room: u32, wanted: u64| {
+            if wanted <= room.into() {
+                return Ok(());
+            }
+            Err(Error::Shape {
+                op: "append",
+                what,
+                want: room.into(),
+                got: wanted,
+            })
         };
-        Ok(self.push(op, Kind::F32, rows, columns))
+        match to {
+            At::Positions(positions) | At::Rows(positions) => {
+                let at = self.entry("append", "positions", positions, Kind::U32)?;
+                equal("append", "positions", rows, at.rows)?;
+            }
+            At::From(start) => fits("end", cache.max_len, u64::from(start) + u64::from(rows))?,
+        }
+        if let At::Rows(_) = to {
+            fits("rows", cache.sequences, rows.into())?;
+        }
+        let cache = Arc::clone(cache);
+        Ok(self.push(Op::Append { k, v, to, cache }, Kind::F32, rows, columns))
     }
 
     /// Attention: `[rows, heads * head_dim]`.
@@ -641,6 +739,23 @@ impl Graph {
         equal("attend", "columns", heads * cache.head_dim, columns)?;
         let visible = self.entry("attend", "visible", attention.visible, Kind::U32)?;
         equal("attend", "visible", rows, visible.rows)?;
+        if let Some(sources) = attention.sources {
+            let sources = self.entry("attend", "sources", sources, Kind::U32)?;
+            equal("attend", "sources", rows * cache.max_len, sources.rows)?;
+        }
+        let end = match attention.seen {
+            Some(Seen::UpTo { start }) => u64::from(start) + u64::from(rows),
+            Some(Seen::First { len }) => len.into(),
+            None => 0,
+        };
+        if end > cache.max_len.into() {
+            return Err(Error::Shape {
+                op: "attend",
+                what: "keys",
+                want: cache.max_len.into(),
+                got: end,
+            });
+        }
         Ok(self.push(Op::Attend(attention), Kind::F32, rows, columns))
     }
 

@@ -12,10 +12,12 @@ mod memory;
 mod plan;
 mod resource;
 mod span;
+mod speech;
 
 pub use error::Error;
-pub use graph::{Attention, Extent, Graph, MatMul, Node, Rotation};
+pub use graph::{At, Attention, Extent, Graph, MatMul, Node, Rotation, Seen};
 pub use plan::{Plan, PlanReport};
 pub use resource::{Cache, Sampler, SamplerState, Table, Vector, Weights};
 pub use span::{Planned, Span};
+pub use speech::{Convolution, Decision, LineSizes, LineState, Lines, Looks};
 pub use warpsmith_library::gemm::Precision;

@@ -124,11 +124,12 @@ impl Vector {
     }
 }
 
-/// Keys and values of one layer, each `[kv_heads, max_len, head_dim]`.
+/// Keys and values of one layer, each `[sequences, kv_heads, max_len, head_dim]`.
 #[derive(Debug)]
 pub struct Cache {
     pub(crate) keys: Span<u8>,
     pub(crate) values: Span<u8>,
+    pub(crate) sequences: u32,
     pub(crate) kv_heads: u32,
     pub(crate) head_dim: u32,
     pub(crate) max_len: u32,
@@ -140,14 +141,23 @@ impl Cache {
     ///
     /// # Errors
     /// Out of memory; [`Error::Value`] where the sizes are zero or the bytes of a head exceed 2^31.
-    pub fn new(
+    pub fn new(stream: &Stream, ty: CacheType, shape: [u32; 3]) -> Result<Cache, Error> {
+        Cache::of_sequences(stream, ty, 1, shape)
+    }
+
+    /// The same for several sequences, whose rows may be forked from each other.
+    ///
+    /// # Errors
+    /// As [`Cache::new`].
+    pub fn of_sequences(
         stream: &Stream,
         ty: CacheType,
+        sequences: u32,
         [kv_heads, max_len, head_dim]: [u32; 3],
     ) -> Result<Cache, Error> {
         let row = u64::from(max_len) * u64::from(head_dim) * u64::from(ty.bytes());
-        if kv_heads == 0 || row == 0 || row >= 1 << 31 {
-            let got = format!("{kv_heads} x {max_len} x {head_dim}");
+        if sequences == 0 || kv_heads == 0 || row == 0 || row >= 1 << 31 {
+            let got = format!("{sequences} x {kv_heads} x {max_len} x {head_dim}");
             return Err(Error::Value {
                 op: "cache",
                 what: "shape",
@@ -155,11 +165,12 @@ impl Cache {
                 got,
             });
         }
-        let bytes = row as usize * kv_heads as usize;
+        let bytes = row as usize * kv_heads as usize * sequences as usize;
         let (keys, values) = (stream.alloc::<u8>(bytes)?, stream.alloc::<u8>(bytes)?);
         Ok(Cache {
             keys: Span::of(&keys),
             values: Span::of(&values),
+            sequences,
             kv_heads,
             head_dim,
             max_len,

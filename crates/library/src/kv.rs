@@ -1,6 +1,7 @@
 //! New keys and values go to their places in the cache.
 
 use crate::{
+    attention::History,
     case::{AnyCase, Case, Data, Expected, HostElem, Random, Updated},
     pointwise::write_f16,
     team::{F32, Word, read, spread, write},
@@ -12,13 +13,13 @@ use warpsmith_kernel::{
 };
 
 args! {
-    /// New keys and values `[tokens, kv_heads, head_dim]` to caches `[kv_heads, max_len, head_dim]`: token t to
-    /// `positions[t]`, or nowhere if that is not below `max_len`.
+    /// New keys and values `[tokens, kv_heads, head_dim]` to caches `[sequences, kv_heads, max_len, head_dim]`: token t to
+    /// `positions[t]`, or to `start + t`, or nowhere if that is not below `max_len`; of sequence 0, or of sequence t where rows were forked.
     pub struct KvScatterArgs {
         k: In<f32>[tokens, kv_heads * head_dim], v: In<f32>[tokens, kv_heads * head_dim],
-        positions: In<u32>[tokens],
-        k_cache: InOut<f32>[kv_heads, max_len, head_dim], v_cache: InOut<f32>[kv_heads, max_len, head_dim],
-        tokens: Scalar<u32>, kv_heads: Scalar<u32>, head_dim: Scalar<u32>, max_len: Scalar<u32>,
+        positions: Maybe<u32>[tokens],
+        k_cache: InOut<f32>[sequences * kv_heads, max_len, head_dim], v_cache: InOut<f32>[sequences * kv_heads, max_len, head_dim],
+        tokens: Scalar<u32>, sequences: Scalar<u32>, kv_heads: Scalar<u32>, head_dim: Scalar<u32>, max_len: Scalar<u32>, start: Scalar<u32>,
     }
 }
 
@@ -26,21 +27,65 @@ args! {
     /// As [`KvScatterArgs`], to a cache in f16.
     pub struct KvScatterF16Args {
         k: In<f32>[tokens, kv_heads * head_dim], v: In<f32>[tokens, kv_heads * head_dim],
-        positions: In<u32>[tokens],
-        k_cache: InOut<f16>[kv_heads, max_len, head_dim], v_cache: InOut<f16>[kv_heads, max_len, head_dim],
-        tokens: Scalar<u32>, kv_heads: Scalar<u32>, head_dim: Scalar<u32>, max_len: Scalar<u32>,
+        positions: Maybe<u32>[tokens],
+        k_cache: InOut<f16>[sequences * kv_heads, max_len, head_dim], v_cache: InOut<f16>[sequences * kv_heads, max_len, head_dim],
+        tokens: Scalar<u32>, sequences: Scalar<u32>, kv_heads: Scalar<u32>, head_dim: Scalar<u32>, max_len: Scalar<u32>, start: Scalar<u32>,
+    }
+}
+
+/// Where tokens go in their sequence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Places {
+    /// To the positions given.
+    Given,
+    /// One after the other.
+    InOrder,
+}
+
+impl Places {
+    fn prefix(self) -> &'static str {
+        match self {
+            Places::Given => "",
+            Places::InOrder => "in_order_",
+        }
     }
 }
 
 /// Into an f32 cache.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct KvScatter;
+pub struct KvScatter {
+    /// Whose they are.
+    pub history: History,
+    /// Where they go.
+    pub places: Places,
+}
 
 /// Into an f16 cache; numbers are rounded to nearest even.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct KvScatterF16;
+pub struct KvScatterF16 {
+    /// Whose they are.
+    pub history: History,
+    /// Where they go.
+    pub places: Places,
+}
 
-fn grid(tokens: u32, kv_heads: u32, head_dim: u32) -> Result<u64, LaunchError> {
+fn grid(
+    history: History,
+    [tokens, sequences, kv_heads, head_dim]: [u32; 4],
+    start: u32,
+) -> Result<u64, LaunchError> {
+    require(start < 1 << 31, "start", start.into(), "below 2^31")?;
+    require(tokens < 1 << 31, "tokens", tokens.into(), "below 2^31")?;
+    let enough = match history {
+        History::Shared => sequences > 0,
+        History::Forked => sequences >= tokens,
+    };
+    require(
+        enough,
+        "sequences",
+        sequences.into(),
+        "at least 1, and one for each forked row",
+    )?;
     require(
         u64::from(kv_heads) * u64::from(head_dim) < 1 << 31,
         "head_dim",
@@ -75,6 +120,8 @@ struct Shape<'k> {
     kv_heads: Uniform<'k>,
     head_dim: Uniform<'k>,
     max_len: Uniform<'k>,
+    /// Where the token goes.
+    sequence: Uniform<'k>,
 }
 
 /// Moves the heads of one token.
@@ -97,6 +144,7 @@ fn scatter<'k, T: Cached>(
         let width = shape.kv_heads * head_dim;
         spread(cta, width, aligned, (), |_, i, width, ()| {
             let (head, within) = (i / head_dim, i % head_dim);
+            let head = shape.sequence * shape.kv_heads + head;
             let row = head.mul_wide(shape.max_len) + position.u64();
             let start = row * head_dim.u64();
             for (from, to) in from.into_iter().zip(to) {
@@ -104,6 +152,14 @@ fn scatter<'k, T: Cached>(
             }
         });
     });
+}
+
+/// The sequence of this CTA's token.
+fn sequence<'k>(history: History, cta: &Cta<'k>) -> Uniform<'k> {
+    match history {
+        History::Shared => Val::constant(0),
+        History::Forked => cta.id(),
+    }
 }
 
 /// The elements from a place on are those of one array.
@@ -115,7 +171,11 @@ impl Kernel for KvScatter {
     type Args = KvScatterArgs;
 
     fn name(&self) -> String {
-        "kv_scatter".into()
+        format!(
+            "{}{}kv_scatter",
+            self.places.prefix(),
+            self.history.prefix()
+        )
     }
 
     fn threads(&self) -> u32 {
@@ -123,7 +183,11 @@ impl Kernel for KvScatter {
     }
 
     fn grid(&self, a: &KvScatterArgs) -> Result<u64, LaunchError> {
-        grid(a.tokens, a.kv_heads, a.head_dim)
+        grid(
+            self.history,
+            [a.tokens, a.sequences, a.kv_heads, a.head_dim],
+            a.start,
+        )
     }
 
     fn body<'k>(&self, cta: &mut Cta<'k>, a: KvScatterArgs<Device<'k>>) {
@@ -131,9 +195,13 @@ impl Kernel for KvScatter {
             kv_heads: a.kv_heads,
             head_dim: a.head_dim,
             max_len: a.max_len,
+            sequence: sequence(self.history, cta),
         };
         let from = [token(a.k, cta), token(a.v, cta)];
-        let position = a.positions.at(cta.id());
+        let position = match self.places {
+            Places::Given => a.positions.at(cta.id()),
+            Places::InOrder => a.start + cta.id(),
+        };
         scatter(cta, from, [a.k_cache, a.v_cache], position, &shape);
     }
 }
@@ -142,7 +210,11 @@ impl Kernel for KvScatterF16 {
     type Args = KvScatterF16Args;
 
     fn name(&self) -> String {
-        "kv_scatter_f16".into()
+        format!(
+            "{}{}kv_scatter_f16",
+            self.places.prefix(),
+            self.history.prefix()
+        )
     }
 
     fn threads(&self) -> u32 {
@@ -150,7 +222,11 @@ impl Kernel for KvScatterF16 {
     }
 
     fn grid(&self, a: &KvScatterF16Args) -> Result<u64, LaunchError> {
-        grid(a.tokens, a.kv_heads, a.head_dim)
+        grid(
+            self.history,
+            [a.tokens, a.sequences, a.kv_heads, a.head_dim],
+            a.start,
+        )
     }
 
     fn body<'k>(&self, cta: &mut Cta<'k>, a: KvScatterF16Args<Device<'k>>) {
@@ -158,9 +234,13 @@ impl Kernel for KvScatterF16 {
             kv_heads: a.kv_heads,
             head_dim: a.head_dim,
             max_len: a.max_len,
+            sequence: sequence(self.history, cta),
         };
         let from = [token(a.k, cta), token(a.v, cta)];
-        let position = a.positions.at(cta.id());
+        let position = match self.places {
+            Places::Given => a.positions.at(cta.id()),
+            Places::InOrder => a.start + cta.id(),
+        };
         scatter(cta, from, [a.k_cache, a.v_cache], position, &shape);
     }
 }
@@ -168,8 +248,17 @@ impl Kernel for KvScatterF16 {
 /// A shape: tokens, heads, head size, length of the cache.
 type Sizes = (u32, u32, u32, u32);
 
+/// Sequences of a cache for so many tokens.
+fn sequences(history: History, tokens: u32) -> u32 {
+    match history {
+        History::Shared => 1,
+        History::Forked => tokens + 1,
+    }
+}
+
 /// The cache afterwards.
 fn placed<T: HostElem>(
+    history: History,
     sizes: Sizes,
     new: &[f32],
     positions: &[u32],
@@ -184,6 +273,10 @@ fn placed<T: HostElem>(
     for (token, position) in positions.iter().enumerate().filter(|(_, p)| **p < max_len) {
         for i in 0..(heads * dim) as usize {
             let (head, within) = (i as u32 / dim, i as u32 % dim);
+            let head = match history {
+                History::Shared => head,
+                History::Forked => token as u32 * heads + head,
+            };
             let to = (head * max_len + position) * dim + within;
             after[to as usize] = number(new[token * (heads * dim) as usize + i]);
         }
@@ -211,8 +304,17 @@ pub(crate) fn cases(rng: &mut Random) -> Vec<Box<dyn AnyCase>> {
         rng.range(6, 30),
     ));
     let mut cases: Vec<Box<dyn AnyCase>> = Vec::new();
-    for sizes in shapes {
+    let histories = [
+        (History::Shared, Places::Given),
+        (History::Forked, Places::Given),
+        (History::Shared, Places::InOrder),
+    ];
+    let both = shapes
+        .into_iter()
+        .flat_map(|sizes| histories.map(|how| (sizes, how)));
+    for (sizes, (history, places)) in both {
         let (tokens, kv_heads, head_dim, max_len) = sizes;
+        let sequences = sequences(history, tokens);
         // Neighbours modulo a prime step, so that no two tokens have one place; the last is outside.
         let start = rng.range(0, max_len - 1);
         let mut positions: Vec<u32> = (0..tokens).map(|t| (start + t) % max_len).collect();
@@ -220,41 +322,50 @@ pub(crate) fn cases(rng: &mut Random) -> Vec<Box<dyn AnyCase>> {
             positions[0] = max_len;
             positions[1] = u32::MAX;
         }
+        if places == Places::InOrder {
+            positions = (start..start + tokens).collect();
+        }
+        let given =
+            |positions: &[u32]| (places == Places::Given).then(|| positions.to_vec().into());
         let new = (tokens * kv_heads * head_dim) as usize;
-        let cache = (kv_heads * max_len * head_dim) as usize;
+        let cache = (sequences * kv_heads * max_len * head_dim) as usize;
         let (k, v) = (rng.numbers(new, 3.0), rng.numbers(new, 3.0));
         let label = format!("{tokens} tokens, {kv_heads} heads of {head_dim}, cache of {max_len}");
         let [mut k_before, mut v_before] = [rng.numbers(cache, 3.0), rng.numbers(cache, 3.0)];
         cases.push(Box::new(Case {
             label: label.clone(),
-            kernel: KvScatter,
+            kernel: KvScatter { history, places },
             args: KvScatterArgs {
-                k_cache: placed(sizes, &k, &positions, k_before.clone(), f64::from),
-                v_cache: placed(sizes, &v, &positions, v_before.clone(), f64::from),
+                k_cache: placed(history, sizes, &k, &positions, k_before.clone(), f64::from),
+                v_cache: placed(history, sizes, &v, &positions, v_before.clone(), f64::from),
                 k: k.clone().into(),
                 v: v.clone().into(),
-                positions: positions.clone().into(),
+                positions: given(&positions),
                 tokens,
+                sequences,
                 kv_heads,
                 head_dim,
                 max_len,
+                start,
             },
         }));
         let half = |x: &mut Vec<f32>| x.drain(..).map(f16::from_f32).collect::<Vec<_>>();
         let rounded = |x: f32| f16::from_f32(x).to_f64();
         cases.push(Box::new(Case {
             label,
-            kernel: KvScatterF16,
+            kernel: KvScatterF16 { history, places },
             args: KvScatterF16Args {
-                k_cache: placed(sizes, &k, &positions, half(&mut k_before), rounded),
-                v_cache: placed(sizes, &v, &positions, half(&mut v_before), rounded),
+                k_cache: placed(history, sizes, &k, &positions, half(&mut k_before), rounded),
+                v_cache: placed(history, sizes, &v, &positions, half(&mut v_before), rounded),
                 k: k.into(),
                 v: v.into(),
-                positions: positions.into(),
+                positions: given(&positions),
                 tokens,
+                sequences,
                 kv_heads,
                 head_dim,
                 max_len,
+                start,
             },
         }));
     }

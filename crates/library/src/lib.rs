@@ -3,6 +3,8 @@
 
 pub mod attention;
 pub mod case;
+pub mod conv;
+pub mod decoding;
 pub mod embed;
 pub mod epilogue;
 pub mod gemm;

@@ -42,6 +42,11 @@ pub fn registry() -> &'static [Entry] {
             cases: crate::sample::cases,
         },
         Entry {
+            name: "decoding",
+            summary: "speech decoding: rules of timestamps, log-softmax, best tokens or a draw; forked sequences",
+            cases: crate::decoding::cases,
+        },
+        Entry {
             name: "norm",
             summary: "normalisation of rows: RMSNorm, with a residual added first, LayerNorm",
             cases: crate::norm::cases,
@@ -59,7 +64,12 @@ pub fn registry() -> &'static [Entry] {
         Entry {
             name: "decode_attention",
             summary: "attention of single queries over a long cache, split over the sequence",
-            cases: crate::attention::decode::cases,
+            cases: crate::attention::reference::cases,
+        },
+        Entry {
+            name: "attention_scores",
+            summary: "scores of chosen heads before the softmax, for the times of words",
+            cases: crate::attention::scores::cases,
         },
         Entry {
             name: "quantize",
@@ -75,6 +85,11 @@ pub fn registry() -> &'static [Entry] {
             name: "gemm",
             summary: "products of weights of every type with many rows: tensor cores, exact f32",
             cases: crate::gemm::cases,
+        },
+        Entry {
+            name: "conv1d",
+            summary: "convolutions over time, kernel 3, stride 1 and 2: tensor cores, exact f32",
+            cases: crate::conv::cases,
         },
         Entry {
             name: "embed",

@@ -154,6 +154,26 @@ pub enum Error {
         /// Found.
         got: Vec<u64>,
     },
+    /// A part of a model has another size than its configuration says.
+    #[error("{what}: size {got}, expected {want}")]
+    Size {
+        /// Which part.
+        what: &'static str,
+        /// Expected.
+        want: usize,
+        /// Found.
+        got: usize,
+    },
+    /// Heads that do not share out the width.
+    #[error(
+        "{heads} heads over a width of {width}, expected a divisor with at most 256 dimensions each"
+    )]
+    Heads {
+        /// Width.
+        width: u32,
+        /// Heads.
+        heads: u32,
+    },
     /// Weights that cannot be packed.
     #[error(transparent)]
     Pack(#[from] warpsmith_library::weights::PackError),
@@ -170,6 +190,9 @@ pub enum Error {
     /// Nothing was evaluated yet.
     #[error("there are no logits yet: evaluate a prompt first")]
     NoLogits,
+    /// From the sound.
+    #[error(transparent)]
+    Audio(#[from] warpsmith_audio::Error),
     /// From the graph.
     #[error(transparent)]
     Graph(#[from] warpsmith_graph::Error),

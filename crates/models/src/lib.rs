@@ -1,4 +1,4 @@
-//! Llama-type models, tokenizers, chat templates, sampling.
+//! Llama-type models, Whisper, tokenizers, chat templates, sampling.
 
 #![forbid(unsafe_code)]
 
@@ -8,5 +8,6 @@ pub mod llama;
 pub mod sampling;
 pub mod text;
 pub mod tokenizer;
+pub mod whisper;
 
 pub use error::Error;

@@ -15,14 +15,14 @@
 //! # Ok::<(), warpsmith_models::Error>(())
 //! ```
 
-mod alphabet;
+pub(crate) mod alphabet;
 mod bpe;
 mod decode;
 mod from_gguf;
 mod json;
-mod merge;
+pub(crate) mod merge;
 mod special;
-mod split;
+pub(crate) mod split;
 mod spm;
 mod unicode;
 mod vocab;

@@ -4,14 +4,16 @@
 //! |---|---|
 //! | [`ptx`] | the PTX language: IR, instruction table, parser, printer, verifier |
 //! | [`formats`] | model files and the layouts of quantised weights |
+//! | [`audio`] | sounds to log-mel windows |
 //! | [`kernel`] | the typed language that kernels are written in |
 //! | [`vgpu`] | the virtual GPU: runs PTX on the CPU |
 //! | [`device`] | one API over cards and the virtual GPU |
 //! | [`library`] | the kernels of transformers, each with its f64 reference |
 //! | [`tensor`] | device-resident tensors whose transfers are counted |
 //! | [`graph`] | graphs of tensor operations, planned and run |
-//! | [`models`] | Llama-type models, tokenizers, chat templates, sampling |
+//! | [`models`] | Llama-type models, Whisper, tokenizers, chat templates, sampling |
 //! | [`script`] | launches of PTX kernels with their data, from a JSON file |
+//! | [`transcript`] | transcripts as subtitles, tables and JSON |
 //! | [`report`] | what was found in kernels, as data, text, JSON and SARIF |
 //!
 //! A kernel of one's own, run on the virtual GPU and compared with the formula in f64:
@@ -53,7 +55,9 @@
 
 pub mod report;
 pub mod script;
+pub mod transcript;
 
+pub use warpsmith_audio as audio;
 pub use warpsmith_device as device;
 pub use warpsmith_formats as formats;
 pub use warpsmith_graph as graph;

@@ -3,6 +3,7 @@
 use warpsmith_formats::{
     gguf::{Array, Value, Writer},
     quant::{WeightType, quantize},
+    whisper::{Dims, MelFilters, Writer as Whisper},
 };
 
 fn written(writer: &Writer) -> Vec<u8> {
@@ -172,4 +173,89 @@ pub(super) fn chat_template() -> Vec<Vec<u8>> {
     ]
     .map(|text| text.as_bytes().to_vec())
     .to_vec()
+}
+
+/// A Whisper model of a few numbers.
+fn whisper() -> Whisper {
+    let dims = Dims {
+        n_mels: 1,
+        n_audio_ctx: 1,
+        n_audio_state: 1,
+        n_audio_head: 1,
+        n_audio_layer: 1,
+        n_text_ctx: 1,
+        n_text_state: 1,
+        n_text_head: 1,
+        n_text_layer: 1,
+        n_vocab: 2,
+    };
+    let mut writer = Whisper::new(dims, |_, shape| {
+        let count: u64 = shape.iter().product();
+        (WeightType::F16, vec![0x3c; count as usize * 2])
+    })
+    .expect("a correct model");
+    writer.tokens = vec![b"a".to_vec(), vec![0xff, 0xfe]];
+    writer.mel_filters = MelFilters {
+        n_mels: 1,
+        n_freqs: 2,
+        values: vec![0.5, 0.25],
+    };
+    writer
+}
+
+pub(super) fn whisper_ct2() -> Vec<Vec<u8>> {
+    vec![whisper().to_ct2().expect("a correct model")]
+}
+
+pub(super) fn whisper_ggml() -> Vec<Vec<u8>> {
+    vec![whisper().to_ggml()]
+}
+
+pub(super) fn whisper_safetensors() -> Vec<Vec<u8>> {
+    vec![whisper().to_safetensors().expect("a correct model").0]
+}
+
+/// The configuration of [`whisper_safetensors`].
+pub(super) fn whisper_config() -> Vec<u8> {
+    whisper().to_safetensors().expect("a correct model").1
+}
+
+pub(super) fn whisper_tokenizer_json() -> Vec<Vec<u8>> {
+    [
+        r#"{"model":{"vocab":{}}}"#,
+        r#"{"added_tokens":[{"id":50257,"content":"<|endoftext|>"}],"model":{"vocab":{"H":0,"e":1,"l":2,"He":3,"Ġ":4,"ð":5,"Ł":6,"ðŁ":7,"你":8}}}"#,
+    ]
+    .map(|text| text.as_bytes().to_vec())
+    .to_vec()
+}
+
+pub(super) fn sound() -> Vec<Vec<u8>> {
+    // 16-bit PCM and floats at a rate that is resampled.
+    let wav = |format: u16, bits: u16, rate: u32, data: &[u8]| {
+        let mut out = b"RIFF".to_vec();
+        out.extend((36 + data.len() as u32).to_le_bytes());
+        out.extend(b"WAVEfmt ");
+        out.extend(16u32.to_le_bytes());
+        for word in [format, 1] {
+            out.extend(word.to_le_bytes());
+        }
+        for word in [rate, rate * u32::from(bits / 8)] {
+            out.extend(word.to_le_bytes());
+        }
+        for word in [bits / 8, bits] {
+            out.extend(word.to_le_bytes());
+        }
+        out.extend(b"data");
+        out.extend((data.len() as u32).to_le_bytes());
+        out.extend(data);
+        out
+    };
+    let floats: Vec<u8> = (0..200)
+        .flat_map(|i| (i as f32 * 0.1).sin().to_le_bytes())
+        .collect();
+    vec![
+        wav(1, 16, 16_000, &[7; 900]),
+        wav(3, 32, 8_000, &floats),
+        include_bytes!("../../../suite/reference/audio/goforward.ogg").to_vec(),
+    ]
 }

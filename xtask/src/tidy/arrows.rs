@@ -15,6 +15,7 @@ enum May {
 const HOUSE: &[(&str, May)] = &[
     ("warpsmith-ptx", May::Use(&[])),
     ("warpsmith-formats", May::Use(&[])),
+    ("warpsmith-audio", May::Use(&[])),
     ("warpsmith-kernel", May::Use(&["warpsmith-ptx"])),
     ("warpsmith-vgpu", May::Use(&["warpsmith-ptx"])),
     (
@@ -52,6 +53,7 @@ const HOUSE: &[(&str, May)] = &[
             "warpsmith-device",
             "warpsmith-library",
             "warpsmith-formats",
+            "warpsmith-audio",
         ]),
     ),
     (
@@ -59,6 +61,7 @@ const HOUSE: &[(&str, May)] = &[
         May::Use(&[
             "warpsmith-ptx",
             "warpsmith-formats",
+            "warpsmith-audio",
             "warpsmith-kernel",
             "warpsmith-vgpu",
             "warpsmith-device",

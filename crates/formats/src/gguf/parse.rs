@@ -1,10 +1,10 @@
 //! The header of one file: everything before the data section, checked against its size.
 
 use super::TensorInfo;
-use super::cursor::Cursor;
 use super::metadata::Metadata;
 use super::value::Value;
 use crate::Error;
+use crate::cursor::Cursor;
 use crate::quant::WeightType;
 
 pub(super) const MAGIC: &[u8; 4] = b"GGUF";
@@ -127,7 +127,7 @@ fn tensor(
 }
 
 /// The bytes of a tensor, once its dimensions make sense.
-pub(super) fn size(name: &str, dims: &[u64], dtype: WeightType) -> Result<u64, Error> {
+pub(crate) fn size(name: &str, dims: &[u64], dtype: WeightType) -> Result<u64, Error> {
     if dims.is_empty() || dims.len() > MAX_RANK as usize {
         return Err(Error::Rank {
             tensor: name.to_owned(),

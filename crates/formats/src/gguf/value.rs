@@ -2,8 +2,8 @@
 
 use std::fmt::Display;
 
-use super::cursor::Cursor;
 use crate::Error;
+use crate::cursor::Cursor;
 
 /// Arrays of arrays deeper than this are refused.
 const MAX_DEPTH: u32 = 4;

@@ -6,6 +6,9 @@ mod quant_vectors;
 mod round_trip;
 mod safetensors_files;
 mod synth_models;
+mod whisper_files;
+mod whisper_hostile;
+mod whisper_synth;
 
 use std::path::PathBuf;
 

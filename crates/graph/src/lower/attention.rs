@@ -3,81 +3,89 @@
 use super::Lowering;
 use crate::{
     error::Error,
-    graph::{Attention, Extent, Node},
+    graph::{At, Attention, Extent, Node, Seen},
     memory::Place,
     resource::Cache,
 };
 use std::sync::Arc;
 use warpsmith_kernel::{Half, Kernel};
 use warpsmith_library::{
-    attention::{CacheType, Decode, DecodeArgs, Flash, FlashArgs},
+    attention::{CacheType, Decode, DecodeArgs, Flash, FlashArgs, History, Mask},
     gemm::Precision,
-    kv::{KvScatter, KvScatterArgs, KvScatterF16, KvScatterF16Args},
+    kv::{KvScatter, KvScatterArgs, KvScatterF16, KvScatterF16Args, Places},
 };
 
+/// Rows up to which each is taken alone.
+const FEW: u32 = 8;
+
 impl Lowering<'_> {
-    pub(super) fn append(
-        &mut self,
-        k: Node,
-        v: Node,
-        positions: Node,
-        cache: &Arc<Cache>,
-    ) -> Result<Place, Error> {
+    pub(super) fn append(&mut self, [k, v]: [Node; 2], to: At, cache: &Arc<Cache>) -> Place {
         let tokens = self.graph.entries[k.index as usize].extent.rows;
         let (kv_heads, head_dim, max_len) = (cache.kv_heads, cache.head_dim, cache.max_len);
         let len = u64::from(tokens) * u64::from(kv_heads) * u64::from(head_dim);
-        let (k, v, positions) = (self.place(k), self.place(v), self.place(positions));
-        let all = [k.clone(), v.clone(), positions.clone()];
+        let (k, v) = (self.place(k), self.place(v));
+        let (positions, history, start) = match to {
+            At::Positions(at) => (Some(self.place(at)), History::Shared, 0),
+            At::Rows(at) => (Some(self.place(at)), History::Forked, 0),
+            At::From(start) => (None, History::Shared, start),
+        };
+        let places = match positions {
+            Some(_) => Places::Given,
+            None => Places::InOrder,
+        };
+        let (from, at) = ([k.clone(), v.clone()], positions.clone());
         let cache = Arc::clone(cache);
-        let used = [&k, &v, &positions];
-        match cache.ty {
-            CacheType::F32 => self.push(&used, KvScatter, move |memory| {
-                let [k, v, positions] = &all;
-                KvScatterArgs {
-                    k: memory.span(k, len),
-                    v: memory.span(v, len),
-                    positions: memory.span(positions, tokens.into()),
+        let sequences = cache.sequences;
+        let mut used = vec![&k, &v];
+        used.extend(&positions);
+        macro_rules! scatter {
+            ($kernel:ident, $args:ident) => {
+                self.push(&used, $kernel { history, places }, move |memory| $args {
+                    k: memory.span(&from[0], len),
+                    v: memory.span(&from[1], len),
+                    positions: at.map(|at| memory.span(&at, tokens.into())),
                     k_cache: cache.keys.cast(),
                     v_cache: cache.values.cast(),
                     tokens,
+                    sequences,
                     kv_heads,
                     head_dim,
                     max_len,
-                }
-            }),
-            CacheType::F16 => self.push(&used, KvScatterF16, move |memory| {
-                let [k, v, positions] = &all;
-                KvScatterF16Args {
-                    k: memory.span(k, len),
-                    v: memory.span(v, len),
-                    positions: memory.span(positions, tokens.into()),
-                    k_cache: cache.keys.cast(),
-                    v_cache: cache.values.cast(),
-                    tokens,
-                    kv_heads,
-                    head_dim,
-                    max_len,
-                }
-            }),
+                    start,
+                })
+            };
         }
-        Ok(k)
+        match cache.ty {
+            CacheType::F32 => scatter!(KvScatter, KvScatterArgs),
+            CacheType::F16 => scatter!(KvScatterF16, KvScatterF16Args),
+        }
+        k
     }
 
     pub(super) fn attend(&mut self, at: usize, attention: &Attention) -> Result<Place, Error> {
-        let flash = attention.prefill.and_then(|(start, mask)| {
+        let rows = self.graph.entries[at].extent.rows;
+        let flash = attention.seen.and_then(|seen| {
+            let (start, len, mask) = match seen {
+                Seen::UpTo { start } => (start, start + rows, Mask::Causal),
+                Seen::First { len } => (0, len, Mask::Full),
+            };
             let kernel = Flash {
                 head_dim: attention.cache.head_dim,
                 mask,
+                row_frags: Flash::row_frags_for(mask, rows, self.sms),
             };
+            // A tile has 64 queries; where all keys are seen, a few alone cost less.
             let fits = self.precision == Precision::Fast
+                && attention.sources.is_none()
+                && (mask == Mask::Causal || rows > FEW)
                 && attention.cache.ty == CacheType::F16
                 && kernel.head_dim.is_multiple_of(8)
                 && self.target.sm >= half::f16::FIRST_SM
                 && kernel.supports(self.target).is_ok();
-            fits.then_some((kernel, start))
+            fits.then_some((kernel, [start, len]))
         });
         match flash {
-            Some((kernel, start)) => self.flash(at, attention, kernel, start),
+            Some((kernel, keys)) => self.flash(at, attention, kernel, keys),
             None => self.decode(at, attention),
         }
     }
@@ -87,7 +95,7 @@ impl Lowering<'_> {
         at: usize,
         attention: &Attention,
         kernel: Flash,
-        start: u32,
+        [start, len]: [u32; 2],
     ) -> Result<Place, Error> {
         let Extent {
             rows: tokens,
@@ -98,19 +106,19 @@ impl Lowering<'_> {
         let cache = Arc::clone(&attention.cache);
         let (heads, scale) = (attention.heads, attention.scale);
         self.push(&[&q, &y], kernel, move |memory| {
-            let len = u64::from(tokens) * u64::from(columns);
+            let elements = u64::from(tokens) * u64::from(columns);
             FlashArgs {
-                q: memory.span(&from, len),
+                q: memory.span(&from, elements),
                 k: cache.keys.cast(),
                 v: cache.values.cast(),
-                y: memory.span(&to, len),
+                y: memory.span(&to, elements),
                 tokens,
                 heads,
                 kv_heads: cache.kv_heads,
                 head_dim: cache.head_dim,
                 max_len: cache.max_len,
                 start,
-                len: start + tokens,
+                len,
                 scale,
             }
         });
@@ -142,7 +150,12 @@ impl Lowering<'_> {
             head_dim: cache.head_dim,
             group: attention.heads / cache.kv_heads,
             cache: cache.ty,
+            history: match attention.sources {
+                Some(_) => History::Forked,
+                None => History::Shared,
+            },
         };
+        let sources = attention.sources.map(|sources| self.place(sources));
         let (heads, scale) = (attention.heads, attention.scale);
         let places = [
             q.clone(),
@@ -157,6 +170,9 @@ impl Lowering<'_> {
             DecodeArgs {
                 q: memory.span(q, len),
                 visible: memory.span(visible, rows.into()),
+                sources: sources.map(|sources| {
+                    memory.span(&sources, u64::from(rows) * u64::from(cache.max_len))
+                }),
                 k: cache.keys.clone(),
                 v: cache.values.clone(),
                 partial: memory.span(partial, partial_len),
@@ -166,6 +182,7 @@ impl Lowering<'_> {
                 heads,
                 kv_heads: cache.kv_heads,
                 head_dim: cache.head_dim,
+                sequences: cache.sequences,
                 max_len: cache.max_len,
                 row_bytes: cache.head_dim * cache.ty.bytes(),
                 splits,

@@ -4,6 +4,7 @@ mod attention;
 mod basic;
 mod draw;
 mod product;
+mod speech;
 
 use crate::{
     error::Error,
@@ -147,12 +148,7 @@ impl Lowering<'_> {
             Op::RotatedKeys { rotation: _, k } => {
                 Ok(self.moved.get(k).cloned().unwrap_or_else(|| self.place(*k)))
             }
-            Op::Append {
-                k,
-                v,
-                positions,
-                cache,
-            } => self.append(*k, *v, *positions, cache),
+            Op::Append { k, v, to, cache } => Ok(self.append([*k, *v], *to, cache)),
             Op::Attend(attention) => self.attend(at, attention),
             Op::Rows { x, from } => {
                 let columns = self.graph.entries[x.index as usize].extent.columns;
@@ -162,6 +158,13 @@ impl Lowering<'_> {
             }
             Op::ArgMax { x } => self.argmax(at, *x),
             Op::Draw { logits, sampler } => Ok(self.draw(*logits, sampler)),
+            Op::Convolve(conv) => self.convolve(at, conv),
+            Op::Decide { logits, decision } => Ok(self.decide(*logits, decision)),
+            Op::Look(looks) => Ok(self.look(at, looks)),
+            Op::Follow { lines, parents } => Ok(self.follow(lines, *parents)),
+            Op::LogProbability { logits, ids, limit } => {
+                Ok(self.log_probability(at, *logits, *ids, *limit))
+            }
         }
     }
 

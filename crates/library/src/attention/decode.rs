@@ -1,24 +1,23 @@
 //! Decode attention: few queries against a long cache, split over the sequence, combined in the same launch
 //! (FlashDecoding, Dao et al. 2023).
 
-use crate::{
-    attention::CacheType,
-    case::{AnyCase, Case, EPS_F32, Expected, Random, Updated},
-};
+use crate::attention::{CacheType, History};
 use half::f16;
 use warpsmith_kernel::{
-    Cta, Device, Global, Kernel, LaunchError, Read, Scope, Val, Warp, args, require, steps, uni,
+    Cta, Device, Global, Kernel, LaunchError, Read, Scope, Val, Warp, args, require, steps,
+    uni::{self, Join, Uni},
 };
 
 args! {
-    /// Queries f32 `[rows, heads, head_dim]`; caches `[kv_heads, max_len, head_dim]` of the kernel's type, as bytes.
-    /// Row r sees the first `visible[r]` keys; none gives zeros. `partial` is scratch; `counters` start and end at zero.
+    /// Queries f32 `[rows, heads, head_dim]`; caches `[sequences, kv_heads, max_len, head_dim]` of the kernel's type, as
+    /// bytes. Row r sees the first `visible[r]` keys; none gives zeros. The key at position t is that of sequence 0, or of
+    /// `sources[r, t]` where rows were forked. `partial` is scratch; `counters` start and end at zero.
     pub struct DecodeArgs {
-        q: In<f32>[rows, heads * head_dim], visible: In<u32>[rows],
-        k: In<u8>[kv_heads, max_len * row_bytes], v: In<u8>[kv_heads, max_len * row_bytes],
+        q: In<f32>[rows, heads * head_dim], visible: In<u32>[rows], sources: Maybe<u32>[rows, max_len],
+        k: In<u8>[sequences * kv_heads, max_len * row_bytes], v: In<u8>[sequences * kv_heads, max_len * row_bytes],
         partial: InOut<f32>[rows * heads, splits * (head_dim + 2)], counters: InOut<u32>[rows, kv_heads],
         y: Out<f32>[rows, heads * head_dim],
-        rows: Scalar<u32>, heads: Scalar<u32>, kv_heads: Scalar<u32>, head_dim: Scalar<u32>,
+        rows: Scalar<u32>, heads: Scalar<u32>, kv_heads: Scalar<u32>, head_dim: Scalar<u32>, sequences: Scalar<u32>,
         max_len: Scalar<u32>, row_bytes: Scalar<u32>, splits: Scalar<u32>, scale: Scalar<f32>,
     }
 }
@@ -32,6 +31,8 @@ pub struct Decode {
     pub group: u32,
     /// Element type of the cache.
     pub cache: CacheType,
+    /// Whose keys a row sees.
+    pub history: History,
 }
 
 type F32<'k> = Val<'k, f32, uni::Lane>;
@@ -42,6 +43,33 @@ const WARPS: u32 = 4;
 const DIMENSIONS: u32 = 16;
 /// Query heads that are served at once; more are served one after the other.
 const HEADS_AT_ONCE: u32 = 4;
+
+/// The keys and values that one row of one key head sees.
+struct Seen<'k> {
+    keys: Global<'k, u8, Read>,
+    values: Global<'k, u8, Read>,
+    /// Of forked rows: the sequence of each position.
+    sources: Option<Global<'k, u32, Read>>,
+    /// Bytes from one sequence to the next.
+    sequence: Val<'k, u64, uni::Cta>,
+    from: Val<'k, u32, uni::Cta>,
+    to: Val<'k, u32, uni::Cta>,
+}
+
+impl<'k> Seen<'k> {
+    /// Where the row of position `key` is in its cache.
+    fn offset<U: Uni>(&self, key: Val<'k, u32, U>, row_bytes: u32) -> Val<'k, u64, U>
+    where
+        U: Join<uni::Cta, Out = U> + Join<U, Out = U>,
+        uni::Cta: Join<U, Out = U>,
+    {
+        let within = key.u64() * u64::from(row_bytes);
+        match self.sources {
+            Some(sources) => sources.at(key).u64() * self.sequence + within,
+            None => within,
+        }
+    }
+}
 
 /// What a warp, a CTA or a split knows of one head: the largest score, the sum of weights, the weighted values.
 #[derive(Clone)]
@@ -115,6 +143,35 @@ impl Decode {
         scores
     }
 
+    /// Adds the products of a whole key with each query to its score.
+    pub(super) fn scores<'k, S: Scope<'k>>(
+        &self,
+        scope: &mut S,
+        row: Global<'k, u8, Read, uni::Lane>,
+        queries: &[Global<'k, f32, Read, impl Uni + Join<uni::Lane, Out = uni::Lane>>],
+        mut scores: Vec<F32<'k>>,
+    ) -> Vec<F32<'k>> {
+        // Whole blocks of dimensions in a loop, which keeps few keys in registers at a time.
+        let whole = self.head_dim / DIMENSIONS * DIMENSIONS;
+        if whole > 0 {
+            scores = scope.fold(steps(0, whole, DIMENSIONS), scores, |_, at, scores| {
+                let at: Index<'k> = at.varying();
+                let keys = row.from(at * self.bytes());
+                let queries: Vec<_> = queries.iter().map(|query| query.from(at)).collect();
+                self.score(keys, &queries, DIMENSIONS, scores)
+            });
+        }
+        if whole < self.head_dim {
+            let keys = row.from(whole * self.bytes());
+            let queries: Vec<_> = queries
+                .iter()
+                .map(|query| query.varying().from(whole))
+                .collect();
+            scores = self.score(keys, &queries, self.head_dim - whole, scores);
+        }
+        scores
+    }
+
     /// This lane's dimensions of a value row; dimensions past the head size repeat its last.
     fn value_row<'k>(&self, row: Global<'k, u8, Read, uni::Lane>, lane: Index<'k>) -> Vec<F32<'k>> {
         let mut values = Vec::new();
@@ -139,12 +196,10 @@ impl Decode {
         &self,
         warp: &mut Warp<'k>,
         queries: &[Global<'k, f32, Read>],
-        keys: Global<'k, u8, Read>,
-        values: Global<'k, u8, Read>,
-        range: [Val<'k, u32, uni::Cta>; 2],
+        seen: &Seen<'k>,
         scale: Val<'k, f32, uni::Cta>,
     ) -> Vec<Partial<'k>> {
-        let [from, to] = range;
+        let (from, to) = (seen.from, seen.to);
         let row_bytes = self.head_dim * self.bytes();
         let lane = warp.lane();
         let empty = || {
@@ -160,28 +215,9 @@ impl Decode {
         let found = warp.fold(steps(first, to, 32 * WARPS), start, |warp, block, state| {
             let key = block + lane;
             let valid = key.lt(to);
-            let row = keys.from(key.min(to - 1).u64() * u64::from(row_bytes));
-            let mut scores: Vec<F32<'k>> = queries.iter().map(|_| Val::constant(0.0)).collect();
-            // Whole blocks of dimensions in a loop, which keeps few keys in registers at a time.
-            let whole = self.head_dim / DIMENSIONS * DIMENSIONS;
-            if whole > 0 {
-                scores = warp.fold(steps(0, whole, DIMENSIONS), scores, |_, at, scores| {
-                    let keys = row.from(at * self.bytes());
-                    let queries: Vec<_> = queries
-                        .iter()
-                        .map(|query| query.from(at).varying())
-                        .collect();
-                    self.score(keys, &queries, DIMENSIONS, scores)
-                });
-            }
-            if whole < self.head_dim {
-                let keys = row.from(whole * self.bytes());
-                let queries: Vec<_> = queries
-                    .iter()
-                    .map(|query| query.from(whole).varying())
-                    .collect();
-                scores = self.score(keys, &queries, self.head_dim - whole, scores);
-            }
+            let row = seen.keys.from(seen.offset(key.min(to - 1), row_bytes));
+            let scores = queries.iter().map(|_| Val::constant(0.0)).collect();
+            let scores = self.scores(warp, row, queries, scores);
             let mut weights = Vec::new();
             let mut state: Vec<_> = state
                 .into_iter()
@@ -209,7 +245,7 @@ impl Decode {
             let added = warp.fold(steps(0, 32, 4), values_of, |warp, j, mut sums| {
                 for i in 0..4 {
                     let key = (block + j + i).min(to - 1);
-                    let row = values.from(key.u64() * u64::from(row_bytes));
+                    let row = seen.values.from(seen.offset(key, row_bytes));
                     let elements = self.value_row(row.varying(), lane);
                     for (sums, weight) in sums.iter_mut().zip(&weights) {
                         let weight = warp.broadcast(*weight, j + i);
@@ -258,7 +294,8 @@ impl Kernel for Decode {
 
     fn name(&self) -> String {
         format!(
-            "decode_attention_{}_{}_{}",
+            "{}decode_attention_{}_{}_{}",
+            self.history.prefix(),
             self.cache.name(),
             self.head_dim,
             self.group
@@ -295,6 +332,7 @@ impl Kernel for Decode {
             "1 to 64",
         )?;
         require(a.max_len > 0, "max_len", 0, "at least 1")?;
+        require(a.sequences > 0, "sequences", 0, "at least 1")?;
         Ok(u64::from(a.rows) * u64::from(a.kv_heads) * u64::from(a.splits))
     }
 
@@ -307,7 +345,17 @@ impl Kernel for Decode {
         let share = visible.div_ceil(32).div_ceil_by(a.splits) * 32;
         let from = (share * split).min(visible);
         let to = (from + share).min(visible);
-        let (keys, values) = (a.k.row(kv_head), a.v.row(kv_head));
+        let seen = Seen {
+            keys: a.k.row(kv_head),
+            values: a.v.row(kv_head),
+            sources: match self.history {
+                History::Shared => None,
+                History::Forked => Some(a.sources.row(row)),
+            },
+            sequence: a.kv_heads.mul_wide(a.max_len) * u64::from(self.head_dim * self.bytes()),
+            from,
+            to,
+        };
         let width = self.pieces() * self.piece();
         let stride = 32 * width + 2;
         let heads_at_once = self.group.min(HEADS_AT_ONCE);
@@ -323,7 +371,7 @@ impl Kernel for Decode {
                 .collect();
             let view = exchange.fill(cta, |cta, slots| {
                 cta.each_warp(|warp| {
-                    let parts = self.warp_pass(warp, &queries, keys, values, [from, to], a.scale);
+                    let parts = self.warp_pass(warp, &queries, &seen, a.scale);
                     let lane = warp.lane();
                     for (at, part) in parts.iter().enumerate() {
                         let base = (warp.id() * heads_at_once + at as u32) * stride;
@@ -440,130 +488,4 @@ impl Decode {
             });
         });
     }
-}
-
-/// Attention of each row over the keys it sees, in f64, with the sum of |terms| of each output.
-pub(crate) fn reference(
-    q: &[f32],
-    [k, v]: [&[f64]; 2],
-    [heads, kv_heads, head_dim, max_len]: [usize; 4],
-    visible: &[u32],
-    scale: f64,
-) -> (Vec<f64>, Vec<f64>) {
-    let (mut y, mut magnitude) = (Vec::new(), Vec::new());
-    for (row, visible) in visible.iter().enumerate() {
-        for head in 0..heads {
-            let kv = head / (heads / kv_heads);
-            let at = |t: usize, d: usize| (kv * max_len + t) * head_dim + d;
-            let query = &q[(row * heads + head) * head_dim..][..head_dim];
-            let scores: Vec<f64> = (0..*visible as usize)
-                .map(|t| {
-                    (0..head_dim)
-                        .map(|d| f64::from(query[d]) * k[at(t, d)])
-                        .sum::<f64>()
-                        * scale
-                })
-                .collect();
-            let most = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-            let weights: Vec<f64> = scores.iter().map(|score| (score - most).exp()).collect();
-            let sum: f64 = weights.iter().sum();
-            for d in 0..head_dim {
-                let term = |t: usize| weights[t] / sum * v[at(t, d)];
-                y.push((0..weights.len()).map(term).sum());
-                magnitude.push((0..weights.len()).map(|t| term(t).abs()).sum());
-            }
-        }
-    }
-    (y, magnitude)
-}
-
-/// Bytes of a cache with garbage (NaN) behind `filled` rows, and its values.
-pub(crate) fn random_cache(
-    rng: &mut Random,
-    cache: CacheType,
-    kv_heads: u32,
-    max_len: u32,
-    head_dim: u32,
-    filled: u32,
-) -> (Vec<u8>, Vec<f64>) {
-    let (mut bytes, mut values) = (Vec::new(), Vec::new());
-    for _ in 0..kv_heads {
-        for t in 0..max_len {
-            for _ in 0..head_dim {
-                let x = if t < filled {
-                    rng.number(1.5)
-                } else {
-                    f32::NAN
-                };
-                match cache {
-                    CacheType::F16 => {
-                        bytes.extend(f16::from_f32(x).to_le_bytes());
-                        values.push(f16::from_f32(x).to_f64());
-                    }
-                    CacheType::F32 => {
-                        bytes.extend(x.to_le_bytes());
-                        values.push(x.into());
-                    }
-                }
-            }
-        }
-    }
-    (bytes, values)
-}
-
-pub(crate) fn cases(rng: &mut Random) -> Vec<Box<dyn AnyCase>> {
-    let mut cases: Vec<Box<dyn AnyCase>> = Vec::new();
-    let shapes = [
-        (9, 3, 64, 70, 3, vec![1u32, 33, 0, 70]),
-        (8, 1, 40, 40, 2, vec![31, 40]),
-        (4, 4, 80, 130, 1, vec![129]),
-        (2, 1, 128, 64, 4, vec![64]),
-        (3, 3, 1, 9, 1, vec![9]),
-        (2, 2, 33, 50, 2, vec![32]),
-        (2, 1, 256, 40, 2, vec![12]),
-        (5, 1, 72, 65, 2, vec![9]),
-    ];
-    for (heads, kv_heads, head_dim, max_len, splits, visible) in shapes {
-        for cache in [CacheType::F16, CacheType::F32] {
-            let filled = *visible.iter().max().unwrap_or(&0);
-            let (k, k_values) = random_cache(rng, cache, kv_heads, max_len, head_dim, filled);
-            let (v, v_values) = random_cache(rng, cache, kv_heads, max_len, head_dim, filled);
-            let rows = visible.len() as u32;
-            let q = rng.numbers((rows * heads * head_dim) as usize, 1.5);
-            let scale = 1.0 / (head_dim as f32).sqrt();
-            let sizes = [heads, kv_heads, head_dim, max_len].map(|n| n as usize);
-            let (want, magnitude) =
-                reference(&q, [&k_values, &v_values], sizes, &visible, scale.into());
-            // A score of head_dim products up to 2.25 errs by that many roundings; weights by the score's error and
-            // that of exp2 (2 ulp), the sums by one rounding a key.
-            let score =
-                f64::from(scale) * 2.25 * f64::from(head_dim) * f64::from(head_dim + 4) * EPS_F32;
-            let relative = 2.0 * score + (f64::from(filled) + 40.0) * EPS_F32;
-            let tolerance = magnitude.iter().map(|sum| sum * relative + 1e-12).collect();
-            let partial = (rows * heads * splits * (head_dim + 2)) as usize;
-            let counters = (rows * kv_heads) as usize;
-            cases.push(Box::new(Case {
-                label: format!("rows {rows} heads {heads}/{kv_heads} of {head_dim}, {visible:?} keys, {splits} splits"),
-                kernel: Decode { head_dim, group: heads / kv_heads, cache },
-                args: DecodeArgs {
-                    q: q.into(),
-                    visible: visible.clone().into(),
-                    k: k.into(),
-                    v: v.into(),
-                    partial: Updated { before: vec![f32::NAN; partial].into(), after: Expected::scratch(partial) },
-                    counters: Updated { before: vec![0; counters].into(), after: Expected::exact(vec![0.0; counters]) },
-                    y: Expected::within(want, tolerance),
-                    rows,
-                    heads,
-                    kv_heads,
-                    head_dim,
-                    max_len,
-                    row_bytes: head_dim * cache.bytes(),
-                    splits,
-                    scale,
-                },
-            }));
-        }
-    }
-    cases
 }

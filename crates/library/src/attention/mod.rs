@@ -2,9 +2,12 @@
 
 pub(crate) mod decode;
 pub(crate) mod flash;
+pub(crate) mod reference;
+pub(crate) mod scores;
 
 pub use decode::{Decode, DecodeArgs};
 pub use flash::{Flash, FlashArgs, Mask};
+pub use scores::{Scores, ScoresArgs};
 
 /// The element type of a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -29,6 +32,26 @@ impl CacheType {
         match self {
             CacheType::F16 => "f16",
             CacheType::F32 => "f32",
+        }
+    }
+}
+
+/// Whose keys and values a row has behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum History {
+    /// Those of the one sequence that all rows belong to.
+    Shared,
+    /// Each row writes a sequence of its own, and at each position sees that of the row it was forked from: beams are
+    /// reordered without a copy.
+    Forked,
+}
+
+impl History {
+    /// How a kernel's name begins.
+    pub(crate) fn prefix(self) -> &'static str {
+        match self {
+            History::Shared => "",
+            History::Forked => "forked_",
         }
     }
 }

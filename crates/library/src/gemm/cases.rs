@@ -3,7 +3,8 @@
 use super::{
     exact::{GemmF32, GemmF32Args},
     matrix::{Matrix, Near, Operands, dot, epilogues},
-    tensor_core::{Gemm, GemmArgs, Tiling},
+    tensor_core::{Gemm, GemmArgs},
+    tile::Tiling,
 };
 use crate::{
     case::{AnyCase, Case, EPS_F32, Expected, Random},

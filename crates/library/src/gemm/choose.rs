@@ -1,9 +1,6 @@
 //! The choice of a kernel for a product, and of the form its activations take, as data.
 
-use super::{
-    exact::GemmF32,
-    tensor_core::{Gemm, Tiling},
-};
+use super::{exact::GemmF32, tensor_core::Gemm, tile::Tiling};
 use crate::{
     epilogue::Epilogue,
     gemv::{GemvF32, GemvQ8, Spread},

@@ -1,11 +1,14 @@
 //! `y = epilogue(x W^T)` in f32 throughout: tiles of 64 by 64, a ring of two stages, 8 rows by 2 columns a thread.
 
+use super::tile::Outputs;
 use crate::{
     epilogue::Epilogue,
     quantize::Columns,
-    weights::{BLOCK, GROUP, Layout, layout_name, plane_row, plane_sizes},
+    weights::{BLOCK, GROUP, Layout, PlaneRow, layout_name, plane_row, plane_sizes},
 };
-use warpsmith_kernel::{Cta, Device, Kernel, LaunchError, Pipeline, Scope, Val, View, args, uni};
+use warpsmith_kernel::{
+    Cta, Device, Kernel, LaunchError, Pipeline, Scope, Slots, Val, View, args, uni,
+};
 
 args! {
     /// `x` is f32 `[m, columns]`, `W` is `[n, columns]` in the planes of its layout, `y` is f32 `[m, n]`.
@@ -32,10 +35,10 @@ pub struct GemmF32 {
 }
 
 /// Rows and columns of a tile.
-const TILE: u32 = 64;
+pub(crate) const TILE: u32 = 64;
 /// Rows of a warp: all its lanes share them, so activations are read at one address.
 const ROWS: u32 = 8;
-const WARPS: u32 = TILE / ROWS;
+pub(crate) const WARPS: u32 = TILE / ROWS;
 
 impl Kernel for GemmF32 {
     type Args = GemmF32Args;
@@ -57,65 +60,113 @@ impl Kernel for GemmF32 {
     }
 
     fn body<'k>(&self, cta: &mut Cta<'k>, a: GemmF32Args<Device<'k>>) {
-        let tiles_m = a.m.div_ceil(TILE);
-        let (m0, n0) = ((cta.id() % tiles_m) * TILE, (cta.id() / tiles_m) * TILE);
-        let mut ring = Pipeline::<2>::new();
-        let x_part = ring.part::<f32>(TILE * GROUP);
-        let w_part = ring.part::<f32>(GROUP * TILE);
-        let zero: Vec<[Val<'k, f32>; 2]> = vec![[Val::constant(0.0); 2]; ROWS as usize];
-        let sums = ring.run(
+        let corner = corner(cta.id(), a.m);
+        let [m0, n0] = corner;
+        let sums = products(
             cta,
+            self.layout,
             a.columns.div_ceil(GROUP),
-            zero,
-            |cta, stage, round| {
-                let (xs, ws) = (stage.part(x_part), stage.part(w_part));
-                match self.columns {
-                    Columns::Quads => cta.each(TILE * GROUP / 4, |_, piece| {
-                        let (row, within) = (piece / (GROUP / 4), (piece % (GROUP / 4)) * 4);
-                        let column = round * GROUP + within;
-                        let valid = (m0 + row).lt(a.m) & column.lt(a.columns);
-                        let row = a.x.row((m0 + row).min(a.m - 1));
-                        // An address that is not read stays inside all the same.
-                        let from = row.from(column.min(a.columns - 4));
-                        xs.copy16(piece * 4, from, valid);
-                    }),
-                    Columns::Any => cta.each(TILE * GROUP, |lane, item| {
-                        let (row, column) = (item / GROUP, round * GROUP + item % GROUP);
-                        let valid = (m0 + row).lt(a.m) & column.lt(a.columns);
-                        let read = a.x.row((m0 + row).min(a.m - 1));
-                        let value = lane.either(valid, |_| read.at(column), |_| Val::constant(0.0));
-                        xs.set(item, value);
-                    }),
-                }
-                // Rows of W past the last repeat it: their columns are not stored.
-                cta.each(TILE * 2, |_, item| {
-                    let (column, half) = (item % TILE, item / TILE);
-                    let source = (n0 + column).min(a.n - 1);
-                    let planes = plane_row!(a, source / BLOCK, source % BLOCK);
-                    let values = planes.half_values(self.layout, round, half);
-                    let slot = half * (16 * TILE) + column;
-                    for (at, value) in values.into_iter().enumerate() {
-                        ws.set(slot + at as u32 * TILE, value);
-                    }
-                });
+            |cta, xs, round| match self.columns {
+                Columns::Quads => cta.each(TILE * GROUP / 4, |_, piece| {
+                    let (row, within) = (piece / (GROUP / 4), (piece % (GROUP / 4)) * 4);
+                    let column = round * GROUP + within;
+                    let valid = (m0 + row).lt(a.m) & column.lt(a.columns);
+                    let row = a.x.row((m0 + row).min(a.m - 1));
+                    // An address that is not read stays inside all the same.
+                    let from = row.from(column.min(a.columns - 4));
+                    xs.copy16(piece * 4, from, valid);
+                }),
+                Columns::Any => cta.each(TILE * GROUP, |lane, item| {
+                    let (row, column) = (item / GROUP, round * GROUP + item % GROUP);
+                    let valid = (m0 + row).lt(a.m) & column.lt(a.columns);
+                    let read = a.x.row((m0 + row).min(a.m - 1));
+                    let value = lane.either(valid, |_| read.at(column), |_| Val::constant(0.0));
+                    xs.set(item, value);
+                }),
             },
-            |cta, stage, _, sums| multiply(cta, stage.part(x_part), stage.part(w_part), sums),
+            |column| {
+                // Rows of W past the last repeat it: their columns are not stored.
+                let source = (n0 + column).min(a.n - 1);
+                plane_row!(a, source / BLOCK, source % BLOCK)
+            },
         );
-        cta.each_warp(|warp| {
-            let top = m0 + warp.id() * ROWS;
-            for (r, sums) in sums.into_iter().enumerate() {
-                let row = (top + r as u32).varying();
-                for (side, sum) in sums.into_iter().enumerate() {
-                    let column = n0 + warp.lane() + side as u32 * 32;
-                    warp.if_(row.lt(a.m) & column.lt(a.n), |_| {
-                        let residual = a.residual.row(row);
-                        let y = self.epilogue.apply(sum, column, a.bias, residual);
-                        a.y.row(row).set(column, y);
-                    });
-                }
-            }
-        });
+        let outputs = Outputs {
+            epilogue: self.epilogue,
+            row_scale: None,
+            bias: a.bias,
+            residual: a.residual,
+            y: a.y,
+            m: a.m,
+            n: a.n,
+        };
+        store(cta, corner, sums, &outputs);
     }
+}
+
+/// The sums of a thread: two columns of each row of its warp.
+type Sums<'k> = Vec<[Val<'k, f32>; 2]>;
+type Uniform<'k> = Val<'k, u32, uni::Cta>;
+
+/// The corner of tile `id` among those of `m` rows.
+pub(crate) fn corner<'k>(id: Uniform<'k>, m: Uniform<'k>) -> [Uniform<'k>; 2] {
+    let down = m.div_ceil(TILE);
+    [(id % down) * TILE, (id / down) * TILE]
+}
+
+/// The sums of a tile over `rounds` groups of columns. `fill(xs, round)` puts a group of `[TILE, GROUP]` of `x` in place,
+/// `planes(row)` says where a row of `W` is.
+pub(crate) fn products<'k>(
+    cta: &mut Cta<'k>,
+    layout: Layout,
+    rounds: Uniform<'k>,
+    fill: impl Fn(&mut Cta<'k>, Slots<'_, 'k, f32>, Uniform<'k>),
+    planes: impl Fn(Val<'k, u32>) -> PlaneRow<'k>,
+) -> Sums<'k> {
+    let mut ring = Pipeline::<2>::new();
+    let x_part = ring.part::<f32>(TILE * GROUP);
+    let w_part = ring.part::<f32>(GROUP * TILE);
+    let zero: Sums<'k> = vec![[Val::constant(0.0); 2]; ROWS as usize];
+    ring.run(
+        cta,
+        rounds,
+        zero,
+        |cta, stage, round| {
+            let (xs, ws) = (stage.part(x_part), stage.part(w_part));
+            fill(cta, xs, round);
+            cta.each(TILE * 2, |_, item| {
+                let (column, half) = (item % TILE, item / TILE);
+                let values = planes(column).half_values(layout, round, half);
+                let slot = half * (16 * TILE) + column;
+                for (at, value) in values.into_iter().enumerate() {
+                    ws.set(slot + at as u32 * TILE, value);
+                }
+            });
+        },
+        |cta, stage, _, sums| multiply(cta, stage.part(x_part), stage.part(w_part), sums),
+    )
+}
+
+/// Writes the sums of the tile whose corner is at `[m0, n0]`.
+pub(crate) fn store<'k>(
+    cta: &mut Cta<'k>,
+    [m0, n0]: [Uniform<'k>; 2],
+    sums: Sums<'k>,
+    to: &Outputs<'k>,
+) {
+    cta.each_warp(|warp| {
+        let top = m0 + warp.id() * ROWS;
+        for (r, sums) in sums.into_iter().enumerate() {
+            let row = (top + r as u32).varying();
+            for (side, sum) in sums.into_iter().enumerate() {
+                let column = n0 + warp.lane() + side as u32 * 32;
+                warp.if_(row.lt(to.m) & column.lt(to.n), |_| {
+                    let residual = to.residual.row(row);
+                    let y = to.epilogue.apply(sum, column, to.bias, residual);
+                    to.y.row(row).set(column, y);
+                });
+            }
+        }
+    });
 }
 
 /// Adds one group of columns: a lane has columns `lane` and `lane + 32` of the tile.
@@ -123,8 +174,8 @@ fn multiply<'k>(
     cta: &mut Cta<'k>,
     xs: View<'_, 'k, f32>,
     ws: View<'_, 'k, f32>,
-    mut sums: Vec<[Val<'k, f32>; 2]>,
-) -> Vec<[Val<'k, f32>; 2]> {
+    mut sums: Sums<'k>,
+) -> Sums<'k> {
     cta.in_warps(|warp| {
         let xs = xs.from(warp.id() * (ROWS * GROUP));
         let ws = ws.from(warp.lane());

@@ -2,11 +2,13 @@
 
 mod cases;
 mod choose;
-mod exact;
+pub(crate) mod exact;
 pub(crate) mod matrix;
 mod tensor_core;
+pub(crate) mod tile;
 
 pub(crate) use cases::cases;
 pub use choose::{Activations, Choice, Hardware, Precision, Problem, Product, choose};
 pub use exact::{GemmF32, GemmF32Args};
-pub use tensor_core::{Gemm, GemmArgs, Tiling};
+pub use tensor_core::{Gemm, GemmArgs};
+pub use tile::Tiling;

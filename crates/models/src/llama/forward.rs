@@ -2,8 +2,8 @@
 
 use super::model::{Linear, Model};
 use std::sync::Arc;
-use warpsmith_graph::{Attention, Cache, Error, Graph, MatMul, Node, Rotation};
-use warpsmith_library::{attention::Mask, epilogue::Activation, pointwise::Curve};
+use warpsmith_graph::{At, Attention, Cache, Error, Graph, MatMul, Node, Rotation, Seen};
+use warpsmith_library::{epilogue::Activation, pointwise::Curve};
 
 /// What a pass reads besides the weights.
 #[derive(Clone, Copy, Debug)]
@@ -65,14 +65,15 @@ pub(super) fn hidden(
                 pairing: config.pairing,
             })?;
         }
-        graph.append(k, v, inputs.positions, cache)?;
+        graph.append([k, v], At::Positions(inputs.positions), cache)?;
         let attended = graph.attend(Attention {
             q,
             visible: inputs.visible,
             cache: Arc::clone(cache),
             heads: config.heads,
             scale,
-            prefill: inputs.start.map(|start| (start, Mask::Causal)),
+            seen: inputs.start.map(|start| Seen::UpTo { start }),
+            sources: None,
         })?;
         x = linear(graph, attended, &layer.output, Some(x))?;
         let normed = graph.rms_norm(x, &layer.feed_forward_norm, eps, 1)?;

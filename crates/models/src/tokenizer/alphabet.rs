@@ -29,12 +29,12 @@ fn stands_for_itself(byte: u8) -> bool {
 }
 
 /// The character that spells `byte`.
-pub(super) fn to_char(byte: u8) -> char {
+pub(crate) fn to_char(byte: u8) -> char {
     CHARS[usize::from(byte)]
 }
 
 /// The byte that `c` spells.
-pub(super) fn to_byte(c: char) -> Option<u8> {
+pub(crate) fn to_byte(c: char) -> Option<u8> {
     let code = u32::from(c);
     match u8::try_from(code) {
         Ok(byte) => stands_for_itself(byte).then_some(byte),

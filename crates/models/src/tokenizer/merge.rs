@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 const END: u32 = u32::MAX;
 
 /// What decides which neighbours merge.
-pub(super) trait Rules {
+pub(crate) trait Rules {
     /// A symbol; two of them may become one.
     type Symbol: Copy;
     /// Lower merges first.
@@ -56,7 +56,7 @@ impl<R: Ord, S> Ord for Candidate<R, S> {
 }
 
 /// Merges `symbols` until no rule applies, then hands each to `out` in order.
-pub(super) fn merge<M: Rules>(
+pub(crate) fn merge<M: Rules>(
     rules: &M,
     symbols: impl IntoIterator<Item = M::Symbol>,
     mut out: impl FnMut(M::Symbol),

@@ -7,7 +7,7 @@ use crate::Error;
 
 /// How a model cuts its text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Splitter {
+pub(crate) enum Splitter {
     /// GPT-2's expression.
     Gpt2,
     /// Every number character alone, then GPT-2's expression between them.
@@ -20,7 +20,7 @@ pub(super) enum Splitter {
 
 impl Splitter {
     /// The pre-tokenizer that `tokenizer.ggml.pre` names.
-    pub(super) fn from_name(name: &str) -> Result<Self, Error> {
+    pub(crate) fn from_name(name: &str) -> Result<Self, Error> {
         match name {
             "gpt-2" | "default" | "phi-2" => Ok(Self::Gpt2),
             "smollm" => Ok(Self::SmolLm),
@@ -33,7 +33,7 @@ impl Splitter {
     }
 
     /// Calls `word` with each word; joined, they are the text.
-    pub(super) fn split<'t>(self, text: &'t str, mut word: impl FnMut(&'t str)) {
+    pub(crate) fn split<'t>(self, text: &'t str, mut word: impl FnMut(&'t str)) {
         match self {
             Self::Gpt2 => cut(text, gpt2, &mut word),
             Self::Llama3 => cut(text, |rest| llama3(rest, 3), &mut word),

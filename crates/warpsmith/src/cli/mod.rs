@@ -17,6 +17,7 @@ mod report;
 mod run;
 mod show;
 mod tokenize;
+mod transcribe;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
@@ -28,6 +29,7 @@ use std::process::ExitCode;
 #[command(after_help = "Examples:
   warpsmith generate --model smollm2.gguf \"Explain warps in one line\"
   warpsmith chat --model smollm2.gguf
+  warpsmith transcribe --model whisper-base speech.flac --format srt
   warpsmith devices
   warpsmith kernels emit softmax --sm 90
   warpsmith check kernels.ptx --sm 80
@@ -44,6 +46,7 @@ enum Command {
     Generate(generate::Generate),
     Logits(logits::Logits),
     Chat(chat::Chat),
+    Transcribe(transcribe::Transcribe),
     Inspect(inspect::Inspect),
     Tokenize(tokenize::Tokenize),
     Devices(devices::ListDevices),
@@ -58,6 +61,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
     match cli.command {
         Command::Generate(command) => command.run(),
         Command::Chat(command) => command.run(),
+        Command::Transcribe(command) => command.run(),
         Command::Logits(command) => command.run().map(|()| ExitCode::SUCCESS),
         Command::Inspect(command) => command.run().map(|()| ExitCode::SUCCESS),
         Command::Tokenize(command) => command.run().map(|()| ExitCode::SUCCESS),

@@ -85,11 +85,16 @@ pub(crate) fn open(args: &ModelArgs) -> Result<Opened> {
 
 /// The device asked for, with the number of threads.
 fn selector(args: &ModelArgs) -> Result<Selector> {
-    let Some(threads) = args.threads else {
-        return Ok(args.device.clone());
+    selector_with(&args.device, args.threads)
+}
+
+/// A device with a number of threads.
+pub(crate) fn selector_with(device: &Selector, threads: Option<u16>) -> Result<Selector> {
+    let Some(threads) = threads else {
+        return Ok(device.clone());
     };
     let workers = Some(usize::from(threads));
-    Ok(match &args.device {
+    Ok(match device {
         // a card needs no threads
         Selector::Auto if devices().cards.is_ok_and(|cards| !cards.is_empty()) => Selector::Auto,
         Selector::Auto => Selector::Virtual(VirtualCard {
@@ -105,7 +110,7 @@ fn selector(args: &ModelArgs) -> Result<Selector> {
 }
 
 /// Where drivers' compiled kernels are kept: the user's cache folder.
-fn cache_folder() -> Option<PathBuf> {
+pub(crate) fn cache_folder() -> Option<PathBuf> {
     let folder = |name: &str| {
         std::env::var_os(name)
             .filter(|value| !value.is_empty())

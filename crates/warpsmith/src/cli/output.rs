@@ -79,6 +79,8 @@ pub(crate) enum Unit {
     Bytes,
     /// Tokens.
     Tokens,
+    /// Seconds of sound.
+    Seconds,
 }
 
 /// A bar on standard error, hidden where that is no terminal.
@@ -91,6 +93,7 @@ pub(crate) fn bar(what: &'static str, total: u64, unit: Unit) -> ProgressBar {
     let template = match unit {
         Unit::Bytes => "{msg} {wide_bar} {bytes}/{total_bytes}",
         Unit::Tokens => "{msg} {wide_bar} {pos}/{len} tokens",
+        Unit::Seconds => "{msg} {wide_bar} {pos}/{len} s of sound",
     };
     let bar = ProgressBar::with_draw_target(Some(total), target).with_message(what);
     if let Ok(style) = ProgressStyle::with_template(template) {

@@ -3,8 +3,8 @@
 use super::{Bench, gigabytes, teraflops};
 use crate::gpu::{Failed, line::begin};
 use std::sync::Arc;
-use warpsmith::graph::{Attention, Cache, Graph, Plan, Precision};
-use warpsmith_library::attention::{CacheType, Mask};
+use warpsmith::graph::{At, Attention, Cache, Graph, Plan, Precision, Seen};
+use warpsmith_library::attention::CacheType;
 
 /// Query heads, key heads, dimensions of a head.
 #[derive(Clone, Copy)]
@@ -58,7 +58,7 @@ fn cache(bench: &Bench, heads: Heads, len: u32) -> Result<Arc<Cache>, Failed> {
     let mut graph = Graph::new();
     let k = graph.floats(&rows, len, columns)?;
     let positions = graph.ids(&positions);
-    graph.append(k, k, positions, &cache)?;
+    graph.append([k, k], At::Positions(positions), &cache)?;
     Plan::new(&bench.stream, &graph, Precision::Fast)?.run(&bench.stream)?;
     bench.stream.synchronize()?;
     Ok(cache)
@@ -69,7 +69,7 @@ fn run(
     heads: Heads,
     caches: &[Arc<Cache>],
     visible: &[u32],
-    prefill: Option<(u32, Mask)>,
+    seen: Option<Seen>,
 ) -> Result<f64, Failed> {
     let rows = visible.len() as u32;
     let columns = heads.queries * heads.dim;
@@ -85,7 +85,8 @@ fn run(
             cache: Arc::clone(cache),
             heads: heads.queries,
             scale: 1.0 / (heads.dim as f32).sqrt(),
-            prefill,
+            seen,
+            sources: None,
         })?;
     }
     let plan = Plan::new(&bench.stream, &graph, Precision::Fast)?;
@@ -99,7 +100,13 @@ fn prefill(bench: &Bench, heads: Heads, tokens: u32) -> Result<(), Failed> {
     begin(what.clone());
     let caches = vec![cache(bench, heads, tokens)?; 4];
     let visible: Vec<u32> = (1..=tokens).collect();
-    let seconds = run(bench, heads, &caches, &visible, Some((0, Mask::Causal)))?;
+    let seconds = run(
+        bench,
+        heads,
+        &caches,
+        &visible,
+        Some(Seen::UpTo { start: 0 }),
+    )?;
     // Half of the pairs are seen; two products of `dim` multiplications and additions each.
     let flops = 2.0 * f64::from(tokens) * f64::from(tokens) * f64::from(dim) * f64::from(queries);
     bench.tell(what, seconds, teraflops(flops, seconds), None);

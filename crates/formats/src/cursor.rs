@@ -5,22 +5,22 @@ use std::fmt::Display;
 use crate::Error;
 
 /// A place in a file. What is read is named by a `Display`, which is formatted only for an error.
-pub(super) struct Cursor<'a> {
+pub(crate) struct Cursor<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
 impl<'a> Cursor<'a> {
-    pub(super) fn new(bytes: &'a [u8]) -> Cursor<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Cursor<'a> {
         Cursor { bytes, at: 0 }
     }
 
-    pub(super) fn at(&self) -> u64 {
+    pub(crate) fn at(&self) -> u64 {
         self.at as u64
     }
 
     /// The next `len` bytes.
-    pub(super) fn take(&mut self, len: u64, what: &dyn Display) -> Result<&'a [u8], Error> {
+    pub(crate) fn take(&mut self, len: u64, what: &dyn Display) -> Result<&'a [u8], Error> {
         self.require(len, 1, what)?;
         // `require` compared it with what is left, so it fits.
         let taken = &self.bytes[self.at..][..len as usize];
@@ -30,7 +30,7 @@ impl<'a> Cursor<'a> {
 
     /// Checks that `count` things of at least `each` bytes can follow, and returns `count` as a size
     /// that may be allocated.
-    pub(super) fn require(
+    pub(crate) fn require(
         &self,
         count: u64,
         each: u64,
@@ -49,13 +49,13 @@ impl<'a> Cursor<'a> {
         Ok(count as usize)
     }
 
-    pub(super) fn number<const N: usize>(&mut self, what: &dyn Display) -> Result<[u8; N], Error> {
+    pub(crate) fn number<const N: usize>(&mut self, what: &dyn Display) -> Result<[u8; N], Error> {
         let (chunks, _) = self.take(N as u64, what)?.as_chunks::<N>();
         Ok(chunks[0])
     }
 
     /// `count` numbers of `N` bytes, each given to `read`.
-    pub(super) fn numbers<const N: usize, T>(
+    pub(crate) fn numbers<const N: usize, T>(
         &mut self,
         count: u64,
         what: &dyn Display,
@@ -66,16 +66,16 @@ impl<'a> Cursor<'a> {
         Ok(chunks.iter().map(|chunk| read(*chunk)).collect())
     }
 
-    pub(super) fn u32(&mut self, what: &dyn Display) -> Result<u32, Error> {
+    pub(crate) fn u32(&mut self, what: &dyn Display) -> Result<u32, Error> {
         self.number(what).map(u32::from_le_bytes)
     }
 
-    pub(super) fn u64(&mut self, what: &dyn Display) -> Result<u64, Error> {
+    pub(crate) fn u64(&mut self, what: &dyn Display) -> Result<u64, Error> {
         self.number(what).map(u64::from_le_bytes)
     }
 
     /// A 64-bit length and that many bytes of UTF-8.
-    pub(super) fn string(&mut self, what: &dyn Display) -> Result<String, Error> {
+    pub(crate) fn string(&mut self, what: &dyn Display) -> Result<String, Error> {
         let len = self.u64(what)?;
         let at = self.at();
         let bytes = self.take(len, what)?;

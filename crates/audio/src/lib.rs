@@ -1,0 +1,44 @@
+//! Sound to log-mel windows: files in the usual formats, or raw samples, of any length with flat memory.
+//!
+//! A [`Spectrogram`] reads its sound once to learn the loudest value, on which the floor of every frame
+//! depends, then gives windows of frames at any place: of a file by decoding it again, of a stream from
+//! a scratch file.
+//!
+//! ```
+//! use warpsmith_audio::{Padding, Spectrogram, Window};
+//!
+//! let tone: Vec<f32> = (0..16_000).map(|i| (i as f32 * 0.2).sin()).collect();
+//! let mut spectrogram = Spectrogram::of_samples(&tone, 80)?;
+//! assert_eq!(spectrogram.frames(), 100);
+//! let window = Window { first: 0, frames: 3000, end: u64::MAX, padding: Padding::Zero };
+//! let mut mel = vec![0.0; 80 * 3000];
+//! spectrogram.window(window, &mut mel)?;
+//! # Ok::<(), warpsmith_audio::Error>(())
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod decode;
+mod error;
+mod filters;
+mod frames;
+mod pcm;
+mod resample;
+mod samples;
+mod spectrogram;
+
+pub use error::Error;
+pub use filters::filters;
+pub use pcm::{Pcm, SampleType};
+pub use spectrogram::{Padding, Spectrogram, Window};
+
+/// Samples a second of everything after resampling.
+pub const SAMPLE_RATE: u32 = 16_000;
+/// Samples between frames: 10 ms.
+pub const HOP: usize = 160;
+/// Samples of a frame: 25 ms.
+pub const FRAME: usize = 400;
+/// Frequencies of a frame.
+pub const FREQUENCIES: usize = FRAME / 2 + 1;
+/// Frames a second.
+pub const FRAMES_PER_SECOND: u32 = SAMPLE_RATE / HOP as u32;

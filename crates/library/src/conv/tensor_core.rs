@@ -1,0 +1,128 @@
+//! Convolution with `mma`: the tile of a matrix product whose left rows overlap.
+
+use super::{Stride, TAPS};
+use crate::{
+    epilogue::Epilogue,
+    gemm::{
+        Tiling,
+        tile::{Outputs, STEP, Source},
+    },
+    weights::{BLOCK, Layout, layout_name, plane_row, plane_sizes},
+};
+use half::f16;
+use warpsmith_kernel::{BuildError, Cta, Device, Half, Kernel, LaunchError, args, require};
+use warpsmith_ptx::target::Target;
+
+args! {
+    /// `x` is f16 `[frames, channels]`, `W` is `[n, 3 * channels]` in the planes of its layout, `y` is f32 `[outputs, n]`.
+    pub struct Conv1dArgs {
+        x: In<f16>[frames, channels],
+        codes: In<u32>[blocks, code_block], high: Maybe<u32>[blocks, high_block],
+        sub: Maybe<u8>[blocks, sub_block], scales: Maybe<u16>[blocks, scale_block],
+        bias: Maybe<f32>[n], residual: Maybe<f32>[outputs, n], y: Out<f32>[outputs, n],
+        frames: Scalar<u32>, channels: Scalar<u32>, outputs: Scalar<u32>, n: Scalar<u32>,
+        blocks: Scalar<u32>, code_block: Scalar<u32>, high_block: Scalar<u32>, sub_block: Scalar<u32>, scale_block: Scalar<u32>,
+    }
+}
+
+/// The kernel, for channels in eights: 16 bytes then belong to one frame.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Conv1d {
+    /// Layout of `W`.
+    pub layout: Layout,
+    /// Tile shape.
+    pub tiling: Tiling,
+    /// Step in time.
+    pub stride: Stride,
+    /// What is done to each output.
+    pub epilogue: Epilogue,
+}
+
+impl Kernel for Conv1d {
+    type Args = Conv1dArgs;
+
+    fn name(&self) -> String {
+        let Tiling {
+            warp_rows,
+            warp_columns,
+            row_frags,
+            column_pairs,
+        } = self.tiling;
+        format!(
+            "conv1d_{}_{}_{warp_rows}{warp_columns}{row_frags}{column_pairs}{}",
+            self.stride.frames(),
+            layout_name(self.layout),
+            self.epilogue.suffix()
+        )
+    }
+
+    fn threads(&self) -> u32 {
+        self.tiling.warps() * 32
+    }
+
+    fn supports(&self, target: Target) -> Result<(), BuildError> {
+        if target.sm < f16::FIRST_SM {
+            return Err(BuildError::Unsupported {
+                kernel: self.name(),
+                target,
+                feature: "mma.m16n8k8",
+            });
+        }
+        Ok(())
+    }
+
+    fn grid(&self, a: &Conv1dArgs) -> Result<u64, LaunchError> {
+        self.stride.check(a.frames, a.channels, a.outputs)?;
+        require(
+            a.channels.is_multiple_of(8),
+            "channels",
+            a.channels.into(),
+            "a multiple of 8",
+        )?;
+        plane_sizes!(a).check(self.layout, a.n, a.channels * TAPS)?;
+        Ok(u64::from(a.outputs.div_ceil(self.tiling.rows()))
+            * u64::from(a.n.div_ceil(self.tiling.columns())))
+    }
+
+    fn body<'k>(&self, cta: &mut Cta<'k>, a: Conv1dArgs<Device<'k>>) {
+        let (tiling, stride) = (self.tiling, self.stride.frames());
+        let corner = tiling.corner(cta.id(), a.outputs);
+        let [m0, n0] = corner;
+        let channels = a.channels.u64();
+        let accs = tiling.products(
+            cta,
+            self.layout,
+            (a.channels * TAPS).div_ceil(STEP),
+            |piece| {
+                let (tap, channel) = (piece.column / a.channels, piece.column % a.channels);
+                let output = m0 + piece.row;
+                // One more than the frame: 0 is the padding before the first.
+                let frame = output * stride + tap;
+                // The wrap before the first frame is undone by the step to a later one.
+                let from = (frame.u64() - 1) * channels + channel.u64();
+                Source {
+                    from: a.x.from(from),
+                    pitch: channels * u64::from(stride * piece.down),
+                    valid: move |skip: u32| {
+                        let inside = (frame + skip * stride - 1).lt(a.frames);
+                        inside & tap.lt(TAPS) & (output + skip).lt(a.outputs)
+                    },
+                }
+            },
+            |row| {
+                let source = (n0 + row).min(a.n - 1);
+                plane_row!(a, source / BLOCK, source % BLOCK)
+            },
+        );
+        let outputs = Outputs {
+            epilogue: self.epilogue,
+            row_scale: None,
+            bias: a.bias,
+            residual: a.residual,
+            y: a.y,
+            m: a.outputs,
+            n: a.n,
+        };
+        outputs.store(cta, tiling, corner, &accs);
+    }
+}

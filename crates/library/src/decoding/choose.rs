@@ -1,0 +1,356 @@
+//! The next tokens of each sequence: rules, log-softmax, then the most probable ones or a draw.
+
+use super::{LOWEST, clean, key_of, ln};
+use crate::team::{F32, Width, Word, read};
+use warpsmith_kernel::{
+    Cta, Device, Global, Kernel, Lane, LaunchError, Read, Scope, Val, args, require, steps, uni,
+};
+
+args! {
+    /// Row i has the logits of its own, or the only ones there are: sequences that begin alike. `banned` has a bit for each id that is never allowed, `banned_first` for those that may not come first.
+    /// `settings` is the bits of the temperature (0 takes the most probable), and the seed's low and high word.
+    /// `y[row]` is `count` pairs: an id and the bits of its log-probability among all that is allowed; id 2^32 - 1 where
+    /// less than `count` are.
+    pub struct ChooseArgs {
+        logits: In<f32>[logit_rows, vocab], history: In<u32>[rows, 4],
+        banned: In<u32>[mask_words], banned_first: In<u32>[mask_words], settings: In<u32>[3],
+        y: Out<u32>[rows, count, 2],
+        rows: Scalar<u32>, logit_rows: Scalar<u32>, vocab: Scalar<u32>, mask_words: Scalar<u32>, count: Scalar<u32>,
+        end: Scalar<u32>, timestamps: Scalar<u32>, first_limit: Scalar<u32>,
+    }
+}
+
+/// What may follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Rules {
+    /// All that is not banned.
+    Free,
+    /// Timestamps as [`super::Allowed::by_rules`] says; and where together they are more probable than any other token,
+    /// only they.
+    Timestamps,
+}
+
+/// How tokens are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Pick {
+    /// So many of the most probable, in their order; lower ids first among equals.
+    Top(u32),
+    /// One, drawn at the temperature.
+    Draw,
+}
+
+impl Pick {
+    /// Pairs of a row.
+    pub fn count(self) -> u32 {
+        match self {
+            Pick::Top(count) => count,
+            Pick::Draw => 1,
+        }
+    }
+}
+
+/// The kernel: a CTA for each row.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Choose {
+    /// What may follow.
+    pub rules: Rules,
+    /// How tokens are taken.
+    pub pick: Pick,
+    /// Threads of the CTA: 256 suit the virtual GPU, 1024 a card.
+    pub threads: u32,
+}
+
+type Uniform<'k, T> = Val<'k, T, uni::Cta>;
+
+/// The most candidates of a row.
+const MOST: u32 = 16;
+
+/// What the passes over one row need.
+#[derive(Clone, Copy)]
+struct Row<'k> {
+    logits: Global<'k, f32, Read>,
+    banned: Global<'k, u32, Read>,
+    banned_first: Global<'k, u32, Read>,
+    vocab: Uniform<'k, u32>,
+    first: Uniform<'k, bool>,
+    /// Allowed ids: text from .. to, times from .. to.
+    text: [Uniform<'k, u32>; 2],
+    times: [Uniform<'k, u32>; 2],
+}
+
+/// How the noise of a draw is made; nothing where the temperature is 0.
+#[derive(Clone, Copy)]
+struct Noise<'k> {
+    warm: Uniform<'k, bool>,
+    temperature: Uniform<'k, f32>,
+    base: Uniform<'k, u32>,
+}
+
+fn pcg<'k, U: uni::Uni>(input: Val<'k, u32, U>) -> Val<'k, u32, U>
+where
+    U: uni::Join<U, Out = U>,
+{
+    let state = input * 747_796_405 + 2_891_336_453;
+    let word = ((state >> ((state >> 28) + 4)) ^ state) * 277_803_737;
+    (word >> 22) ^ word
+}
+
+impl<'k> Noise<'k> {
+    /// The score of a logit: itself, or over the temperature with [`super::gumbel`] noise.
+    fn score(self, lane: &mut Lane<'k>, id: Word<'k>, x: F32<'k>) -> F32<'k> {
+        lane.either(
+            self.warm,
+            |_| {
+                let bits = pcg(id + self.base);
+                // Multiplied apart, small numbers keep their precision.
+                let w = (bits.f32() + 0.5) * (1.0 / (1u64 << 32) as f32);
+                let near = (w * 0.25 + 1.0 / 3.0) * w + 0.5;
+                let small = (near * w + 1.0) * w;
+                let large = -ln(-w + 1.0);
+                let exponential = w.lt(1.0 / 64.0).select(small, large);
+                let scored = x / self.temperature - ln(exponential);
+                x.equals(f32::NEG_INFINITY).select(x, scored)
+            },
+            |_| x,
+        )
+    }
+}
+
+impl<'k> Row<'k> {
+    /// Logits from `i` on, minus infinity where the id is not allowed.
+    fn values(&self, i: Word<'k>, width: Width) -> Vec<F32<'k>> {
+        let word = i >> 5;
+        let first = self.first.select(u32::MAX, 0u32);
+        let banned = self.banned.at(word) | (self.banned_first.at(word) & first);
+        let bits = banned >> (i & 31);
+        let allowed = |at: u32| {
+            let id = i + at;
+            let text = id.ge(self.text[0]) & id.lt(self.text[1]);
+            let time = id.ge(self.times[0]) & id.lt(self.times[1]);
+            (text | time) & (bits & (1 << at)).equals(0)
+        };
+        let values = read(self.logits, i, width).into_iter().enumerate();
+        values
+            .map(|(at, x)| allowed(at as u32).select(clean(x), f32::NEG_INFINITY))
+            .collect()
+    }
+
+    /// `state = body(i, values, state)` over the part of the row that belongs to `member` of `size`.
+    fn walk<S: warpsmith_kernel::State<'k>, C: Scope<'k>>(
+        &self,
+        scope: &mut C,
+        member: Word<'k>,
+        size: u32,
+        state: S,
+        body: impl Fn(&mut Lane<'k>, Word<'k>, Vec<F32<'k>>, S) -> S,
+    ) -> S {
+        let n = self.vocab.varying();
+        let aligned = self.logits.aligned(16).varying();
+        let whole = aligned.select(n & !3, 0u32);
+        let state = scope.fold_lanes(
+            steps(member * 4, whole, size * 4),
+            state,
+            |lane, i, state| body(lane, i, self.values(i, Width::Four), state),
+        );
+        scope.fold_lanes(steps(member + whole, n, size), state, |lane, i, state| {
+            body(lane, i, self.values(i, Width::One), state)
+        })
+    }
+}
+
+impl Kernel for Choose {
+    type Args = ChooseArgs;
+
+    fn name(&self) -> String {
+        let rules = match self.rules {
+            Rules::Free => "free",
+            Rules::Timestamps => "timestamps",
+        };
+        let pick = match self.pick {
+            Pick::Top(count) => format!("top{count}"),
+            Pick::Draw => "draw".into(),
+        };
+        format!("choose_{rules}_{pick}_{}", self.threads)
+    }
+
+    fn threads(&self) -> u32 {
+        self.threads
+    }
+
+    fn grid(&self, a: &ChooseArgs) -> Result<u64, LaunchError> {
+        require(
+            (1..1 << 24).contains(&a.vocab),
+            "vocab",
+            a.vocab.into(),
+            "at least 1 and below 2^24",
+        )?;
+        require(
+            a.mask_words == a.vocab.div_ceil(32),
+            "mask_words",
+            a.mask_words.into(),
+            "vocab / 32 rounded up",
+        )?;
+        require(
+            a.count == self.pick.count() && (1..=MOST).contains(&a.count),
+            "count",
+            a.count.into(),
+            "the kernel's, 1 to 16",
+        )?;
+        require(
+            a.end <= a.timestamps && a.timestamps <= a.vocab,
+            "timestamps",
+            a.timestamps.into(),
+            "from the end token to vocab",
+        )?;
+        require(
+            a.logit_rows == a.rows || a.logit_rows == 1,
+            "logit_rows",
+            a.logit_rows.into(),
+            "1 or rows",
+        )?;
+        require(a.rows < 1 << 31, "rows", a.rows.into(), "below 2^31")?;
+        Ok(a.rows.into())
+    }
+
+    fn body<'k>(&self, cta: &mut Cta<'k>, a: ChooseArgs<Device<'k>>) {
+        let row = cta.id();
+        let history = a.history.row(row);
+        let [count, last, before, last_time] = [0u32, 1, 2, 3].map(|at| history.at(at));
+        let first = count.equals(0);
+        let zero = Uniform::<u32>::constant(0);
+        let (text, times) = match self.rules {
+            Rules::Free => ([zero, a.vocab], [a.vocab, a.vocab]),
+            Rules::Timestamps => {
+                let after_time = last.ge(a.timestamps);
+                let after_pair = count.lt(2) | before.ge(a.timestamps);
+                let opens = after_time & !after_pair;
+                let next = last_time + opens.select(0u32, 1u32);
+                let next = last_time.equals(0).select(a.timestamps, next);
+                let next = (after_time & after_pair).select(a.vocab, next);
+                let limit = a.first_limit.min(a.vocab - a.timestamps) + 1 + a.timestamps;
+                let text = first.select(a.timestamps, opens.select(a.end, zero));
+                let from = first.select(a.timestamps, next);
+                let to = first.select(limit.min(a.vocab), a.vocab);
+                ([text, a.timestamps], [from, to])
+            }
+        };
+        let mut known = Row {
+            logits: a.logits.row(row.min(a.logit_rows - 1)),
+            banned: a.banned,
+            banned_first: a.banned_first,
+            vocab: a.vocab,
+            first,
+            text,
+            times,
+        };
+        let (thread, threads) = (cta.thread(), cta.threads());
+
+        let least: F32 = Val::constant(f32::NEG_INFINITY);
+        let time_from = known.text[1];
+        let split = |i: Word<'k>, at: usize| (i + at as u32).ge(time_from);
+        let own = known.walk(
+            cta,
+            thread,
+            threads,
+            (least, least),
+            |_, i, values, most| {
+                let values = values.into_iter().enumerate();
+                values.fold(most, |(text, time), (at, x)| {
+                    let is_time = split(i, at);
+                    (
+                        text.max(is_time.select(f32::NEG_INFINITY, x)),
+                        time.max(is_time.select(x, f32::NEG_INFINITY)),
+                    )
+                })
+            },
+        );
+        let most_text = cta.reduce(own.0, |a, b| a.max(b));
+        let most = cta.reduce(own.1, |a, b| a.max(b)).max(most_text);
+        // Nothing allowed at all: subtracting 0 then avoids inf - inf.
+        let most = most.equals(f32::NEG_INFINITY).select(0.0, most);
+        let none: F32 = Val::constant(0.0);
+        let own = known.walk(cta, thread, threads, (none, none), |_, i, values, sums| {
+            let values = values.into_iter().enumerate();
+            values.fold(sums, |(text, time), (at, x)| {
+                // An infinite maximum has weight 1 like any other maximum.
+                let weight = x.equals(most).select(1.0, (x - most).exp());
+                let is_time = split(i, at);
+                (
+                    text + is_time.select(0.0, weight),
+                    time + is_time.select(weight, 0.0),
+                )
+            })
+        });
+        let (sum_text, sum_time) = (
+            cta.reduce(own.0, |a, b| a + b),
+            cta.reduce(own.1, |a, b| a + b),
+        );
+        // Together more probable than any one token of text: only timestamps then.
+        let wins = sum_time.gt((most_text - most).exp());
+        let sum = wins.select(sum_time, sum_time + sum_text);
+        known.text[0] = wins.select(known.text[1], known.text[0]);
+        let offset = most + ln(sum);
+
+        let noise = (self.pick == Pick::Draw).then(|| {
+            let [bits, low, high] = [0u32, 1, 2].map(|at| a.settings.at(at));
+            let temperature = bits.as_f32();
+            Noise {
+                warm: temperature.gt(0.0),
+                temperature,
+                base: pcg(pcg(pcg(pcg(low) ^ high) ^ count) ^ row),
+            }
+        });
+        let y = a.y.row(row);
+        // The best of this thread among those behind the last that was taken.
+        let scan = |lane: &mut Lane<'k>, after: Option<(Word<'k>, Word<'k>)>| {
+            let start: (Word, Word) = (Val::constant(LOWEST), Val::constant(u32::MAX));
+            known.walk(lane, thread, threads, start, |lane, i, values, best| {
+                let values = values.into_iter().enumerate();
+                values.fold(best, |(key, place), (at, x)| {
+                    let id = i + at as u32;
+                    let x = match noise {
+                        Some(noise) => noise.score(lane, id, x),
+                        None => x,
+                    };
+                    let next = key_of(x);
+                    let mut better = next.gt(key);
+                    if let Some((last, taken)) = after {
+                        better = better & (next.lt(last) | (next.equals(last) & id.gt(taken)));
+                    }
+                    (better.select(next, key), better.select(id, place))
+                })
+            })
+        };
+        let always = Val::<bool, uni::Cta>::constant(true);
+        let mut best = cta.either(
+            always,
+            |lane| scan(lane, None),
+            |_| (Val::constant(LOWEST), Val::constant(u32::MAX)),
+        );
+        for round in 0..self.pick.count() {
+            let (key, place) = best;
+            let top = cta.reduce(key, |a, b| a.max(b));
+            let own = key.equals(top).select(place, u32::MAX);
+            let taken = cta.reduce(own, |a, b| a.min(b));
+            cta.leader(|lane| {
+                let found = taken.lt(a.vocab);
+                let x = lane.either(
+                    found,
+                    |_| clean(known.logits.at(taken).varying()),
+                    |_| Val::constant(f32::NEG_INFINITY),
+                );
+                y.set(2 * round, taken);
+                y.set(2 * round + 1, (x - offset).to_bits());
+            });
+            if round + 1 < self.pick.count() {
+                // Only the thread whose candidate was taken looks for another.
+                let mine = place.equals(taken) & taken.lt(a.vocab);
+                best = cta.either(
+                    mine,
+                    |lane| scan(lane, Some((top.varying(), taken.varying()))),
+                    |_| (key, place),
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! The log-probability of one token of each row.
+
+use super::{clean, ln};
+use crate::{
+    case::{AnyCase, Case, EPS_F32, Expected, Random},
+    team::{F32, Team, read, spread},
+};
+use warpsmith_kernel::{Cta, Device, Kernel, LaunchError, Val, args, require};
+
+args! {
+    /// `y[row] = logits[row, ids[row]] - ln(sum(exp(logits[row, ..limit])))`; NaN for an id from `limit` on.
+    pub struct ProbabilityArgs {
+        logits: In<f32>[rows, vocab], ids: In<u32>[rows], y: Out<f32>[rows],
+        rows: Scalar<u32>, vocab: Scalar<u32>, limit: Scalar<u32>,
+    }
+}
+
+/// The kernel: a CTA for each row.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Probability;
+
+impl Kernel for Probability {
+    type Args = ProbabilityArgs;
+
+    fn name(&self) -> String {
+        "log_probability".into()
+    }
+
+    fn grid(&self, a: &ProbabilityArgs) -> Result<u64, LaunchError> {
+        require(
+            (1..1 << 31).contains(&a.vocab),
+            "vocab",
+            a.vocab.into(),
+            "at least 1 and below 2^31",
+        )?;
+        require(
+            (1..=a.vocab).contains(&a.limit),
+            "limit",
+            a.limit.into(),
+            "1 to vocab",
+        )?;
+        require(a.rows < 1 << 31, "rows", a.rows.into(), "below 2^31")?;
+        Ok(a.rows.into())
+    }
+
+    fn body<'k>(&self, cta: &mut Cta<'k>, a: ProbabilityArgs<Device<'k>>) {
+        let row = cta.id();
+        let x = a.logits.row(row);
+        let aligned = x.aligned(16);
+        let least: F32 = Val::constant(f32::NEG_INFINITY);
+        let own = spread(cta, a.limit, aligned, least, |_, i, width, most| {
+            let values = read(x, i, width).into_iter();
+            values.fold(most, |most, x| most.max(clean(x)))
+        });
+        let most = Team::total(cta, own, |a, b| a.max(b));
+        let none: F32 = Val::constant(0.0);
+        let own = spread(cta, a.limit, aligned, none, |_, i, width, sum| {
+            let values = read(x, i, width).into_iter();
+            values.fold(sum, |sum, x| {
+                let x = clean(x);
+                sum + x.equals(most).select(1.0, (x - most).exp())
+            })
+        });
+        let sum = cta.sum_of(own);
+        cta.leader(|_| {
+            let id = a.ids.at(row);
+            let own = clean(x.at(id.min(a.limit - 1)).varying());
+            let value = own - most - ln(sum);
+            a.y.set(row, id.lt(a.limit).select(value, f32::NAN));
+        });
+    }
+}
+
+/// What the sum of `n` exponentials, its logarithm and the differences round.
+pub(super) fn tolerance(n: usize, most: f64, x: f64, sum: f64) -> f64 {
+    let terms = (n as f64 / 256.0 + 44.0) * EPS_F32;
+    // lg2.approx: 2^-22, absolute near 1 and relative elsewhere.
+    let logarithm = (1.0 + sum.ln().abs()) * 8.0 * EPS_F32;
+    terms + logarithm + 4.0 * EPS_F32 * (most.abs() + x.abs() + (x - most).abs())
+}
+
+pub(super) fn cases(rng: &mut Random, cases: &mut Vec<Box<dyn AnyCase>>) {
+    for (rows, vocab, limit) in [(1, 1, 1), (3, 33, 32), (2, 5001, 5001), (5, 1024, 77)] {
+        let logits = rng.numbers((rows * vocab) as usize, 9.0);
+        let mut ids: Vec<u32> = (0..rows).map(|_| rng.range(0, limit - 1)).collect();
+        if rows > 2 {
+            ids[1] = limit;
+        }
+        let (mut want, mut error) = (Vec::new(), Vec::new());
+        for (x, id) in logits.chunks(vocab as usize).zip(&ids) {
+            let x: Vec<f64> = x[..limit as usize].iter().map(|x| f64::from(*x)).collect();
+            let most = x.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            let sum: f64 = x.iter().map(|x| (x - most).exp()).sum();
+            let own = x.get(*id as usize).copied().unwrap_or(f64::NAN);
+            want.push(own - most - sum.ln());
+            error.push(tolerance(x.len(), most, own, sum));
+        }
+        cases.push(Box::new(Case {
+            label: format!("{rows} rows, {limit} of {vocab}"),
+            kernel: Probability,
+            args: ProbabilityArgs {
+                logits: logits.into(),
+                ids: ids.into(),
+                y: Expected::within(want, error),
+                rows,
+                vocab,
+                limit,
+            },
+        }));
+    }
+}

@@ -1,0 +1,243 @@
+//! Lines: sequences that are decoded together, one greedy one, several samples, or beams.
+
+use super::{
+    decoder::Inputs,
+    kv::KvCache,
+    session::{Candidate, Pass, Rulebook, Shared},
+};
+use crate::Error;
+use std::sync::Arc;
+use warpsmith_device::Stream;
+use warpsmith_graph::{At, Decision, Graph, LineSizes, LineState};
+use warpsmith_library::decoding::{Parents, Pick, Rules};
+
+/// A way in which sequences are decoded together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// So many sequences, each drawn on its own: at temperature 0 the most probable tokens.
+    Samples(u32),
+    /// So many beams; the host picks among the candidates of each.
+    Beams(u32),
+    /// No sequence: the most probable of these tokens after a prompt.
+    Among {
+        /// The tokens.
+        ids: Vec<u32>,
+        /// How many come back.
+        count: u32,
+    },
+}
+
+/// The most beams whose candidates and choices are 64 bytes for each.
+pub const MOST_BEAMS: u32 = 6;
+
+impl Mode {
+    /// Sequences.
+    pub fn rows(&self) -> u32 {
+        match self {
+            Mode::Samples(rows) | Mode::Beams(rows) => *rows,
+            Mode::Among { .. } => 1,
+        }
+    }
+
+    fn pick(&self) -> Pick {
+        match self {
+            Mode::Samples(_) => Pick::Draw,
+            Mode::Beams(rows) => Pick::Top(rows + 1),
+            Mode::Among { ids: _, count } => Pick::Top(*count),
+        }
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        let (what, got, most) = match self {
+            Mode::Samples(rows) => ("samples", *rows, 32),
+            Mode::Beams(rows) => ("beams", *rows, MOST_BEAMS),
+            Mode::Among { ids: _, count } => ("candidates", *count, 16),
+        };
+        if (1..=most).contains(&got) {
+            return Ok(());
+        }
+        Err(Error::Unsupported {
+            what: format!("{got} {what}, expected 1 to {most}"),
+        })
+    }
+}
+
+/// Sequences with their plans.
+pub(crate) struct LineSet {
+    mode: Mode,
+    state: LineState,
+    first: Pass,
+    step: Option<Pass>,
+}
+
+fn mask(ids: &[u32], vocab: u32) -> Result<Vec<u32>, Error> {
+    let mut words = vec![0; vocab.div_ceil(32) as usize];
+    for id in ids {
+        let word = words.get_mut(*id as usize / 32).filter(|_| *id < vocab);
+        let word = word.ok_or(Error::TokenId {
+            what: "suppressed token",
+            id: *id,
+            vocab: vocab as usize,
+        })?;
+        *word |= 1 << (id % 32);
+    }
+    Ok(words)
+}
+
+impl LineSet {
+    pub(crate) fn new(shared: &Shared, cache: &KvCache, mode: &Mode) -> Result<LineSet, Error> {
+        mode.check()?;
+        let dims = shared.model.dims();
+        let stream = &shared.stream;
+        let Rulebook {
+            rules,
+            vocabulary,
+            suppress,
+            suppress_first,
+            no_speech: _,
+        } = &shared.options.rules;
+        let (rows, pick) = (mode.rows(), mode.pick());
+        let mut state = LineState::new(
+            stream,
+            LineSizes {
+                rows,
+                max_len: cache.capacity(),
+                vocab: dims.n_vocab,
+                candidates: pick.count(),
+            },
+        )?;
+        let (mut banned, mut banned_first) = (
+            mask(suppress, dims.n_vocab)?,
+            mask(suppress_first, dims.n_vocab)?,
+        );
+        let mut rules = *rules;
+        if let Mode::Among { ids, count: _ } = mode {
+            banned = mask(ids, dims.n_vocab)?.iter().map(|word| !word).collect();
+            banned_first = vec![0; banned.len()];
+            rules = Rules::Free;
+        }
+        stream.upload(&mut state.banned, &banned)?;
+        stream.upload(&mut state.banned_first, &banned_first)?;
+        let lines = Arc::new(state.lines(vocabulary.timestamps));
+        let decision = || Decision {
+            lines: Arc::clone(&lines),
+            rules,
+            pick,
+            vocabulary: *vocabulary,
+        };
+        let mut graph = Graph::new();
+        let logits = graph.floats(&shared.logits, 1, dims.n_vocab)?;
+        graph.decide(logits, decision())?;
+        let first = shared.pass(&graph)?;
+        let step = match mode {
+            Mode::Among { .. } => None,
+            Mode::Samples(_) | Mode::Beams(_) => {
+                let parents = match pick {
+                    Pick::Draw => Parents::Own,
+                    Pick::Top(_) => Parents::Chosen,
+                };
+                let frames = shared.frames(rows)?;
+                let mut graph = Graph::new();
+                let ids = graph.follow(&lines, parents)?;
+                let positions = graph.ids(&state.positions);
+                let one = rows == 1;
+                let inputs = Inputs {
+                    ids,
+                    places: positions,
+                    to: if one {
+                        At::Positions(positions)
+                    } else {
+                        At::Rows(positions)
+                    },
+                    visible: graph.ids(&state.visible),
+                    sources: (!one).then(|| graph.ids(&state.sources)),
+                    frames: graph.ids(&frames),
+                    own: cache,
+                    audio: &shared.audio,
+                };
+                let logits = shared.logits_of(&mut graph, inputs, None)?;
+                graph.decide(logits, decision())?;
+                Some(shared.pass(&graph)?)
+            }
+        };
+        Ok(LineSet {
+            mode: mode.clone(),
+            state,
+            first,
+            step,
+        })
+    }
+
+    pub(crate) fn is_among(&self) -> bool {
+        matches!(self.mode, Mode::Among { .. })
+    }
+
+    pub(crate) fn launches(&self) -> usize {
+        self.step.as_ref().map_or(0, Pass::launches)
+    }
+
+    /// Starts all rows after a prompt of `len` tokens.
+    pub(crate) fn first(
+        &mut self,
+        stream: &Stream,
+        len: u32,
+    ) -> Result<Vec<Vec<Candidate>>, Error> {
+        let rows = self.mode.rows() as usize;
+        stream.fill_zero(&mut self.state.history)?;
+        stream.fill_zero(&mut self.state.sources)?;
+        stream.upload(&mut self.state.positions, &vec![len - 1; rows])?;
+        stream.upload(&mut self.state.visible, &vec![len; rows])?;
+        self.first.run(stream)?;
+        self.read(stream)
+    }
+
+    pub(crate) fn step(
+        &mut self,
+        stream: &Stream,
+        choices: Option<&[[u32; 2]]>,
+    ) -> Result<Vec<Vec<Candidate>>, Error> {
+        let rows = self.mode.rows() as usize;
+        if let Mode::Beams(_) = self.mode {
+            let choices = choices.unwrap_or_default();
+            super::parts::same("choices of beams", rows, choices.len())?;
+            stream.upload(&mut self.state.choices, choices.as_flattened())?;
+        }
+        let step = self.step.as_ref().ok_or(Error::NoLogits)?;
+        step.run(stream)?;
+        self.read(stream)
+    }
+
+    pub(crate) fn draw(
+        &mut self,
+        stream: &Stream,
+        temperature: f32,
+        seed: u64,
+    ) -> Result<(), Error> {
+        if !(temperature >= 0.0 && temperature.is_finite()) {
+            return Err(Error::Sampler {
+                field: "temperature",
+                want: "a number from 0",
+                got: temperature,
+            });
+        }
+        let settings = [temperature.to_bits(), seed as u32, (seed >> 32) as u32];
+        Ok(stream.upload(&mut self.state.settings, &settings)?)
+    }
+
+    /// What came of a decision: 8 bytes for each candidate.
+    fn read(&self, stream: &Stream) -> Result<Vec<Vec<Candidate>>, Error> {
+        let (buffer, count) = match self.mode.pick() {
+            Pick::Draw => (&self.state.choices, 1),
+            Pick::Top(count) => (&self.state.candidates, count as usize),
+        };
+        let words = stream.download(buffer)?.wait()?;
+        let candidate = |pair: &[u32; 2]| Candidate {
+            id: pair[0],
+            log_probability: f32::from_bits(pair[1]),
+        };
+        let rows = words.chunks_exact(2 * count);
+        Ok(rows
+            .map(|row| row.as_chunks::<2>().0.iter().map(candidate).collect())
+            .collect())
+    }
+}

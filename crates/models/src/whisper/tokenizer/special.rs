@@ -1,0 +1,186 @@
+//! The tokens that steer the decoder; their places follow from the number of tokens.
+
+use std::ops::Range;
+
+use super::languages::{LANGUAGES, language_code};
+use crate::Error;
+
+/// Ordinary tokens of the English models.
+const ENGLISH: u32 = 50_256;
+/// Ordinary tokens of the multilingual models.
+const MULTILINGUAL: u32 = 50_257;
+/// Timestamps from 0.00 to 30.00 in steps of 0.02 s.
+const TIMESTAMPS: u32 = 1501;
+/// Special tokens that are neither languages nor timestamps.
+const OTHERS: u32 = 8;
+
+/// What to do with speech.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Task {
+    /// Write it down in its language.
+    #[default]
+    Transcribe,
+    /// Write it down in English.
+    Translate,
+}
+
+/// How a sequence starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// Text with timestamps.
+    Timestamps,
+    /// Text alone.
+    NoTimestamps,
+}
+
+/// Ids of the tokens that steer the decoder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Special {
+    /// The number of tokens in all.
+    pub n_vocab: u32,
+    /// The number of languages: 99 or 100, the first so many of [`LANGUAGES`].
+    pub languages: u32,
+    /// `<|endoftext|>`, the first that is not text.
+    pub end: u32,
+    /// `<|startoftranscript|>`; the languages follow.
+    pub start: u32,
+    /// `<|translate|>`
+    pub translate: u32,
+    /// `<|transcribe|>`
+    pub transcribe: u32,
+    /// `<|startoflm|>`
+    pub start_of_lm: u32,
+    /// `<|startofprev|>`: what was said before follows.
+    pub previous: u32,
+    /// `<|nospeech|>`
+    pub no_speech: u32,
+    /// `<|notimestamps|>`
+    pub no_timestamps: u32,
+    /// `<|0.00|>`, the first of 1501.
+    pub timestamps: u32,
+}
+
+impl Special {
+    /// The tokens of a model with `n_vocab` of them.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for a number that no Whisper model has.
+    pub fn new(n_vocab: u32) -> Result<Special, Error> {
+        let multilingual = n_vocab > ENGLISH + OTHERS + 99 + TIMESTAMPS;
+        let end = if multilingual { MULTILINGUAL } else { ENGLISH };
+        let languages = n_vocab.checked_sub(end + OTHERS + TIMESTAMPS);
+        let Some(languages @ (99 | 100)) = languages else {
+            return Err(Error::Unsupported {
+                what: format!("a Whisper vocabulary of {n_vocab} tokens"),
+            });
+        };
+        let translate = end + 2 + languages;
+        Ok(Special {
+            n_vocab,
+            languages,
+            end,
+            start: end + 1,
+            translate,
+            transcribe: translate + 1,
+            start_of_lm: translate + 2,
+            previous: translate + 3,
+            no_speech: translate + 4,
+            no_timestamps: translate + 5,
+            timestamps: translate + 6,
+        })
+    }
+
+    /// Whether the model knows languages and tasks.
+    pub fn is_multilingual(&self) -> bool {
+        self.end == MULTILINGUAL
+    }
+
+    /// The tokens of all languages.
+    pub fn language_tokens(&self) -> Range<u32> {
+        self.start + 1..self.start + 1 + self.languages
+    }
+
+    /// The token of a language, by code or name.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for a language that the model does not know.
+    pub fn language(&self, name: &str) -> Result<u32, Error> {
+        let code = language_code(name);
+        let known = &LANGUAGES[..self.languages as usize];
+        match known
+            .iter()
+            .zip(self.language_tokens())
+            .find(|((c, _), _)| Some(*c) == code)
+        {
+            Some((_, token)) => Ok(token),
+            None => Err(Error::Unsupported {
+                what: format!("language {name:?}"),
+            }),
+        }
+    }
+
+    /// The code of the language that `token` stands for.
+    pub fn language_of(&self, token: u32) -> Option<&'static str> {
+        let at = token.checked_sub(self.start + 1)?;
+        (at < self.languages).then(|| LANGUAGES[at as usize].0)
+    }
+
+    /// What begins a sequence: the start, and of a multilingual model the language and task.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for a language that the model does not know.
+    pub fn sequence(&self, language: &str, task: Task, start: Start) -> Result<Vec<u32>, Error> {
+        let mut ids = vec![self.start];
+        if self.is_multilingual() {
+            ids.push(self.language(language)?);
+            ids.push(match task {
+                Task::Transcribe => self.transcribe,
+                Task::Translate => self.translate,
+            });
+        }
+        match start {
+            Start::Timestamps => {}
+            Start::NoTimestamps => ids.push(self.no_timestamps),
+        }
+        Ok(ids)
+    }
+
+    /// Whether a token stands for a time.
+    pub fn is_timestamp(&self, id: u32) -> bool {
+        id >= self.timestamps
+    }
+
+    /// Special tokens that only begin a sequence.
+    pub(super) fn never_sampled(&self) -> [u32; 6] {
+        [
+            self.transcribe,
+            self.translate,
+            self.start,
+            self.previous,
+            self.start_of_lm,
+            self.no_speech,
+        ]
+    }
+
+    /// The text of a special token; nothing for ids that are none.
+    pub(super) fn text(&self, id: u32) -> String {
+        if let Some(code) = self.language_of(id) {
+            return format!("<|{code}|>");
+        }
+        if self.is_timestamp(id) && id < self.n_vocab {
+            return format!("<|{:.2}|>", f64::from(id - self.timestamps) * 0.02);
+        }
+        let names = [
+            (self.end, "endoftext"),
+            (self.start, "startoftranscript"),
+            (self.translate, "translate"),
+            (self.transcribe, "transcribe"),
+            (self.start_of_lm, "startoflm"),
+            (self.previous, "startofprev"),
+            (self.no_speech, "nospeech"),
+            (self.no_timestamps, "notimestamps"),
+        ];
+        let named = names.iter().find(|(token, _)| *token == id);
+        named.map_or_else(String::new, |(_, name)| format!("<|{name}|>"))
+    }
+}

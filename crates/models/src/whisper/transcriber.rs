@@ -1,0 +1,362 @@
+//! Speech to text: a model, its tokenizer, and one listener that goes over sounds of any length.
+
+use super::{
+    align::Text,
+    decode::DecodeOptions,
+    fallback::{Decoded, TEMPERATURES, compression_ratio},
+    lines::Mode,
+    model::Model,
+    session::{Rulebook, Session, SessionOptions},
+    tokenizer::{Start, Task, Tokenizer},
+    transcript::{Options, Segment, Sizes, Transcript, initial_tokens},
+    words::alignment_heads,
+};
+use crate::{
+    Error,
+    llama::{Progress, Run},
+};
+use std::{path::Path, sync::Arc};
+use warpsmith_audio::{Padding, Spectrogram, Window};
+use warpsmith_device::Device;
+use warpsmith_formats::whisper::WhisperFile;
+use warpsmith_graph::Precision;
+use warpsmith_library::decoding::{Rules, Vocabulary};
+
+/// A model with what turns its tokens into text.
+#[derive(Debug)]
+pub struct Bundle {
+    /// The model.
+    pub model: Arc<Model>,
+    /// Its tokenizer.
+    pub tokenizer: Tokenizer,
+    /// The heads that follow the audio, each `[layer, head]`.
+    pub alignment_heads: Vec<[u32; 2]>,
+    /// Tokens never to be taken.
+    pub suppress: Vec<u32>,
+}
+
+impl Bundle {
+    /// Loads a model from any of the formats of [`WhisperFile`].
+    ///
+    /// # Errors
+    /// What is wrong with the files, by name; device errors.
+    pub fn load(
+        device: &Device,
+        path: &Path,
+        progress: &mut dyn Progress,
+    ) -> Result<Bundle, Error> {
+        let file = WhisperFile::open(path)?;
+        let tokenizer = Tokenizer::of_file(&file)?;
+        let model = Arc::new(Model::load(device, &file, progress)?);
+        Ok(Bundle {
+            model,
+            suppress: tokenizer.suppressed(),
+            tokenizer,
+            alignment_heads: alignment_heads(&file)?,
+        })
+    }
+}
+
+/// How a transcriber listens.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ListenOptions {
+    /// Arithmetic.
+    pub precision: Precision,
+    /// How passes run.
+    pub run: Run,
+    /// What to do with speech.
+    pub task: Task,
+    /// The language's code; `None` hears which it is, from the first window of each sound.
+    pub language: Option<String>,
+    /// Whether the text has timestamps; without, each window is one segment.
+    pub start: Start,
+    /// Temperatures that are tried one after the other.
+    pub temperatures: Vec<f32>,
+    /// Beams at temperature 0; 1 is greedy.
+    pub beams: u32,
+    /// Beams stop when this many times as many have ended as there are.
+    pub patience: f32,
+    /// Samples of which the best is taken at temperatures above 0.
+    pub best_of: u32,
+    /// As in [`DecodeOptions`].
+    pub length_penalty: Option<f32>,
+    /// Seed of draws.
+    pub seed: u64,
+    /// Prompts, thresholds, times of words.
+    pub transcript: Options,
+}
+
+impl Default for ListenOptions {
+    fn default() -> Self {
+        ListenOptions {
+            precision: Precision::Fast,
+            run: Run::Replay,
+            task: Task::Transcribe,
+            language: None,
+            start: Start::Timestamps,
+            temperatures: TEMPERATURES.to_vec(),
+            beams: 1,
+            patience: 1.0,
+            best_of: 5,
+            length_penalty: None,
+            seed: 0,
+            transcript: Options::default(),
+        }
+    }
+}
+
+/// What was said in a sound.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Heard {
+    /// All of it.
+    pub text: String,
+    /// When.
+    pub segments: Vec<Segment>,
+    /// The code of the language.
+    pub language: String,
+}
+
+/// One listener on a device.
+pub struct Transcriber {
+    bundle: Arc<Bundle>,
+    options: ListenOptions,
+    session: Session,
+    mel: Vec<f32>,
+    turned: Vec<f32>,
+    among: usize,
+}
+
+/// What is heard where there is no sound.
+const SILENCE: Decoded = Decoded {
+    tokens: Vec::new(),
+    avg_log_prob: f64::NEG_INFINITY,
+    no_speech_prob: 1.0,
+    temperature: 0.0,
+    compression_ratio: 0.0,
+};
+
+/// Where greedy decoding, beams and samples are among a session's modes.
+const GREEDY: usize = 0;
+const SAMPLES: usize = 1;
+const BEAMS: usize = 2;
+
+/// Steps of 0.02 s in the latest first timestamp, 1 s.
+const FIRST_LIMIT: u32 = 50;
+
+impl Transcriber {
+    /// Allocates and plans all that listening needs.
+    ///
+    /// # Errors
+    /// A language that the model does not know; beams and samples out of range; out of memory.
+    pub fn new(bundle: &Arc<Bundle>, options: ListenOptions) -> Result<Transcriber, Error> {
+        let special = *bundle.tokenizer.special();
+        let dims = *bundle.model.dims();
+        if let Some(language) = &options.language {
+            special.sequence(language, options.task, options.start)?;
+        }
+        let mut suppress = bundle.suppress.clone();
+        let rules = match options.start {
+            Start::Timestamps => {
+                suppress.push(special.no_timestamps);
+                Rules::Timestamps
+            }
+            Start::NoTimestamps => Rules::Free,
+        };
+        let mut modes = vec![Mode::Samples(1), Mode::Samples(options.best_of)];
+        if options.beams != 1 {
+            modes.push(Mode::Beams(options.beams));
+        }
+        let among = modes.len();
+        if special.is_multilingual() {
+            modes.push(Mode::Among {
+                ids: special.language_tokens().collect(),
+                count: 1,
+            });
+        }
+        let session = Session::new(
+            &bundle.model,
+            &SessionOptions {
+                precision: options.precision,
+                run: options.run,
+                rules: Rulebook {
+                    rules,
+                    vocabulary: Vocabulary {
+                        vocab: special.n_vocab,
+                        end: special.end,
+                        timestamps: special.timestamps,
+                        first_limit: FIRST_LIMIT,
+                    },
+                    suppress,
+                    suppress_first: bundle.tokenizer.blank(),
+                    no_speech: special.no_speech,
+                },
+                modes,
+            },
+        )?;
+        let len = 2 * dims.n_audio_ctx as usize * dims.n_mels as usize;
+        Ok(Transcriber {
+            bundle: Arc::clone(bundle),
+            options,
+            session,
+            mel: vec![0.0; len],
+            turned: vec![0.0; len],
+            among,
+        })
+    }
+
+    /// The session.
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// Encodes the last window once more, and waits: for measurements.
+    ///
+    /// # Errors
+    /// Device errors.
+    pub fn encode_again(&mut self) -> Result<(), Error> {
+        self.session.encode()?;
+        Ok(self.session.stream().synchronize()?)
+    }
+
+    /// Writes down a sound. `progress` is told how many frames of 10 ms are done, of how many, and the segments that came.
+    ///
+    /// # Errors
+    /// What reading the sound says; device errors.
+    pub fn transcribe(
+        &mut self,
+        sound: &mut Spectrogram,
+        progress: &mut dyn FnMut(u64, u64, &[Segment]),
+    ) -> Result<Heard, Error> {
+        let bundle = Arc::clone(&self.bundle);
+        let (tokenizer, dims) = (&bundle.tokenizer, *bundle.model.dims());
+        let special = *tokenizer.special();
+        let language = match &self.options.language {
+            Some(language) => language.clone(),
+            None if special.is_multilingual() => self.language(sound)?,
+            None => "en".to_owned(),
+        };
+        let sequence = special.sequence(&language, self.options.task, self.options.start)?;
+        let plain = special.sequence(&language, self.options.task, Start::Timestamps)?;
+        let window = 2 * dims.n_audio_ctx;
+        let sizes = Sizes {
+            window,
+            stride: 2,
+            n_text_ctx: dims.n_text_ctx,
+        };
+        let frames = sound.frames();
+        let options = self.options.transcript.clone();
+        let thresholds = options.thresholds;
+        let mut transcript = Transcript::new(tokenizer, sizes, options, frames);
+        while let Some(request) = transcript.request() {
+            let end = request.first + u64::from(request.frames);
+            self.listen(sound, request.first, end, Padding::Zero)?;
+            let decoded = if self.is_silent(request.frames as usize) {
+                SILENCE
+            } else {
+                self.session.encode()?;
+                let prompt =
+                    initial_tokens(&special, dims.n_text_ctx, &request.prompt, &sequence, &[]);
+                let temperatures = self.options.temperatures.clone();
+                let decoded = thresholds.decode(&temperatures, |temperature| {
+                    self.decode(&prompt, sequence.len() - 1, temperature)
+                })?;
+                let Some(decoded) = decoded else { break };
+                decoded
+            };
+            let session = &mut self.session;
+            let came = transcript.accept(&decoded, |alignment| {
+                let text = Text {
+                    start: &plain,
+                    tokens: &alignment.tokens,
+                    language: &language,
+                    frames: alignment.frames,
+                };
+                session.align(tokenizer, &bundle.alignment_heads, text)
+            })?;
+            let came = came.to_vec();
+            progress(transcript.position(), frames, &came);
+        }
+        Ok(Heard {
+            text: transcript.text(),
+            segments: transcript.into_segments(),
+            language,
+        })
+    }
+
+    /// Whether the first `frames` of the window are all at the floor of the spectrogram, 80 dB below the loudest: models
+    /// invent words there.
+    fn is_silent(&self, frames: usize) -> bool {
+        let rows = self.mel.chunks_exact(self.mel.len() / self.bins());
+        let mut sound = rows.flat_map(|row| &row[..frames.min(row.len())]);
+        let first = sound.next();
+        first.is_none_or(|first| sound.all(|value| value == first))
+    }
+
+    fn bins(&self) -> usize {
+        self.bundle.model.dims().n_mels as usize
+    }
+
+    /// Sends a window of the sound to the device.
+    fn listen(
+        &mut self,
+        sound: &mut Spectrogram,
+        first: u64,
+        end: u64,
+        padding: Padding,
+    ) -> Result<(), Error> {
+        let frames = 2 * self.bundle.model.dims().n_audio_ctx as usize;
+        let window = Window {
+            first,
+            frames,
+            end,
+            padding,
+        };
+        sound.window(window, &mut self.mel)?;
+        // The device wants a frame after the other.
+        let bins = self.bins();
+        for (bin, row) in self.mel.chunks_exact(frames).enumerate() {
+            for (frame, value) in row.iter().enumerate() {
+                self.turned[frame * bins + bin] = *value;
+            }
+        }
+        self.session.listen(&self.turned)
+    }
+
+    /// The language of the first window.
+    fn language(&mut self, sound: &mut Spectrogram) -> Result<String, Error> {
+        let special = *self.bundle.tokenizer.special();
+        self.listen(sound, 0, u64::MAX, Padding::Silence)?;
+        self.session.encode()?;
+        self.session.prompt(&[special.start])?;
+        let found = self.session.first(self.among)?;
+        let best = found.first().and_then(|row| row.first());
+        let code = best.and_then(|best| special.language_of(best.id));
+        Ok(code.unwrap_or("en").to_owned())
+    }
+
+    fn decode(&mut self, prompt: &[u32], start: usize, temperature: f32) -> Result<Decoded, Error> {
+        let dims = *self.bundle.model.dims();
+        let mode = match temperature > 0.0 {
+            true => SAMPLES,
+            false if self.options.beams != 1 => BEAMS,
+            false => GREEDY,
+        };
+        let options = DecodeOptions {
+            mode,
+            temperature,
+            seed: self.options.seed,
+            patience: self.options.patience,
+            length_penalty: self.options.length_penalty,
+            most: dims.n_text_ctx as usize / 2,
+        };
+        let heard = self.session.hear(prompt, start, &options)?;
+        let text = self.bundle.tokenizer.decode(&heard.tokens);
+        Ok(Decoded {
+            compression_ratio: compression_ratio(text.trim()),
+            tokens: heard.tokens,
+            avg_log_prob: heard.mean_log_probability,
+            no_speech_prob: heard.no_speech.into(),
+            temperature,
+        })
+    }
+}

@@ -1,0 +1,100 @@
+//! A transcript as JSON, under openai-whisper's names and in its order.
+
+use serde_json::Value;
+use warpsmith_models::whisper::transcript::{Segment, TimedWord};
+
+use super::Transcription;
+
+pub(super) fn write(transcription: Transcription<'_>) -> String {
+    let Transcription {
+        text,
+        segments,
+        language,
+    } = transcription;
+    let segments: Vec<String> = segments.iter().map(segment).collect();
+    object(&[
+        ("text", text.into()),
+        ("segments", Raw::List(segments)),
+        ("language", language.into()),
+    ])
+}
+
+fn segment(segment: &Segment) -> String {
+    let Segment {
+        id,
+        seek,
+        start,
+        end,
+        text,
+        tokens,
+        temperature,
+        avg_log_prob,
+        compression_ratio,
+        no_speech_prob,
+        words,
+    } = segment;
+    // The number that a person would write, not the nearest float's.
+    let temperature: f64 = temperature.to_string().parse().unwrap_or(0.0);
+    let tokens = tokens.iter().map(u32::to_string).collect();
+    let mut fields = vec![
+        ("id", Raw::One(Value::from(*id))),
+        ("seek", Raw::One(Value::from(*seek))),
+        ("start", (*start).into()),
+        ("end", (*end).into()),
+        ("text", text.as_str().into()),
+        ("tokens", Raw::List(tokens)),
+        ("temperature", temperature.into()),
+        ("avg_logprob", (*avg_log_prob).into()),
+        ("compression_ratio", (*compression_ratio).into()),
+        ("no_speech_prob", (*no_speech_prob).into()),
+    ];
+    if let Some(words) = words {
+        fields.push(("words", Raw::List(words.iter().map(word).collect())));
+    }
+    object(&fields)
+}
+
+fn word(word: &TimedWord) -> String {
+    let TimedWord {
+        word,
+        start,
+        end,
+        probability,
+    } = word;
+    object(&[
+        ("word", word.as_str().into()),
+        ("start", (*start).into()),
+        ("end", (*end).into()),
+        ("probability", (*probability).into()),
+    ])
+}
+
+/// A value, or values already written.
+enum Raw {
+    One(Value),
+    List(Vec<String>),
+}
+
+impl From<&str> for Raw {
+    fn from(text: &str) -> Raw {
+        Raw::One(text.into())
+    }
+}
+
+impl From<f64> for Raw {
+    fn from(number: f64) -> Raw {
+        Raw::One(number.into())
+    }
+}
+
+/// An object with its fields in this order.
+fn object(fields: &[(&str, Raw)]) -> String {
+    let fields: Vec<String> = fields
+        .iter()
+        .map(|(name, value)| match value {
+            Raw::One(value) => format!("\"{name}\": {value}"),
+            Raw::List(list) => format!("\"{name}\": [{}]", list.join(", ")),
+        })
+        .collect();
+    format!("{{{}}}", fields.join(", "))
+}

@@ -1,0 +1,8 @@
+//! Whisper on the virtual GPU: the block in f64, taps, logits and texts of the real models, what crosses and what is
+//! allocated.
+
+mod block;
+mod golden;
+mod kv;
+mod listen;
+mod support;
