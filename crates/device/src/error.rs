@@ -88,7 +88,7 @@ pub enum Error {
     Build(#[from] BuildError),
     /// A kernel did something wrong on the virtual GPU.
     #[error("fault: {0}")]
-    Fault(warpsmith_vgpu::Fault),
+    Fault(Box<warpsmith_vgpu::Fault>),
     /// The virtual GPU refused.
     #[error("virtual GPU: {0}")]
     Virtual(warpsmith_vgpu::Error),
@@ -202,7 +202,7 @@ impl From<warpsmith_vgpu::Error> for Error {
                 needed: found,
                 driver_takes: newest,
             },
-            V::Fault(fault) => Error::Fault(fault),
+            V::Fault(fault) => Error::Fault(Box::new(fault)),
             V::OtherMachine { kernel } => Error::WrongDevice {
                 what: format!("kernel `{kernel}`"),
             },

@@ -195,8 +195,20 @@ pub enum Error {
     Audio(#[from] warpsmith_audio::Error),
     /// From the graph.
     #[error(transparent)]
-    Graph(#[from] warpsmith_graph::Error),
+    Graph(Box<warpsmith_graph::Error>),
     /// From the device.
     #[error(transparent)]
-    Device(#[from] warpsmith_device::Error),
+    Device(Box<warpsmith_device::Error>),
+}
+
+impl From<warpsmith_graph::Error> for Error {
+    fn from(error: warpsmith_graph::Error) -> Error {
+        Error::Graph(Box::new(error))
+    }
+}
+
+impl From<warpsmith_device::Error> for Error {
+    fn from(error: warpsmith_device::Error) -> Error {
+        Error::Device(Box::new(error))
+    }
 }

@@ -1,17 +1,20 @@
 //! Runs the warps of a CTA in turns, with its barriers, and the CTAs of a launch on a worker.
 #![allow(unsafe_code)]
 
+mod preset;
+
+use preset::set;
+
 use crate::{
     check::{At, Checker, Kind, New},
     error::{Fault, FaultKind},
     exec::{Ctx, FUEL, Parked, Reduce, Stop, Warp},
     job::Job,
-    lower::{Preset, Program, Value},
+    lower::Program,
     memory::{Buffer, Window},
     order::Order,
 };
 use std::sync::{Arc, PoisonError, atomic::Ordering};
-use warpsmith_ptx::special::Special;
 
 /// A CTA: frames, memory, warps, barriers. Kept and used again for other CTAs.
 pub(crate) struct Cta {
@@ -517,98 +520,4 @@ fn deposit(ctx: &mut Ctx, parked: &Parked, barrier: &Barrier) {
         Reduce::And(slot) => ctx.put_mask(slot, if barrier.missing == 0 { !0 } else { 0 }),
         Reduce::Or(slot) => ctx.put_mask(slot, if barrier.votes != 0 { !0 } else { 0 }),
     }
-}
-
-fn set(ctx: &mut Ctx, preset: &Preset, first: u32) {
-    match preset.value {
-        Value::Scalar(special) => {
-            let value = special_of(ctx, special, first);
-            ctx.set_scalar(preset.slot, value);
-        }
-        Value::Lanes(special) => {
-            let mut lanes = [0u32; 32];
-            for (lane, value) in lanes.iter_mut().enumerate() {
-                *value = special_of(ctx, special, first + lane as u32) as u32;
-            }
-            ctx.mask = !0;
-            ctx.full = true;
-            ctx.put_cells(preset.slot, lanes);
-        }
-        Value::Param {
-            offset,
-            bytes,
-            signed,
-        } => {
-            let mut raw = [0u8; 8];
-            let (at, len) = (offset as usize, usize::from(bytes));
-            if let Some(from) = ctx.view.params.get(at..at + len) {
-                raw[..len].copy_from_slice(from);
-            }
-            let bits = if signed { 8 * u32::from(bytes) } else { 0 };
-            ctx.set_scalar(
-                preset.slot,
-                crate::exec::extend(u64::from_le_bytes(raw), bits),
-            );
-        }
-    }
-}
-
-/// A special register of thread `thread` of the CTA.
-fn special_of(ctx: &Ctx, special: Special, thread: u32) -> u64 {
-    let view = &ctx.view;
-    let [tx, ty, tz] = ctx.thread(thread);
-    let lane = thread % 32;
-    let threads: u32 = view.block.iter().product();
-    let linear = view.cta[0] + view.grid[0] * (view.cta[1] + view.grid[1] * view.cta[2]);
-    u64::from(match special {
-        Special::TidX => tx,
-        Special::TidY => ty,
-        Special::TidZ => tz,
-        Special::NtidX => view.block[0],
-        Special::NtidY => view.block[1],
-        Special::NtidZ => view.block[2],
-        Special::CtaidX | Special::ClusteridX => view.cta[0],
-        Special::CtaidY | Special::ClusteridY => view.cta[1],
-        Special::CtaidZ | Special::ClusteridZ => view.cta[2],
-        Special::NctaidX | Special::NclusteridX => view.grid[0],
-        Special::NctaidY | Special::NclusteridY => view.grid[1],
-        Special::NctaidZ | Special::NclusteridZ => view.grid[2],
-        Special::ClusterCtaidX
-        | Special::ClusterCtaidY
-        | Special::ClusterCtaidZ
-        | Special::ClusterCtarank
-        | Special::IsExplicitCluster
-        | Special::ReservedSmemOffsetBegin
-        | Special::ReservedSmemOffsetEnd
-        | Special::ReservedSmemOffsetCap => 0,
-        Special::ClusterNctaidX
-        | Special::ClusterNctaidY
-        | Special::ClusterNctaidZ
-        | Special::ClusterNctarank => 1,
-        Special::Laneid => lane,
-        Special::Warpid => thread / 32,
-        Special::Nwarpid => threads.div_ceil(32),
-        Special::Smid => linear % view.sms.max(1),
-        Special::Nsmid => view.sms,
-        Special::Gridid => return view.grid_id,
-        Special::LanemaskEq => 1 << lane,
-        Special::LanemaskLe => (2u32 << lane).wrapping_sub(1),
-        Special::LanemaskLt => (1 << lane) - 1,
-        Special::LanemaskGe => !0 << lane,
-        Special::LanemaskGt => (!0u32 << lane) & !(1 << lane),
-        Special::DynamicSmemSize => view.dynamic_shared,
-        // Nothing is reserved here: what would be there is outside.
-        Special::TotalSmemSize
-        | Special::AggrSmemSize
-        | Special::ReservedSmemOffset0
-        | Special::ReservedSmemOffset1 => view.shared,
-        Special::WarpSz => 32,
-        Special::Clock
-        | Special::ClockHi
-        | Special::Clock64
-        | Special::Globaltimer
-        | Special::GlobaltimerLo
-        | Special::GlobaltimerHi
-        | Special::CurrentGraphExec => 0,
-    })
 }

@@ -8,8 +8,10 @@
 
 mod call;
 mod gate;
+mod guard;
 mod hint;
 
+pub(crate) use guard::{begin_guard, end_guard};
 pub(super) use hint::lower_hint;
 
 use super::{Ctx, Flow, MicroOp};
@@ -453,48 +455,6 @@ mod kind {
     pub(super) const POPC: u32 = 2;
     pub(super) const AND: u32 = 3;
     pub(super) const OR: u32 = 4;
-}
-
-/// Narrows the mask to predicate `a`; skips `aux` ops if no lane is left.
-struct GuardOn;
-impl Flow for GuardOn {
-    #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) -> *const MicroOp {
-        let mask = (ctx.pred(op.a) ^ op.imm as u32) & ctx.warp.active;
-        if mask == 0 {
-            return std::ptr::from_ref(op).wrapping_add(1 + op.aux as usize);
-        }
-        ctx.mask = mask;
-        ctx.full = mask == ctx.warp.live;
-        std::ptr::from_ref(op).wrapping_add(1)
-    }
-}
-
-/// All active lanes again.
-struct GuardOff;
-impl Flow for GuardOff {
-    #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) -> *const MicroOp {
-        ctx.mask = ctx.warp.active;
-        ctx.full = ctx.mask == ctx.warp.live;
-        std::ptr::from_ref(op).wrapping_add(1)
-    }
-}
-
-/// Begins the ops under a guard; returns where, for [`end_guard`].
-pub(crate) fn begin_guard(l: &mut Lowerer, slot: u32, negated: u32) -> usize {
-    l.emit(MicroOp {
-        a: slot,
-        imm: u64::from(negated),
-        ..l.flow::<GuardOn>()
-    })
-}
-
-/// Ends the ops under the guard that began at `at`.
-pub(crate) fn end_guard(l: &mut Lowerer, at: usize) {
-    let op = l.flow::<GuardOff>();
-    let end = l.emit(op);
-    l.ops[at].aux = (end - at) as u32;
 }
 
 /// Emits the end of a block.

@@ -194,12 +194,7 @@ impl<'a> Lowerer<'a> {
         self.blank(tier::pick_flow::<F>(self.input.tier))
     }
 
-    /// Flow handler `F` for the tier, for checks.
-    pub(crate) fn watch<F: Flow>(&self) -> MicroOp {
-        self.blank(tier::pick_watch::<F>(self.input.tier))
-    }
-
-    fn blank(&self, run: crate::exec::Run) -> MicroOp {
+    pub(super) fn blank(&self, run: crate::exec::Run) -> MicroOp {
         MicroOp {
             run,
             dst: 0,

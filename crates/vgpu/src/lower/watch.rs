@@ -3,10 +3,16 @@
 use super::Lowerer;
 use crate::{
     check::AccessInfo,
-    exec::{MicroOp, checked},
+    exec::{Flow, MicroOp, checked},
+    tier,
 };
 
 impl Lowerer<'_> {
+    /// Flow handler `F` for the tier, for checks.
+    pub(crate) fn watch<F: Flow>(&self) -> MicroOp {
+        self.blank(tier::pick_watch::<F>(self.tier()))
+    }
+
     /// A slot of 32 cells of 32 bits that stays, for what is undefined of a register.
     pub(super) fn shadow_slot(&mut self) -> u32 {
         let slot = self.next.next_multiple_of(64);
