@@ -90,7 +90,7 @@ impl Decoder {
             fault: None,
         };
         // Where the header does not tell, the first sound packet does.
-        while decoder.rate == 0 && decoder.packet()?.is_some() {}
+        while decoder.rate == 0 && !decoder.began && decoder.packet()?.is_some() {}
         Ok(decoder)
     }
 

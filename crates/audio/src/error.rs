@@ -69,13 +69,15 @@ pub enum Error {
         /// The most accepted.
         most: u32,
     },
-    /// A sample that is infinite or not a number.
-    #[error("sample {at} is {value}, which is not finite")]
-    NotFinite {
+    /// A sample that is no number, or beyond all measure.
+    #[error("sample {at} is {value}: expected a number of at most {most} in magnitude")]
+    Sample {
         /// Which one, counted at the sound's own rate.
         at: u64,
         /// Its value.
         value: f32,
+        /// The greatest accepted.
+        most: f32,
     },
     /// Raw samples that end in the middle of one.
     #[error("the samples end after {left} bytes of one of {want}")]

@@ -16,6 +16,9 @@ const RATES: std::ops::RangeInclusive<u32> = 1_000..=768_000;
 /// The most channels that are mixed.
 const MOST_CHANNELS: u32 = 64;
 
+/// The loudest sample, far above full scale: transforms of louder ones overflow.
+const LOUDEST: f32 = 1_048_576.0;
+
 /// Blocks of samples at 16 kHz, one after the other.
 pub(crate) struct Samples {
     source: Source,
@@ -101,10 +104,12 @@ impl Samples {
             Source::Media(decoder) => decoder.next(&mut self.mono)?,
             Source::Pcm(reader) => reader.next(&mut self.mono)?,
         };
-        if let Some(at) = self.mono.iter().position(|x| !x.is_finite()) {
-            return Err(Error::NotFinite {
+        let sane = |x: &f32| x.abs() <= LOUDEST;
+        if let Some(at) = self.mono.iter().position(|x| !sane(x)) {
+            return Err(Error::Sample {
                 at: self.taken + at as u64,
                 value: self.mono[at],
+                most: LOUDEST,
             });
         }
         self.taken += self.mono.len() as u64;

@@ -76,7 +76,7 @@ impl Spectrogram {
     ///
     /// # Errors
     /// What the system says, files that are no sound, codecs not decoded here by name, and samples
-    /// that are not finite; each with the path.
+    /// that are no numbers; each with the path.
     pub fn of_file(path: &Path, n_mels: usize) -> Result<Spectrogram, Error> {
         let open = || Replay::open(path, n_mels);
         let mut first = open()?;
@@ -97,7 +97,7 @@ impl Spectrogram {
     /// Reads raw samples to their end; their frames go to a scratch file.
     ///
     /// # Errors
-    /// What the system says, rates and channels out of range, and samples that are not finite.
+    /// What the system says, rates and channels out of range, and samples that are no numbers.
     pub fn of_pcm(
         reader: impl Read + Send + 'static,
         pcm: Pcm,
@@ -109,7 +109,7 @@ impl Spectrogram {
     /// The spectrogram of samples at 16 kHz, one channel.
     ///
     /// # Errors
-    /// Samples that are not finite.
+    /// Samples that are no numbers.
     pub fn of_samples(samples: &[f32], n_mels: usize) -> Result<Spectrogram, Error> {
         let bytes: Vec<u8> = samples.iter().flat_map(|x| x.to_le_bytes()).collect();
         let pcm = Pcm {

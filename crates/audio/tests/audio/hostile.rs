@@ -35,7 +35,7 @@ fn clipped_and_too_loud_sounds_are_finite() {
     let square: Vec<f32> = (0..16_000)
         .map(|i| if i % 200 < 100 { 1.0 } else { -1.0 })
         .collect();
-    for scale in [1.0, 40.0] {
+    for scale in [1.0, 40.0, 1e6] {
         let loud: Vec<f32> = square.iter().map(|x| x * scale).collect();
         let mut spectrogram = Spectrogram::of_samples(&loud, 80).expect("a sound");
         let mel = window(&mut spectrogram, 0, Padding::Silence);
@@ -44,18 +44,15 @@ fn clipped_and_too_loud_sounds_are_finite() {
 }
 
 #[test]
-fn a_sample_that_is_not_finite_is_named() {
-    for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+fn a_sample_that_is_no_number_or_absurd_is_named() {
+    for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, f32::MAX] {
         for rate in [16_000, 44_100] {
             let mut sound = vec![0.1f32; 70_000];
             sound[69_000] = bad;
             let data: Vec<u8> = sound.iter().flat_map(|x| x.to_le_bytes()).collect();
             let error = Spectrogram::of_bytes(wav(FLOAT, 32, rate, 1, &data), 80);
             let error = error.err().expect("refused");
-            assert!(
-                matches!(error, Error::NotFinite { at: 69_000, .. }),
-                "{error}"
-            );
+            assert!(matches!(error, Error::Sample { at: 69_000, .. }), "{error}");
         }
     }
 }
@@ -75,11 +72,11 @@ fn rates_and_channels_out_of_range_are_refused() {
         let error = Spectrogram::of_pcm(std::io::empty(), pcm(16_000, channels), 80).err();
         assert!(matches!(error, Some(Error::Channels { .. })), "{error:?}");
     }
-    let error = Spectrogram::of_bytes(wav(PCM, 16, 500, 1, &[0; 64]), 80).err();
-    assert!(
-        matches!(error, Some(Error::Rate { found: 500, .. })),
-        "{error:?}"
-    );
+    for rate in [0, 500] {
+        let error = Spectrogram::of_bytes(wav(PCM, 16, rate, 1, &[0; 64]), 80).err();
+        let named = matches!(error, Some(Error::Rate { found, .. }) if found == rate);
+        assert!(named, "{error:?}");
+    }
     let error = Spectrogram::of_samples(&[0.0], 0).err();
     assert!(matches!(error, Some(Error::Length { .. })), "{error:?}");
 }

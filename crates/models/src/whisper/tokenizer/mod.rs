@@ -1,7 +1,8 @@
 //! Whisper's tokens: byte-level BPE by rank, and the tokens that steer the decoder.
 //!
 //! A token's id is its rank: of two neighbours the pair that joins to the lowest id is merged first. So
-//! the bytes of the tokens are all that is needed, whichever file they come from.
+//! the bytes of the tokens are all that is needed, whichever file they come from. The merges of a
+//! `tokenizer.json` are not asked: those that are published for multilingual models lack their first one.
 
 mod languages;
 mod special;

@@ -1,6 +1,6 @@
 //! The loop over a sound: windows of 30 s, of which the next begins where the last timestamp says.
 //!
-//! [`Transcript::next`] says which window to decode and after which prompt, [`Transcript::accept`] takes
+//! [`Transcript::request`] says which window to decode and after which prompt, [`Transcript::accept`] takes
 //! what was decoded; nothing here knows of the model. That is the loop of the paper's section 4.5 and
 //! of openai-whisper, whose results it gives.
 
@@ -173,7 +173,7 @@ impl<'a> Transcript<'a> {
         left.min(self.sizes.window.into()) as u32
     }
 
-    /// Takes what was decoded of the last window that [`Transcript::next`] gave, and goes on to the next.
+    /// Takes what was decoded of the last window that [`Transcript::request`] gave, and goes on to the next.
     /// `align` gives the times of the words of a window, in seconds from its start; it is asked only if
     /// they are wanted. Returns the segments that came.
     ///
