@@ -229,6 +229,12 @@ impl<'k> Rows<'k> {
 }
 
 impl<'k, T: Half> FragA<'k, T> {
+    /// From its registers, each two elements of a row: lane l has columns `2 (l % 4)` on of row `l / 4`; the second 8 rows
+    /// further down, the third and fourth 8 columns further right.
+    pub fn from_words(words: [Word<'k>; 4]) -> Self {
+        FragA(words, PhantomData)
+    }
+
     /// Two accumulators side by side (16 columns), rounded to 16 bits, as the left operand of the next product.
     #[track_caller]
     pub fn from_accs(left: Acc<'k>, right: Acc<'k>) -> Self {
@@ -238,6 +244,14 @@ impl<'k, T: Half> FragA<'k, T> {
             [T::pack(a, b), T::pack(c, d), T::pack(e, f), T::pack(g, h)],
             PhantomData,
         )
+    }
+}
+
+impl<'k, T: Half> FragB<'k, T> {
+    /// From its registers, each two elements of a column: lane l has rows `2 (l % 4)` on of column `l / 4`; the second 8
+    /// rows further down.
+    pub fn from_words(words: [Word<'k>; 2]) -> Self {
+        FragB(words, PhantomData)
     }
 }
 

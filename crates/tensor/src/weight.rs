@@ -206,9 +206,11 @@ impl<'a> Linear<'a> {
         match choose(problem, hardware).product {
             Product::GemvF32(kernel) => Ok(Exact::Few(kernel)),
             Product::GemmF32(kernel) => Ok(Exact::Many(kernel)),
-            Product::GemvQ8(_) | Product::Gemm(_) => Err(Error::Unsupported {
-                what: "a product of f32 weights with rounded activations",
-            }),
+            Product::GemvQ8(_) | Product::GemvHalf(_) | Product::Gemm(_) => {
+                Err(Error::Unsupported {
+                    what: "a product of f32 weights with rounded activations",
+                })
+            }
         }
     }
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use warpsmith_library::{
     epilogue::{Epilogue, Operand},
     gemm::{Gemm, GemmArgs, GemmF32, GemmF32Args, Hardware, Problem, Product, choose},
-    gemv::{GemvF32, GemvF32Args, GemvQ8, GemvQ8Args},
+    gemv::{GemvF32, GemvF32Args, GemvHalf, GemvHalfArgs, GemvQ8, GemvQ8Args},
     quantize::{Columns, QuantizeQ8, QuantizeQ8Args, ToF16, ToF16Args},
     team::Rows,
     weights::{GROUP, PlaneSizes},
@@ -69,6 +69,7 @@ impl Lowering<'_> {
             Product::GemvQ8(kernel) => self.bytes_product(product.x, common, kernel),
             Product::Gemm(kernel) => self.half_product(product.x, common, kernel),
             Product::GemvF32(kernel) => self.exact_rows(product.x, common, kernel),
+            Product::GemvHalf(kernel) => self.half_rows(product.x, common, kernel),
             Product::GemmF32(kernel) => self.exact_tiles(product.x, common, kernel),
         }
         Ok(y)
@@ -214,6 +215,51 @@ impl Lowering<'_> {
             );
             let out = u64::from(m) * u64::from(weights.rows);
             GemmArgs {
+                x: memory.span(&halves, u64::from(m) * u64::from(weights.padded)),
+                row_scale: memory.span(&row_scale, m.into()),
+                codes: planes.codes,
+                high: planes.high,
+                sub: planes.sub,
+                scales: planes.scales,
+                bias,
+                residual: residual.map(|residual| memory.span(&residual, out)),
+                y: memory.span(&y, out),
+                m,
+                n: weights.rows,
+                padded: weights.padded,
+                blocks: sizes.blocks,
+                code_block: sizes.code_block,
+                high_block: sizes.high_block,
+                sub_block: sizes.sub_block,
+                scale_block: sizes.scale_block,
+            }
+        });
+    }
+
+    fn half_rows(&mut self, x: Node, common: Common, kernel: GemvHalf) {
+        let [halves, row_scale] = self.prepared(x, Form::Half);
+        let Common {
+            weights,
+            bias,
+            residual,
+            y,
+            m,
+            epilogue: _,
+        } = common;
+        let used = [
+            Some(halves.clone()),
+            Some(row_scale.clone()),
+            residual.clone(),
+            Some(y.clone()),
+        ];
+        let used: Vec<&Place> = used.iter().flatten().collect();
+        self.push(&used, kernel, move |memory| {
+            let (sizes, planes) = (
+                PlaneSizes::of(weights.layout, weights.rows, weights.columns),
+                weights.planes(),
+            );
+            let out = u64::from(m) * u64::from(weights.rows);
+            GemvHalfArgs {
                 x: memory.span(&halves, u64::from(m) * u64::from(weights.padded)),
                 row_scale: memory.span(&row_scale, m.into()),
                 codes: planes.codes,

@@ -3,7 +3,7 @@
 use super::{exact::GemmF32, tensor_core::Gemm, tile::Tiling};
 use crate::{
     epilogue::Epilogue,
-    gemv::{GemvF32, GemvQ8, Spread},
+    gemv::{GemvF32, GemvHalf, GemvQ8, Spread},
     quantize::Columns,
     weights::{GROUP, Layout},
 };
@@ -54,6 +54,8 @@ pub enum Product {
     GemvQ8(GemvQ8),
     /// Few rows, f32.
     GemvF32(GemvF32),
+    /// Few rows, f16 weights, tensor cores.
+    GemvHalf(GemvHalf),
     /// Many rows, f32.
     GemmF32(GemmF32),
     /// Many rows, tensor cores.
@@ -128,7 +130,8 @@ const FEW_EXACT: u32 = 4;
 /// Picks the kernel for a product.
 ///
 /// Exact: up to 4 rows a warp for each block of rows of W, above tiles of 64 by 64. Fast: up to 8 rows integer products,
-/// f32 where weights are not quantised; above tensor cores, or f32 tiles where the target has none.
+/// f32 where weights are not quantised (tensor cores for f16 where
+/// multiprocessors are so few that they must be virtual: one handler does much); above tensor cores, or f32 tiles where the target has none.
 pub fn choose(problem: Problem, hardware: Hardware) -> Choice {
     let Problem {
         m,
@@ -160,6 +163,17 @@ pub fn choose(problem: Problem, hardware: Hardware) -> Choice {
     match precision {
         Precision::Exact if m <= FEW_EXACT => few_f32(),
         Precision::Exact => many_f32(),
+        Precision::Fast
+            if m <= FEW
+                && GemvHalf::takes(layout)
+                && hardware.sms < 16
+                && hardware.target.sm >= f16::FIRST_SM =>
+        {
+            Choice {
+                product: Product::GemvHalf(GemvHalf { epilogue }),
+                activations: Activations::f16(k),
+            }
+        }
         Precision::Fast if m <= FEW && !layout.is_quantised() => few_f32(),
         Precision::Fast if m <= FEW => Choice {
             product: Product::GemvQ8(GemvQ8 {

@@ -27,6 +27,7 @@ pub(crate) fn cases(rng: &mut Random) -> Vec<Box<dyn AnyCase>> {
         split,
         blocks,
     };
+    super::half_rows::cases(rng, &mut cases);
     let plain = Epilogue::default();
     let q8 = |ty: &WeightType| ty.block_len() > 1;
     for ty in WeightType::ALL {

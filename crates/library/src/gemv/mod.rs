@@ -2,10 +2,12 @@
 
 mod cases;
 mod f32_rows;
+mod half_rows;
 mod q8_rows;
 mod spread;
 
 pub(crate) use cases::cases;
 pub use f32_rows::{GemvF32, GemvF32Args};
+pub use half_rows::{GemvHalf, GemvHalfArgs};
 pub use q8_rows::{GemvQ8, GemvQ8Args};
 pub use spread::Spread;
