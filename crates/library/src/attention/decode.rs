@@ -5,7 +5,7 @@ use crate::attention::{CacheType, History};
 use half::f16;
 use warpsmith_kernel::{
     Cta, Device, Global, Kernel, LaunchError, Read, Scope, Val, Warp, args, require, steps,
-    uni::{self, Join, Uni},
+    uni::{self, Join},
 };
 
 args! {
@@ -58,7 +58,7 @@ struct Seen<'k> {
 
 impl<'k> Seen<'k> {
     /// Where the row of position `key` is in its cache.
-    fn offset<U: Uni>(&self, key: Val<'k, u32, U>, row_bytes: u32) -> Val<'k, u64, U>
+    fn offset<U>(&self, key: Val<'k, u32, U>, row_bytes: u32) -> Val<'k, u64, U>
     where
         U: Join<uni::Cta, Out = U> + Join<U, Out = U>,
         uni::Cta: Join<U, Out = U>,
@@ -148,7 +148,7 @@ impl Decode {
         &self,
         scope: &mut S,
         row: Global<'k, u8, Read, uni::Lane>,
-        queries: &[Global<'k, f32, Read, impl Uni + Join<uni::Lane, Out = uni::Lane>>],
+        queries: &[Global<'k, f32, Read, impl Join<uni::Lane, Out = uni::Lane>>],
         mut scores: Vec<F32<'k>>,
     ) -> Vec<F32<'k>> {
         // Whole blocks of dimensions in a loop, which keeps few keys in registers at a time.

@@ -86,7 +86,7 @@ struct Noise<'k> {
     base: Uniform<'k, u32>,
 }
 
-fn pcg<'k, U: uni::Uni>(input: Val<'k, u32, U>) -> Val<'k, u32, U>
+fn pcg<'k, U>(input: Val<'k, u32, U>) -> Val<'k, u32, U>
 where
     U: uni::Join<U, Out = U>,
 {
