@@ -74,6 +74,9 @@ pub const MEMORY: u64 = ROOM as u64 + (1 << 32);
 
 const FAR: u128 = 1 << 32;
 
+/// Bytes of zeros in front of an array's data.
+const BEFORE: u64 = 1 << 12;
+
 fn text(error: impl Display) -> String {
     error.to_string()
 }
@@ -232,8 +235,14 @@ impl Run<'_> {
                     .to_le_bytes();
             }
         }
-        for (part, at) in self.places(small, large, address) {
-            self.machine.write(at, &contents[part]).map_err(text)?;
+        for (at, (part, to)) in self.places(small, large, address).enumerate() {
+            // What a kernel sees that looks at a neighbour of the first row, as a convolution does.
+            if at == 0 {
+                let before = (to - address).min(BEFORE);
+                let zeros = vec![0; before as usize];
+                self.machine.write(to - before, &zeros).map_err(text)?;
+            }
+            self.machine.write(to, &contents[part]).map_err(text)?;
         }
         Ok(address)
     }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::demo;
 use crate::error::{Error, Result};
-use crate::fetch::Place;
+use crate::fetch::{self, Place, What};
 use crate::house::House;
 use crate::run::Run;
 use crate::tidy;
@@ -50,7 +50,7 @@ impl Step {
     fn title(self) -> &'static str {
         match self {
             Step::Ptxas => "install NVIDIA's assemblers into .tools/",
-            Step::Models => "fetch the model into the user's cache",
+            Step::Models => "fetch the models into the user's cache",
             Step::Fmt => "cargo fmt --all --check",
             Step::Clippy => "cargo clippy --workspace --all-targets -- -D warnings",
             Step::Tidy => "cargo xtask tidy",
@@ -114,7 +114,10 @@ fn run(house: &House, step: Step, results: &mut Vec<String>) -> Result<()> {
         Step::Ptxas => Place::assemblers(house)
             .iter()
             .try_for_each(|place| place.ensure(house).map(drop)),
-        Step::Models => Place::smollm2()?.ensure(house).map(drop),
+        Step::Models => {
+            fetch::fetch(house, What::Smollm2)?;
+            fetch::fetch(house, What::Whisper)
+        }
         Step::Fmt => house.cargo(["fmt", "--all", "--check"]).show(),
         Step::Clippy => house
             .cargo([

@@ -97,20 +97,25 @@ fn main() {
         }
     }
     if args.len() > 6 {
+        type Failed = Box<dyn std::error::Error>;
         let stream = session.stream().clone();
-        let ((), times) = stream.time_launches(|| session.encode()).unwrap();
+        let ((), times) = stream
+            .time_launches(|| Ok::<_, Failed>(session.encode()?))
+            .unwrap();
         print(times, "encode");
-        let ((), times) = stream
-            .time_launches(|| {
-                session.prompt(&prompt)?;
-                session.first(0).map(drop)
-            })
-            .unwrap();
-        print(times, "prompt");
-        let ((), times) = stream
-            .time_launches(|| (0..5).try_for_each(|_| session.step(0, None).map(drop)))
-            .unwrap();
-        print(times, "five steps");
+        let work = || {
+            session.prompt(&prompt)?;
+            session.first(0)?;
+            Ok::<_, Failed>(())
+        };
+        print(stream.time_launches(work).unwrap().1, "prompt");
+        let work = || {
+            for _ in 0..5 {
+                session.step(0, None)?;
+            }
+            Ok::<_, Failed>(())
+        };
+        print(stream.time_launches(work).unwrap().1, "five steps");
     }
 }
 

@@ -114,7 +114,8 @@ fn check_clips(model: &Arc<Model>, name: &str, precision: Precision, clips: &[&s
             let golden = json(&format!("whisper/{name}.{clip}.json"));
             let prompt = ids(&golden["prompts"][kind]);
             session.listen(&window(clip)).expect("a window");
-            forbid_transfers(|| session.encode()).expect("a pass without transfers");
+            forbid_transfers(|| session.encode().map_err(Box::new))
+                .expect("a pass without transfers");
             session.prompt(&prompt).expect("a prompt");
             let logits = session.logits().expect("logits");
             for pair in golden[format!("first_logits_{kind}")]["top50"]

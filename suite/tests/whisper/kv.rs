@@ -34,7 +34,11 @@ fn a_cache_is_filled_shortened_and_emptied_without_a_transfer() {
         (5, 0, true)
     );
     let append = |cache: &mut KvCache, n, [k, v]: &[_; 2]| {
-        forbid_transfers(|| cache.append(&stream, n, &[[k, v], [v, k]]))
+        forbid_transfers(|| {
+            cache
+                .append(&stream, n, &[[k, v], [v, k]])
+                .map_err(Box::new)
+        })
     };
     append(&mut cache, 3, &three).expect("three rows");
     append(&mut cache, 2, &two).expect("two more");

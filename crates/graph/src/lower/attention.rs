@@ -16,7 +16,7 @@ use warpsmith_library::{
 };
 
 /// Rows up to which each is taken alone.
-const FEW: u32 = 8;
+const FEW: u32 = 4;
 
 impl Lowering<'_> {
     pub(super) fn append(&mut self, [k, v]: [Node; 2], to: At, cache: &Arc<Cache>) -> Place {

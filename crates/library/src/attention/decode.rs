@@ -5,7 +5,7 @@ use crate::attention::{CacheType, History};
 use half::f16;
 use warpsmith_kernel::{
     Cta, Device, Global, Kernel, LaunchError, Read, Scope, Val, Warp, args, require, steps,
-    uni::{self, Join, Uni},
+    uni::{self, Join},
 };
 
 args! {

@@ -164,7 +164,7 @@ pub fn choose(problem: Problem, hardware: Hardware) -> Choice {
         Precision::Exact if m <= FEW_EXACT => few_f32(),
         Precision::Exact => many_f32(),
         Precision::Fast
-            if m <= FEW
+            if (2..=FEW).contains(&m)
                 && GemvHalf::takes(layout)
                 && hardware.sms < 16
                 && hardware.target.sm >= f16::FIRST_SM =>
