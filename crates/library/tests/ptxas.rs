@@ -146,6 +146,13 @@ const MODEL_SHAPES: &[&str] = &[
 /// Bytes that other kernels may spill: eight registers.
 const FEW_BYTES: u32 = 32;
 
+/// Attention with several fragments of queries to a warp, which plans take on few multiprocessors, as the virtual GPU
+/// reports them: it has no registers to spill.
+fn is_for_few(label: &str) -> bool {
+    let name = label.split_whitespace().nth(1).unwrap_or_default();
+    name.starts_with("flash_") && (name.ends_with("_2") || name.ends_with("_4"))
+}
+
 fn may_spill(label: &str) -> bool {
     !MODEL_SHAPES.iter().any(|name| label.contains(name))
 }
@@ -164,6 +171,9 @@ fn spare(jobs: &mut [Job]) {
         ends[1] = at;
     }
     for (at, job) in jobs.iter_mut().enumerate() {
+        if is_for_few(&job.label) {
+            job.care = Care::Accepted;
+        }
         if may_spill(&job.label) && !ends[body(&job.text)].contains(&at) {
             job.care = Care::Accepted;
         }
