@@ -1,9 +1,9 @@
 //! The ops by which a checked program asks its checker.
 
 use super::{
-    Ctx, Flow, Handler, MicroOp,
+    Ctx, Flow, Handler, MicroOp, copy_async,
     lane::{first_of_run, lanes, mask_of},
-    ldst, operand,
+    ldst, operand, shadows,
 };
 use crate::{
     check::{
@@ -85,11 +85,25 @@ impl Handler for Fill {
 }
 
 pub(crate) fn emit_fill(l: &mut Lowerer, slot: u32, value: u32) {
-    l.put_off(MicroOp {
+    let op = fill(l, slot, value);
+    l.put_off(op);
+}
+
+/// At the start of a kernel, all of these registers are undefined.
+pub(crate) fn emit_unwritten(l: &mut Lowerer, slots: &[u32]) {
+    shadows::emit_once(l, slots.len());
+    for slot in slots {
+        let op = fill(l, *slot, 0xFF);
+        l.emit(op);
+    }
+}
+
+fn fill(l: &Lowerer, slot: u32, value: u32) -> MicroOp {
+    MicroOp {
         dst: slot,
         c: value,
         ..l.cold::<Fill>()
-    });
+    }
 }
 
 /// The registers of the `imm` shadows at `aux` are used.
@@ -136,74 +150,10 @@ pub(crate) fn emit_used(l: &mut Lowerer, slots: &[u32]) {
     });
 }
 
-/// Shadow `dst` of a register of `b` bytes is what the `imm` pairs at `aux` bring: a shadow and by how many bytes it
-/// moves up. If `c` is 1, any undefined byte reaches all; `a` are the bytes that may be undefined.
-struct Copy;
-impl Handler for Copy {
-    #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
-        if !ctx.warp.tainted {
-            return;
-        }
-        let mut out = [0u32; 32];
-        for i in 0..op.imm as u32 {
-            let &[slot, shift] = ctx.extra(op.aux + 2 * i, 2) else {
-                return;
-            };
-            let from = ctx.cells::<u32>(slot);
-            let shift = shift as i32;
-            for (out, from) in out.iter_mut().zip(from) {
-                *out |= if shift < 0 {
-                    from >> -shift
-                } else {
-                    from << shift
-                };
-            }
-        }
-        let width = (1u32 << op.b.min(8)) - 1;
-        if out != [0; 32] {
-            let pieces = ctx.extra(op.aux, 2 * op.imm as usize).to_vec();
-            if let Some(checker) = &mut ctx.checker {
-                for piece in pieces.as_chunks::<2>().0 {
-                    checker.copied(piece[0], op.dst);
-                }
-            }
-            for out in &mut out {
-                let kept = *out & width & op.a;
-                *out = if op.c == 1 && kept != 0 { width } else { kept };
-            }
-        }
-        ctx.put_cells(op.dst, out);
-    }
-}
-
-pub(crate) fn emit_copy(
-    l: &mut Lowerer,
-    slot: u32,
-    pieces: &[(u32, i32)],
-    bytes: u32,
-    mixes: bool,
-    keep: u32,
-) {
-    let words: Vec<u32> = pieces
-        .iter()
-        .flat_map(|(slot, by)| [*slot, *by as u32])
-        .collect();
-    let aux = l.extra(&words);
-    l.put_off(MicroOp {
-        dst: slot,
-        aux,
-        imm: pieces.len() as u64,
-        a: keep,
-        b: bytes,
-        c: u32::from(mixes),
-        ..l.cold::<Copy>()
-    });
-}
-
-/// The access that description `aux` is of, at addresses `a` plus `imm`: `b` is 1 for scalars and 2 for 64 bits;
-/// `more[0]` is the slot where the mask is kept, `more[1]` one more than the slot of the bytes that are copied,
-/// and `c` ops are skipped if no lane may do it.
+/// The access that description `aux` is of, at addresses `a` plus `imm`, by those lanes of `dst` that are active: `b`
+/// is 1 for scalars and 2 for 64 bits; `more[0]` is the slot where the mask is kept, and `c` ops are skipped if no
+/// lane may do it. Of a copy that may be of fewer bytes, `more[1]` is one more than the slot that says so, `more[3]`
+/// what is in it, and `more[2]` describes the access to one byte.
 struct Check;
 impl Flow for Check {
     #[inline(always)]
@@ -211,19 +161,14 @@ impl Flow for Check {
         let mask = ctx.mask;
         let kept = u64::from(mask) | u64::from(ctx.full) << 32;
         ctx.set_scalar(op.more[0], kept);
-        let reading = match op.more[1] {
-            0 => mask,
-            // A copy of no bytes reads nothing.
-            slot => {
-                let bytes = ctx.cells::<u32>(slot - 1);
-                mask & mask_of(|i| bytes[i] != 0)
-            }
-        };
-        let bad = if reading == 0 || is_plain(ctx, op, reading) {
-            0
-        } else {
-            check_access(ctx, op, reading)
-        };
+        let mut reading = mask & op.dst;
+        let mut bad = 0;
+        if op.more[1] != 0 {
+            (reading, bad) = shorter(ctx, op, reading);
+        }
+        if reading != 0 && !is_plain(ctx, op, reading) {
+            bad |= check_access(ctx, op, reading);
+        }
         if bad != 0 {
             ctx.mask = mask & !bad;
             ctx.full = false;
@@ -231,6 +176,40 @@ impl Flow for Check {
         let skip = if ctx.mask == 0 { op.c as usize } else { 0 };
         std::ptr::from_ref(op).wrapping_add(1 + skip)
     }
+}
+
+/// What says how much a copy reads.
+mod part {
+    pub(super) const BYTES: u32 = 0;
+    /// A predicate: nothing where it is true, or where it is false.
+    pub(super) const NOT: u32 = 1;
+    pub(super) const ONLY: u32 = 2;
+}
+
+/// The lanes of a copy that read all of it, and those whose few bytes must not be read.
+#[inline(never)]
+fn shorter(ctx: &mut Ctx, op: &MicroOp, mask: u32) -> (u32, u32) {
+    let slot = op.more[1] - 1;
+    match op.more[3] {
+        part::NOT => return (mask & !ctx.pred(slot), 0),
+        part::ONLY => return (mask & ctx.pred(slot), 0),
+        _ => {}
+    }
+    let whole = ctx.program.accesses[op.aux as usize].bytes() as u32;
+    let bytes = *ctx.cells::<u32>(slot);
+    let addresses = addresses(ctx, op);
+    // A copy of no bytes reads nothing; few bytes are aligned as all are.
+    let aligned = |i: usize| addresses[i].is_multiple_of(u64::from(whole));
+    let all = mask & mask_of(|i| bytes[i] >= whole || bytes[i] != 0 && !aligned(i));
+    let mut bad = 0;
+    for byte in 0..whole {
+        let reading = mask & !all & !bad & mask_of(|i| bytes[i] > byte);
+        if reading != 0 {
+            let each = lanes(|i| addresses[i].wrapping_add(u64::from(byte)));
+            bad |= check_each(ctx, op, op.more[2], reading, &each);
+        }
+    }
+    (all, bad)
 }
 
 /// The addresses of all lanes.
@@ -292,7 +271,11 @@ fn is_plain(ctx: &mut Ctx, op: &MicroOp, mask: u32) -> bool {
         Shape::Same(scalar_address(ctx, op))
     } else if beside && let Some(start) = run_start(ctx, op, bytes, mask) {
         Shape::Run {
-            start: start.wrapping_add(u64::from(first * bytes)),
+            start: if op.b == 0 {
+                u64::from((start as u32).wrapping_add(first * bytes))
+            } else {
+                start.wrapping_add(u64::from(first * bytes))
+            },
             first,
             count: mask.count_ones(),
         }
@@ -334,7 +317,7 @@ fn is_plain(ctx: &mut Ctx, op: &MicroOp, mask: u32) -> bool {
 #[inline(never)]
 fn define(ctx: &mut Ctx, op: &MicroOp) {
     let info = &ctx.program.accesses[op.aux as usize];
-    if info.access != Access::Read {
+    if !info.gives() {
         return;
     }
     for slot in info.values.into_iter().flatten() {
@@ -364,8 +347,14 @@ fn check_access(ctx: &mut Ctx, op: &MicroOp, mask: u32) -> u32 {
         return 0;
     };
     let info = &ctx.program.accesses[op.aux as usize];
-    if info.access == Access::Read {
+    if info.gives() {
         let values = info.values;
+        let undefined = match info.matrix {
+            None => *undefined,
+            Some(transposed) => {
+                std::array::from_fn(|k| shadows::of_rows(&undefined[0], k, transposed))
+            }
+        };
         if undefined.as_flattened().iter().any(|bits| *bits != 0) {
             taint(ctx);
         }
@@ -383,7 +372,7 @@ fn check_access(ctx: &mut Ctx, op: &MicroOp, mask: u32) -> u32 {
 /// Nothing is known of what is stored.
 struct Unknown;
 impl Stored for Unknown {
-    fn undefined(&self, _k: usize) -> Option<&[u32; 32]> {
+    fn undefined(&self, _k: usize) -> Option<[u32; 32]> {
         None
     }
 
@@ -403,16 +392,28 @@ pub(crate) fn many(l: &mut Lowerer, space: Space, access: Access, bytes: u32) ->
         constant: false,
         asynchronous: false,
         replaces: false,
+        matrix: None,
+        rows: 0,
         values: Default::default(),
     })
 }
 
 /// One access of each lane of `mask`, of those that description `aux` is of; the lanes that must not do it.
 pub(crate) fn each_of_many(ctx: &mut Ctx, op: &MicroOp, mask: u32, addresses: &[u64; 32]) -> u32 {
+    check_each(ctx, op, op.aux, mask, addresses)
+}
+
+fn check_each(
+    ctx: &mut Ctx,
+    op: &MicroOp,
+    number: u32,
+    mask: u32,
+    addresses: &[u64; 32],
+) -> u32 {
     let verdict = ask(ctx, op, mask, |checker, at, _| {
         let request = Request {
-            info: &at.program.accesses[op.aux as usize],
-            number: op.aux,
+            info: &at.program.accesses[number as usize],
+            number,
             defined: true,
         };
         checker.look(at, &request, addresses, &Unknown)
@@ -429,16 +430,24 @@ struct StoredBy<'a> {
 }
 
 impl Stored for StoredBy<'_> {
-    fn undefined(&self, k: usize) -> Option<&[u32; 32]> {
+    fn undefined(&self, k: usize) -> Option<[u32; 32]> {
         if !self.ctx.warp.tainted || self.info.access != Access::Write {
             return None;
         }
-        let slot = self.info.values.get(k).copied().flatten()?;
-        Some(self.ctx.cells(slot))
+        let of = |slot: Option<u32>| slot.map(|slot| *self.ctx.cells(slot));
+        match self.info.matrix {
+            None => of(self.info.values.get(k).copied().flatten()),
+            Some(transposed) if k == 0 => {
+                let registers = self.info.values.map(|slot| of(slot).unwrap_or([0; 32]));
+                Some(shadows::to_rows(&registers, transposed))
+            }
+            Some(_) => None,
+        }
     }
 
     fn same(&self) -> u32 {
-        if self.info.access != Access::Write || self.info.asynchronous {
+        let matrix = self.info.matrix.is_some();
+        if self.info.access != Access::Write || self.info.asynchronous || matrix {
             return 0;
         }
         let addresses = addresses(self.ctx, self.op);
@@ -516,21 +525,29 @@ pub(crate) fn emit_access(
     info: AccessInfo,
 ) -> Result<usize, Error> {
     let copies = inst.op == Op::Cp;
-    let bytes = match inst.operands.get(3) {
-        Some(operand @ Operand::Reg(_)) if copies && !inst.quals.has(Qual::L2CacheHint) => {
-            Some(operand)
+    let policy = usize::from(inst.quals.has(Qual::L2CacheHint));
+    let part = inst.operands.get(3);
+    let part = part.filter(|_| copies && inst.operands.len() > 3 + policy);
+    let size = match part {
+        Some(operand) if copy_async::is_pred(l, operand) => {
+            let (slot, negated) = l.pred(operand)?;
+            let way = if negated == 0 { part::NOT } else { part::ONLY };
+            [slot + 1, 0, way]
         }
-        _ => None,
+        Some(operand) => {
+            let slot = l.src32(operand)?;
+            let byte = many(l, Space::Global, Access::Read, 1);
+            [slot + 1, byte, part::BYTES]
+        }
+        None => [0; 3],
     };
-    let mut size = 0;
-    if let Some(operand) = bytes
-        && l.reg_bits(operand).is_some_and(|bits| bits == 32)
-    {
-        size = l.src32(operand)? + 1;
-    }
     let stored = stored_values(l, inst, &info)?;
-    let source = emit_one(l, operand(l, inst, at)?, info.clone(), size)?;
-    l.ops[source].more[2] = stored;
+    let source = emit_one(l, operand(l, inst, at)?, info.clone())?;
+    let check = &mut l.ops[source];
+    check.more[1..].copy_from_slice(&size);
+    if inst.op == Op::St {
+        check.more[2] = stored;
+    }
     if copies {
         let info = AccessInfo {
             space: Space::Shared,
@@ -540,7 +557,7 @@ pub(crate) fn emit_access(
             ..info
         };
         // The first check has kept the mask that is restored.
-        let target = emit_one(l, operand(l, inst, 0)?, info, 0)?;
+        let target = emit_one(l, operand(l, inst, 0)?, info)?;
         l.ops[target].more[0] = l.spare_scalar();
     }
     Ok(source)
@@ -563,16 +580,22 @@ fn stored_values(l: &mut Lowerer, inst: &Inst, info: &AccessInfo) -> Result<u32,
     Ok(l.extra(&slots))
 }
 
-fn emit_one(l: &mut Lowerer, place: &Operand, info: AccessInfo, size: u32) -> Result<usize, Error> {
+fn emit_one(l: &mut Lowerer, place: &Operand, info: AccessInfo) -> Result<usize, Error> {
     let at = ldst::address(l, place)?;
     let kept = l.kept_mask();
+    // Of matrices only so many lanes name rows.
+    let lanes = match info.matrix {
+        Some(_) => !0 >> (32 - 8 * info.rows.clamp(1, 4)),
+        None => !0,
+    };
     let aux = l.describe(info);
     Ok(l.emit(MicroOp {
         a: at.src.slot,
         b: u32::from(at.src.uniform) | u32::from(at.wide) << 1,
         imm: at.offset,
         aux,
-        more: [kept, size, 0, 0],
+        dst: lanes,
+        more: [kept, 0, 0, 0],
         ..l.watch::<Check>()
     }))
 }
@@ -608,12 +631,13 @@ pub(super) fn gate(ctx: &mut Ctx, op: &MicroOp) {
     });
 }
 
+/// For the CTA alone if `b` is 1.
 struct Fence;
 impl Handler for Fence {
     #[inline(always)]
     fn run(ctx: &mut Ctx, op: &MicroOp) {
         let mask = ctx.mask;
-        ask(ctx, op, mask, |checker, at, _| checker.fence(at));
+        ask(ctx, op, mask, |checker, at, _| checker.fence(at, op.b == 1));
     }
 }
 
@@ -733,8 +757,11 @@ pub(crate) fn emit_order(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
             });
         }
         Op::Membar | Op::Fence => {
-            let op = l.cold::<Fence>();
-            l.emit(op);
+            let within = u32::from(has(Qual::Cta));
+            l.emit(MicroOp {
+                b: within,
+                ..l.cold::<Fence>()
+            });
         }
         Op::Cp if has(Qual::CommitGroup) => {
             let op = l.cold::<Commit>();

@@ -35,6 +35,7 @@ mod approx;
 mod atomic;
 mod bits;
 pub(crate) mod checked;
+pub(crate) mod shadows;
 mod cmp;
 mod columns;
 mod copy_async;
@@ -61,6 +62,7 @@ pub(crate) use flow::{FUEL, Parked, Reduce, Stop, Warp, begin_guard, emit_flow, 
 pub(crate) use frame::{Ctx, LaunchView};
 pub(crate) use lane::Cell;
 pub(crate) use ldst::extend;
+pub(crate) use shadows::Reach;
 
 use crate::{error::Error, lower::Lowerer};
 use warpsmith_ptx::{
