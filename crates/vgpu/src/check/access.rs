@@ -44,6 +44,9 @@ pub(crate) struct AccessInfo {
     pub(crate) asynchronous: bool,
     /// An atomic whose result is of no account to what it leaves.
     pub(crate) replaces: bool,
+    /// Of rows of matrices: whether they are transposed on their way, and how many matrices there are.
+    pub(crate) matrix: Option<bool>,
+    pub(crate) rows: u32,
     /// Where what is known of each element's register is.
     pub(crate) values: [Option<u32>; MOST],
 }
@@ -51,6 +54,11 @@ pub(crate) struct AccessInfo {
 impl AccessInfo {
     pub(crate) fn bytes(&self) -> u64 {
         u64::from(self.element) * u64::from(self.count)
+    }
+
+    /// Whether it gives what was there before to its registers, of which nothing else is made.
+    pub(crate) fn gives(&self) -> bool {
+        self.access == Access::Read || self.replaces
     }
 
     pub(super) fn writes(&self) -> bool {
@@ -114,7 +122,7 @@ pub(crate) struct Answer {
 /// What the slow way needs to know of a store.
 pub(crate) trait Stored {
     /// Undefined bytes of element `k`, lane by lane.
-    fn undefined(&self, k: usize) -> Option<&[u32; 32]>;
+    fn undefined(&self, k: usize) -> Option<[u32; 32]>;
     /// Lanes that store what is there already, or what another lane stores to the same place.
     fn same(&self) -> u32;
 }
@@ -234,6 +242,9 @@ impl Checker {
                 group: None,
                 addresses: inside.map(|inside| inside as u32),
                 len: bytes as u32,
+                number: request.number,
+                span: at.span,
+                phase: cta.warps[at.warp as usize].phase(),
             });
         }
         fine
@@ -250,9 +261,10 @@ impl Checker {
     ) -> Answer {
         let mut bad = 0;
         let mut undefined = Box::new([[0; 32]; MOST]);
+        let gaps: [_; MOST] = std::array::from_fn(|k| stored.undefined(k));
         for lane in at.lanes() {
             let address = addresses[lane as usize];
-            let gaps = std::array::from_fn(|k| stored.undefined(k).map_or(0, |u| u[lane as usize]));
+            let gaps = gaps.map(|gaps| gaps.map_or(0, |gaps| gaps[lane as usize]));
             match self.lane(at, request, (lane, address), gaps, stored) {
                 Some(read) => {
                     for (k, bytes) in read.into_iter().enumerate() {
@@ -350,6 +362,9 @@ impl Checker {
                 group: None,
                 addresses,
                 len: bytes as u32,
+                number: request.number,
+                span: at.span,
+                phase: cta.warps[at.warp as usize].phase(),
             });
         } else if worst == state::PENDING {
             self.findings.add(New {
@@ -362,10 +377,8 @@ impl Checker {
             });
         }
         if read != [0; MOST] {
-            if !info.replaces {
-                self.undefined_read(at, info, lane, address, (memory, inside));
-            }
-            if info.access == Access::Atomic {
+            self.undefined_read(at, info, lane, address, (memory, inside));
+            if !info.gives() {
                 read = [0; MOST];
             }
         }

@@ -16,6 +16,8 @@ const WARP: u32 = 8;
 const WARP_BITS: u32 = 20;
 pub(crate) const LANE: u32 = 3;
 const SHIFT: Cell = 7;
+/// The shift where all bytes of an access, of up to 32, are one lane's.
+pub(crate) const ONE: u32 = 5;
 /// What says which threads it was, apart from when.
 const THREAD: Cell = (1 << EPOCH) - 1;
 

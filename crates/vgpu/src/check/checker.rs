@@ -49,12 +49,17 @@ pub(super) fn thread(block: [u32; 3], index: u32) -> [u32; 3] {
 }
 
 /// Copies of one instruction that nobody has waited for.
+#[derive(Clone, Copy)]
 pub(super) struct Pending {
     pub(super) lanes: u32,
     /// Their group, once that is committed.
     pub(super) group: Option<u32>,
     pub(super) addresses: [u32; 32],
     pub(super) len: u32,
+    /// The access, its place, and the warp's phase when it was issued.
+    pub(super) number: u32,
+    pub(super) span: u32,
+    pub(super) phase: u32,
 }
 
 /// The cell of an access of a warp, as long as the warp's phase is the same.
@@ -169,6 +174,7 @@ impl Checker {
             order,
         });
         self.sync.clear();
+        self.origins.clear();
         self.waiting.clear();
         self.current = None;
         self.warps = view.block.iter().product::<u32>().div_ceil(32).max(1);

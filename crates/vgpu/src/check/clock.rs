@@ -100,8 +100,9 @@ pub(crate) struct WarpClock {
     known: Known,
     lane_now: [u32; 32],
     lanes: Table,
-    /// What the last fence published.
+    /// What the last fence published, and what the last one did for the CTA alone.
     fenced: Option<Known>,
+    fenced_within: Option<Known>,
     /// What strong reads have seen, before a fence or a barrier makes it known.
     seen: Known,
     /// Up to which moment of its own warp each lane knows by what it acquired, and what strong reads saw of it.
@@ -122,6 +123,7 @@ impl WarpClock {
             lane_now: [1; 32],
             lanes: Table::Row([0; 32]),
             fenced: None,
+            fenced_within: None,
             seen: Known::default(),
             own: [0; 32],
             own_seen: [0; 32],
@@ -234,9 +236,15 @@ impl WarpClock {
     }
 
     /// A fence: what was done so far may be published by later strong writes, and what strong reads saw is known.
-    pub(crate) fn fence(&mut self) {
+    pub(crate) fn fence(&mut self, within: bool) {
         self.settle();
-        self.fenced = Some(self.publish());
+        let known = Some(self.publish());
+        if within {
+            self.fenced_within = known;
+        } else {
+            self.fenced_within = None;
+            self.fenced = known;
+        }
     }
 
     /// What it has fenced so far.
@@ -311,6 +319,9 @@ impl SyncPlace {
         if !keeps {
             *self = SyncPlace::default();
         }
+        if let Some(known) = &warp.fenced_within {
+            self.within.entry(cta).or_default().join(known);
+        }
         if let Some(known) = known {
             let place = if order.cta_scope {
                 self.within.entry(cta).or_default()
@@ -379,14 +390,14 @@ mod tests {
         };
         flag.write(relaxed, 0, &mut one, false);
         flag.read(relaxed, 1, &mut two, 0);
-        two.fence();
+        two.fence(false);
         assert!(!two.knows(&data), "no fence before the flag");
-        one.fence();
+        one.fence(false);
         flag.write(relaxed, 0, &mut one, false);
         let late = one.moment();
         flag.read(relaxed, 1, &mut two, 0);
         assert!(!two.knows(&data), "no fence behind the flag");
-        two.fence();
+        two.fence(false);
         assert!(two.knows(&data));
         assert!(!two.knows(&late), "after the fence");
     }
@@ -405,7 +416,7 @@ mod tests {
         flag.write(of(false, true), 0, &mut warp, false);
         flag.read(of(false, false), 0, &mut warp, 4);
         assert!(!warp.knows_lane(4, 3, &data), "no fence behind the flag");
-        warp.fence();
+        warp.fence(false);
         assert!(warp.knows_lane(4, 3, &data));
         assert!(!warp.knows_lane(5, 3, &data), "it did not look");
         flag.read(of(true, false), 0, &mut warp, 5);

@@ -47,17 +47,25 @@ impl Checker {
             ObjectEvent::Arrive { releases, copies } => {
                 if copies {
                     let pending = &mut cta.pending[at.warp as usize];
-                    let mut rest = Vec::new();
+                    let (mut rest, mut late) = (Vec::new(), Vec::new());
+                    let phase = clock.phase();
                     pending.retain_mut(|copy| {
                         let mine = copy.lanes & 1 << lane;
                         if mine != 0 {
                             rest.extend(copy.without(mine));
                             copy.arrive(&mut cta.shared);
+                            late.extend((copy.phase != phase).then_some(*copy));
                         }
                         mine == 0
                     });
                     pending.extend(rest);
+                    self.landed(at, &late);
                 }
+                let Some((index, cta)) = &mut self.current else {
+                    return;
+                };
+                let clock = &mut cta.warps[at.warp as usize];
+                let place = self.sync.entry((Some(*index), inside)).or_default();
                 place.write(order(false, releases), *index, clock, true);
             }
             ObjectEvent::Wait { acquires } => {
@@ -80,10 +88,10 @@ impl Checker {
         }
     }
 
-    /// A fence.
-    pub(crate) fn fence(&mut self, at: &At<'_>) {
+    /// A fence, for the CTA alone if `within`.
+    pub(crate) fn fence(&mut self, at: &At<'_>, within: bool) {
         if let Some(warp) = self.warp(at.warp) {
-            warp.fence();
+            warp.fence(within);
         }
     }
 
@@ -164,7 +172,8 @@ impl Checker {
         };
         let groups = &cta.groups[at.warp as usize];
         let shared = &mut cta.shared;
-        let mut kept = Vec::new();
+        let phase = cta.warps[at.warp as usize].phase();
+        let (mut kept, mut late) = (Vec::new(), Vec::new());
         cta.pending[at.warp as usize].retain_mut(|copy| {
             let is_done = |lane: &u32| match (left, copy.group) {
                 (None, _) => true,
@@ -177,10 +186,12 @@ impl Checker {
             if done {
                 kept.extend(copy.without(mine));
                 copy.arrive(shared);
+                late.extend((copy.phase != phase).then_some(*copy));
             }
             !done
         });
         cta.pending[at.warp as usize].extend(kept);
+        self.landed(at, &late);
     }
 
     /// The host reads a range: nobody may have left a hole in it.

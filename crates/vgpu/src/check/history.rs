@@ -181,7 +181,7 @@ impl History {
         (now, step): (Cell, Cell),
         writes: bool,
     ) -> bool {
-        let (floor, launch) = (self.floor, self.launch);
+        let (floor, launch, partial) = (self.floor, self.launch, self.partial);
         let from = (address.wrapping_sub(self.start) / SECTOR) as usize;
         let [first, second] = &mut self.reads;
         let all = [&mut self.writes, first, second].map(Words::all);
@@ -193,10 +193,13 @@ impl History {
         for i in 0..count {
             let now = now + step * i as u64;
             loud |= !is_quiet(w[i], now, floor, launch);
-            if writes {
-                loud |= !is_quiet(a[i], now, floor, launch);
-                loud |= !is_quiet(b[i], now, floor, launch);
-            }
+            let first = !is_quiet(a[i], now, floor, launch);
+            let second = !is_quiet(b[i], now, floor, launch);
+            loud |= if writes {
+                first | second
+            } else {
+                first & second & partial
+            };
         }
         if loud {
             return false;

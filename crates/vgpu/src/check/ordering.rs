@@ -4,7 +4,7 @@ use super::{
     Access, Kind, Place,
     access::{AccessInfo, Memory, Request, Shape, Stored},
     cell::{self, Cell},
-    checker::{At, Checker, Mark, thread},
+    checker::{At, Checker, Mark, Pending, thread},
     history::{Epoch, SECTOR, Seen, Who},
     report::New,
 };
@@ -125,6 +125,54 @@ impl Checker {
         }
     }
 
+    /// Copies that were issued in an earlier phase of the warp are there: only now do they count as written.
+    pub(super) fn landed(&mut self, at: &At<'_>, copies: &[Pending]) {
+        if !self.findings.wants_races() {
+            return;
+        }
+        for copy in copies {
+            let number = copy.number;
+            let at = At {
+                span: copy.span,
+                ..*at
+            };
+            let request = Request {
+                info: &at.program.accesses[number as usize],
+                number,
+                defined: true,
+            };
+            let Some(mark) = self.mark(&at, &request, Memory::Shared) else {
+                continue;
+            };
+            let Some((_, cta)) = &mut self.current else {
+                return;
+            };
+            let inside = copy.addresses.map(u64::from);
+            let mut rest = match copy.len {
+                16 => cta.history.rows(&inside, copy.lanes, mark, true),
+                8 => cta.history.words::<2>(&inside, copy.lanes, mark, true),
+                _ => cta.history.words::<1>(&inside, copy.lanes, mark, true),
+            };
+            let who = Who {
+                clock: &cta.warps[at.warp as usize],
+                launch: self.launch,
+                before: &self.before,
+                strong: false,
+                cta_scope: false,
+                writes: true,
+                warps: self.warps,
+            };
+            while rest != 0 {
+                let lane = rest.trailing_zeros();
+                rest &= rest - 1;
+                let now = cell::of_lane(mark, lane, cell::ONE);
+                // What comes between is reported where it reads too early.
+                let (start, len) = (inside[lane as usize], u64::from(copy.len));
+                let _between = cta.history.touch(start, len, now, &who);
+            }
+        }
+    }
+
     #[inline(never)]
     fn order_each(
         &mut self,
@@ -171,7 +219,7 @@ impl Checker {
             Memory::Global => &mut self.history,
             Memory::Shared | Memory::Local => &mut cta.history,
         };
-        let now = cell::of_lane(mark, lane, 4);
+        let now = cell::of_lane(mark, lane, cell::ONE);
         let found = history.touch(inside, info.bytes(), now, &who);
         if info.order.strong {
             self.synchronize(at, info, (memory, inside), (index, lane));

@@ -1,7 +1,7 @@
 //! Undefined values: where they came from, and what is said where one is used.
 
 use super::{
-    Access, Allocation, Kind, Place,
+    Allocation, Kind, Place,
     access::{AccessInfo, Memory},
     checker::{At, Checker},
     report::New,
@@ -41,7 +41,7 @@ impl Checker {
             address,
             allocation: self.nearest(at, memory, inside),
         };
-        if info.access == Access::Atomic {
+        if !info.gives() {
             let place = origin.place.clone();
             self.undefined(place, Some(origin));
             return;

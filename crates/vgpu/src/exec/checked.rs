@@ -82,11 +82,25 @@ impl Handler for Fill {
 }
 
 pub(crate) fn emit_fill(l: &mut Lowerer, slot: u32, value: u32) {
-    l.put_off(MicroOp {
+    let op = fill(l, slot, value);
+    l.put_off(op);
+}
+
+/// At the start of a kernel, all of these registers are undefined.
+pub(crate) fn emit_unwritten(l: &mut Lowerer, slots: &[u32]) {
+    shadows::emit_once(l, slots.len());
+    for slot in slots {
+        let op = fill(l, *slot, 0xFF);
+        l.emit(op);
+    }
+}
+
+fn fill(l: &Lowerer, slot: u32, value: u32) -> MicroOp {
+    MicroOp {
         dst: slot,
         c: value,
         ..l.cold::<Fill>()
-    });
+    }
 }
 
 /// The registers of the `imm` shadows at `aux` are used.
@@ -133,71 +147,6 @@ pub(crate) fn emit_used(l: &mut Lowerer, slots: &[u32]) {
     });
 }
 
-/// Shadow `dst` of a register of `b` bytes is what the `imm` pairs at `aux` bring: a shadow and by how many bytes it
-/// moves up. If `c` is 1, any undefined byte reaches all; `a` are the bytes that may be undefined.
-struct Copy;
-impl Handler for Copy {
-    #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
-        if !ctx.warp.tainted {
-            return;
-        }
-        let mut out = [0u32; 32];
-        for i in 0..op.imm as u32 {
-            let &[slot, shift] = ctx.extra(op.aux + 2 * i, 2) else {
-                return;
-            };
-            let from = ctx.cells::<u32>(slot);
-            let shift = shift as i32;
-            for (out, from) in out.iter_mut().zip(from) {
-                *out |= if shift < 0 {
-                    from >> -shift
-                } else {
-                    from << shift
-                };
-            }
-        }
-        let width = (1u32 << op.b.min(8)) - 1;
-        if out != [0; 32] {
-            let pieces = ctx.extra(op.aux, 2 * op.imm as usize).to_vec();
-            if let Some(checker) = &mut ctx.checker {
-                for piece in pieces.as_chunks::<2>().0 {
-                    checker.copied(piece[0], op.dst);
-                }
-            }
-            for out in &mut out {
-                let kept = *out & width & op.a;
-                *out = if op.c == 1 && kept != 0 { width } else { kept };
-            }
-        }
-        ctx.put_cells(op.dst, out);
-    }
-}
-
-pub(crate) fn emit_copy(
-    l: &mut Lowerer,
-    slot: u32,
-    pieces: &[(u32, i32)],
-    bytes: u32,
-    mixes: bool,
-    keep: u32,
-) {
-    let words: Vec<u32> = pieces
-        .iter()
-        .flat_map(|(slot, by)| [*slot, *by as u32])
-        .collect();
-    let aux = l.extra(&words);
-    l.put_off(MicroOp {
-        dst: slot,
-        aux,
-        imm: pieces.len() as u64,
-        a: keep,
-        b: bytes,
-        c: u32::from(mixes),
-        ..l.cold::<Copy>()
-    });
-}
-
 /// The active lanes have come together at a `bar.warp.sync`.
 pub(super) fn gate(ctx: &mut Ctx, op: &MicroOp) {
     let lanes = ctx.warp.active;
@@ -215,12 +164,13 @@ pub(super) fn gate(ctx: &mut Ctx, op: &MicroOp) {
     });
 }
 
+/// For the CTA alone if `b` is 1.
 struct Fence;
 impl Handler for Fence {
     #[inline(always)]
     fn run(ctx: &mut Ctx, op: &MicroOp) {
         let mask = ctx.mask;
-        ask(ctx, op, mask, |checker, at, _| checker.fence(at));
+        ask(ctx, op, mask, |checker, at, _| checker.fence(at, op.b == 1));
     }
 }
 
@@ -340,8 +290,11 @@ pub(crate) fn emit_order(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
             });
         }
         Op::Membar | Op::Fence => {
-            let op = l.cold::<Fence>();
-            l.emit(op);
+            let within = u32::from(has(Qual::Cta));
+            l.emit(MicroOp {
+                b: within,
+                ..l.cold::<Fence>()
+            });
         }
         Op::Cp if has(Qual::CommitGroup) => {
             let op = l.cold::<Commit>();

@@ -274,7 +274,7 @@ fn form<T: Word + Bytes + 'static, C: Cell>(
     })
 }
 
-fn is_pred(l: &Lowerer, operand: &Operand) -> bool {
+pub(super) fn is_pred(l: &Lowerer, operand: &Operand) -> bool {
     match operand {
         Operand::Reg(reg) | Operand::NotReg(reg) => l.type_of(*reg) == Type::Pred,
         Operand::Imm(_)

@@ -82,6 +82,8 @@ pub(crate) struct Warp {
     rotate: bool,
     /// Whether a register may be undefined, where that is checked.
     pub(crate) tainted: bool,
+    /// Whether it has begun.
+    pub(crate) entered: bool,
     /// Lanes at barriers.
     pub(crate) parked: Vec<Parked>,
     /// Entries of `parked` and arrivals that the barriers have not counted.
@@ -96,6 +98,7 @@ impl Warp {
         self.index = index;
         self.live = live;
         self.tainted = false;
+        self.entered = false;
         self.active = 0;
         for bits in [&mut self.pending, &mut self.held, &mut self.gated] {
             bits.clear();

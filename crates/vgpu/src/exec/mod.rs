@@ -53,6 +53,7 @@ mod matrix;
 mod mma;
 pub(crate) mod mov;
 mod rare;
+pub(crate) mod shadows;
 pub(crate) mod shape;
 mod warp;
 
@@ -61,6 +62,7 @@ pub(crate) use flow::{FUEL, Parked, Reduce, Stop, Warp, begin_guard, emit_flow, 
 pub(crate) use frame::{Ctx, LaunchView};
 pub(crate) use lane::Cell;
 pub(crate) use ldst::extend;
+pub(crate) use shadows::Reach;
 
 use crate::{error::Error, lower::Lowerer};
 use warpsmith_ptx::{

@@ -1,18 +1,18 @@
 //! What the checker adds to a program: which registers may hold undefined values, and the ops that watch them.
 //!
 //! A value is undefined if it was loaded from memory nobody wrote, or sits in a register that may not have been
-//! written. Copies, bit operations and stores hand that on; anything else is a use, and is reported. So only
+//! written. Copies, shuffles, bit operations and stores hand that on; anything else is a use, and is reported. So only
 //! registers that loads, copies and gaps reach have a shadow: 32 cells with a bit for each undefined byte.
 
-use super::{Lowerer, cfg::Block, roles, uniform::insts};
+use super::{Lowerer, cfg::Block, reach, roles, uniform::insts};
 use crate::{
     check::{Access, AccessInfo, MOST, Order, Space},
     error::Error,
-    exec::checked,
+    exec::{checked, shadows},
 };
 use rustc_hash::FxHashSet;
 use warpsmith_ptx::{
-    ir::{Base, Function, Imm, Inst, Operand, RegId, Stmt},
+    ir::{Base, Function, Guard, Imm, Inst, Operand, RegId, Stmt},
     op::Op,
     qual::Qual,
     types::{self, Type},
@@ -28,22 +28,15 @@ pub(crate) struct Shadows {
     seen: FxHashSet<RegId>,
 }
 
-/// What an instruction does with undefined sources.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Sources {
-    /// Hands them on byte by byte.
-    Copied,
-    /// Any undefined bit may reach every bit.
-    Mixed,
-    /// They matter.
-    Used,
-}
-
-fn sources(inst: &Inst) -> Sources {
+/// Whether an instruction hands undefined sources on; where it does not, they matter.
+fn hands_on(inst: &Inst) -> bool {
     match inst.op {
-        Op::Mov | Op::Selp | Op::Cvta => Sources::Copied,
-        Op::Cvt if inst.quals.types().all(Type::is_int) => Sources::Copied,
-        Op::And
+        Op::Cvt => inst.quals.types().all(Type::is_int),
+        Op::Mov
+        | Op::Selp
+        | Op::Shfl
+        | Op::Cvta
+        | Op::And
         | Op::Or
         | Op::Xor
         | Op::Not
@@ -54,8 +47,8 @@ fn sources(inst: &Inst) -> Sources {
         | Op::Prmt
         | Op::Bfe
         | Op::Bfi
-        | Op::Brev => Sources::Mixed,
-        _ => Sources::Used,
+        | Op::Brev => true,
+        _ => false,
     }
 }
 
@@ -64,6 +57,8 @@ fn loads(inst: &Inst) -> bool {
     match inst.op {
         Op::Ld | Op::Ldu => !matches!(space, types::Space::Param | types::Space::Const),
         Op::Ldmatrix => true,
+        // It gives what was there, and needs nothing of it.
+        Op::Atom => inst.quals.has(Qual::Exch),
         _ => false,
     }
 }
@@ -81,7 +76,7 @@ fn analyze(function: &Function, body: &[Stmt], blocks: &[Block]) -> (Vec<bool>, 
         for block in blocks {
             for (_, inst) in insts(block, body) {
                 let mut undefined = loads(inst);
-                if sources(inst) != Sources::Used {
+                if hands_on(inst) {
                     roles::each_use(inst, &mut |reg| undefined |= may[reg.index()]);
                 }
                 if undefined {
@@ -112,15 +107,34 @@ fn unwritten(function: &Function, body: &[Stmt], blocks: &[Block]) -> Vec<RegId>
         let Some(mut now) = written[at].clone() else {
             continue;
         };
+        // Under a guard only some lanes write: what has the same guard finds it written.
+        let mut under: Vec<(RegId, Guard)> = Vec::new();
         for (_, inst) in insts(&blocks[at], body) {
-            roles::each_use(inst, &mut |reg| {
-                let own = inst.guard.is_some() && inst.operands.first() == Some(&Operand::Reg(reg));
-                gaps[reg.index()] |= !now[reg.index()] && !own;
-            });
-            // Under a guard only some lanes write.
-            if inst.guard.is_none() {
-                roles::each_def(inst, &mut |reg| now[reg.index()] = true);
+            let mut needs = |reg: RegId| {
+                let same = |(written, guard): &(RegId, Guard)| {
+                    *written == reg && inst.guard.as_ref() == Some(guard)
+                };
+                gaps[reg.index()] |= !now[reg.index()] && !under.iter().any(same);
+            };
+            match inst.guard {
+                None => roles::each_use(inst, &mut needs),
+                Some(guard) => {
+                    needs(guard.reg);
+                    let bare = Inst {
+                        guard: None,
+                        ..inst.clone()
+                    };
+                    roles::each_use(&bare, &mut needs);
+                }
             }
+            roles::each_def(inst, &mut |reg| {
+                under.retain(|(_, guard)| guard.reg != reg);
+                match inst.guard {
+                    None => now[reg.index()] = true,
+                    Some(guard) if guard.reg != reg => under.push((reg, guard)),
+                    Some(_) => {}
+                }
+            });
         }
         blocks[at]
             .term
@@ -161,8 +175,10 @@ impl Shadows {
         blocks: &[Block],
     ) -> Shadows {
         let (may, gaps) = analyze(function, body, blocks);
+        let slots: Vec<_> = may.iter().map(|may| may.then(|| l.shadow_slot())).collect();
+        l.shadow_of.clone_from(&slots);
         Shadows {
-            slots: may.iter().map(|may| may.then(|| l.shadow_slot())).collect(),
+            slots,
             gaps,
             seen: FxHashSet::default(),
         }
@@ -175,10 +191,10 @@ impl Shadows {
 
 /// The start of a kernel: what was not written is undefined.
 pub(super) fn enter(l: &mut Lowerer<'_>, shadows: &Shadows) {
-    for reg in &shadows.gaps {
-        if let Some(slot) = shadows.slot(*reg) {
-            checked::emit_fill(l, slot, 0xFF);
-        }
+    let slots = shadows.gaps.iter().filter_map(|reg| shadows.slot(*reg));
+    let slots: Vec<u32> = slots.collect();
+    if !slots.is_empty() {
+        checked::emit_unwritten(l, &slots);
     }
 }
 
@@ -195,7 +211,7 @@ pub(super) fn before(
 ) -> Result<Option<usize>, Error> {
     let mut used = Vec::new();
     let mut add = |reg: RegId| used.push(reg);
-    match (access(inst), sources(inst)) {
+    match (access(inst), hands_on(inst)) {
         // Of an access the address matters, and what an atomic adds.
         (Some((at, _)), _) => {
             if let Some(Operand::Addr(address)) = inst.operands.get(at)
@@ -209,8 +225,14 @@ pub(super) fn before(
                     .for_each(|operand| roles::each_reg(operand, &mut add));
             }
         }
+        // Which lanes it reads.
+        (None, true) if inst.op == Op::Shfl => {
+            let lanes = inst.operands.iter().skip(2);
+            lanes.for_each(|operand| roles::each_reg(operand, &mut add));
+        }
+        (None, true) => {}
         // Where a guard leaves the result as it was, that is not used.
-        (None, Sources::Used) => match &inst.guard {
+        (None, false) => match &inst.guard {
             None => roles::each_use(inst, &mut add),
             Some(guard) => {
                 add(guard.reg);
@@ -221,13 +243,18 @@ pub(super) fn before(
                 roles::each_use(&bare, &mut add);
             }
         },
-        (None, Sources::Copied | Sources::Mixed) => {}
     }
     let mut slots = Vec::new();
     for reg in used {
-        if let Some(slot) = shadows.slot(reg)
-            && shadows.seen.insert(reg)
-        {
+        // Under a guard only some lanes are looked at.
+        let Some(slot) = shadows.slot(reg) else {
+            continue;
+        };
+        let seen = match inst.guard {
+            None => !shadows.seen.insert(reg),
+            Some(_) => shadows.seen.contains(&reg),
+        };
+        if !seen {
             slots.push(slot);
         }
     }
@@ -239,11 +266,19 @@ pub(super) fn before(
         l.flush();
     }
     checked::emit_order(l, inst)?;
+    if inst.op == Op::Shfl
+        && let Some(Operand::Reg(reg)) = inst.operands.get(1)
+        && let Some(value) = shadows.slot(*reg)
+        && let Some(slot) = result(inst).and_then(|reg| shadows.slot(reg))
+    {
+        shadows::emit_shuffle(l, inst, slot, value)?;
+    }
     match access {
         Some((at, info)) => {
             let mut info = info;
             let values = match inst.op {
                 Op::Ld | Op::Ldu | Op::Ldmatrix => inst.operands.first(),
+                Op::Atom if info.replaces => inst.operands.first(),
                 Op::St | Op::Stmatrix => inst.operands.get(1),
                 _ => None,
             };
@@ -269,7 +304,7 @@ pub(super) fn after(
     shadows: &mut Shadows,
     inst: &Inst,
     access: Option<usize>,
-) {
+) -> Result<(), Error> {
     if let Some(at) = access {
         checked::emit_restore(l, at);
     }
@@ -278,73 +313,80 @@ pub(super) fn after(
     for reg in &defined {
         shadows.seen.remove(reg);
     }
-    if loads(inst) {
-        return;
+    let moves = inst.op == Op::Shfl
+        && matches!(inst.operands.get(1), Some(Operand::Reg(reg)) if shadows.slot(*reg).is_some());
+    if loads(inst) || moves {
+        return Ok(());
     }
-    let kind = sources(inst);
-    if kind == Sources::Used {
-        for slot in defined.iter().filter_map(|reg| shadows.slot(*reg)) {
-            checked::emit_fill(l, slot, 0);
-        }
-        return;
+    if hands_on(inst) && inst.op != Op::Shfl {
+        return copy(l, shadows, inst);
     }
-    copy(l, shadows, inst, kind);
+    for slot in defined.iter().filter_map(|reg| shadows.slot(*reg)) {
+        checked::emit_fill(l, slot, 0);
+    }
+    Ok(())
+}
+
+/// The register of a result that is one.
+fn result(inst: &Inst) -> Option<RegId> {
+    match inst.operands.first()? {
+        Operand::Reg(reg) => Some(*reg),
+        Operand::Pair(pair) => match &pair.0 {
+            Operand::Reg(reg) => Some(*reg),
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 /// Hands on what is known of sources. Parts of a vector are pieces of the other side.
-fn copy(l: &mut Lowerer<'_>, shadows: &Shadows, inst: &Inst, kind: Sources) {
+fn copy(l: &mut Lowerer<'_>, shadows: &Shadows, inst: &Inst) -> Result<(), Error> {
     let bits = |l: &Lowerer<'_>, operand: &Operand| l.reg_bits(operand).unwrap_or(32);
     let shadow = |operand: &Operand| match operand {
         Operand::Reg(reg) => shadows.slot(*reg),
         _ => None,
     };
     let Some((to, from)) = inst.operands.split_first() else {
-        return;
+        return Ok(());
     };
     if let Operand::Vec(parts) = to {
-        let whole = from.first();
-        let source = whole.and_then(shadow);
+        let source = from.first().and_then(shadow);
         for (k, part) in parts.iter().enumerate() {
             let bytes = bits(l, part) / 8;
             if let Some(slot) = shadow(part) {
-                let piece = source.map(|source| (source, -((k as u32 * bytes) as i32)));
-                checked::emit_copy(
-                    l,
-                    slot,
-                    &piece.into_iter().collect::<Vec<_>>(),
-                    bytes,
-                    false,
-                    0xFF,
-                );
+                let kept = reach::moved(-((k as u32 * bytes) as i32)) & reach::within(bytes);
+                let piece = source.map(|source| (source, kept));
+                shadows::emit_move(l, slot, piece.as_slice());
             }
         }
-        return;
+        return Ok(());
     }
     let Some(slot) = shadow(to) else {
-        return;
+        return Ok(());
     };
-    let bytes = bits(l, to) / 8;
+    if inst.op == Op::Selp
+        && let [a, b, pred] = from
+    {
+        return shadows::emit_select(l, slot, [shadow(a), shadow(b)], pred);
+    }
+    let mut pieces = Vec::new();
     if let [Operand::Vec(parts)] = from {
-        let mut pieces = Vec::new();
         for (k, part) in parts.iter().enumerate() {
             let each = bits(l, part) / 8;
             if let Some(source) = shadow(part) {
-                pieces.push((source, (k as u32 * each) as i32));
+                pieces.push((source, reach::moved((k as u32 * each) as i32)));
             }
         }
-        checked::emit_copy(l, slot, &pieces, bytes, false, 0xFF);
-        return;
+    } else {
+        let bytes = bits(l, to) / 8;
+        for (at, operand) in from.iter().enumerate() {
+            if let Some(source) = shadow(operand) {
+                pieces.push((source, reach::of(inst, at, bytes)));
+            }
+        }
     }
-    let pieces: Vec<(u32, i32)> = from.iter().filter_map(shadow).map(|s| (s, 0)).collect();
-    // A mask of constants makes bytes defined.
-    let keep = match (inst.op, from) {
-        (Op::And, [_, Operand::Imm(Imm::Int(mask))]) => (0..8).fold(0, |keep, byte| {
-            keep | u32::from((mask >> (8 * byte)) & 0xFF != 0) << byte
-        }),
-        _ => 0xFF,
-    };
-    let mixes = kind == Sources::Mixed && keep == 0xFF;
-    checked::emit_copy(l, slot, &pieces, bytes, mixes, keep);
+    shadows::emit_move(l, slot, &pieces);
+    Ok(())
 }
 
 /// Which operand of an instruction is an address, and what is done there.
@@ -415,6 +457,11 @@ fn access(inst: &Inst) -> Option<(usize, AccessInfo)> {
         constant: has(Qual::Nc),
         asynchronous: false,
         replaces: atomic && has(Qual::Exch),
+        matrix: matrix.then(|| has(Qual::Trans)),
+        rows: [(Qual::X2, 2), (Qual::X4, 4)]
+            .iter()
+            .find(|(qual, _)| has(*qual))
+            .map_or(1, |(_, count)| *count),
         values: [None; MOST],
     };
     Some((at, info))

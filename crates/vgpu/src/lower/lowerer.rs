@@ -58,6 +58,8 @@ pub(crate) struct Lowerer<'a> {
     temps_used: usize,
     pub(super) accesses: Vec<AccessInfo>,
     pub(super) shadows: Vec<u32>,
+    /// By register: the slot of its shadow.
+    pub(super) shadow_of: Vec<Option<u32>>,
     pub(super) put_off: Vec<MicroOp>,
     pub(super) kept: Option<u32>,
     carry: Option<u32>,
@@ -90,6 +92,7 @@ impl<'a> Lowerer<'a> {
             temps_used: 0,
             accesses: Vec::new(),
             shadows: Vec::new(),
+            shadow_of: Vec::new(),
             put_off: Vec::new(),
             kept: None,
             carry: None,

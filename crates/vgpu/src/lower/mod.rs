@@ -4,6 +4,7 @@ mod cfg;
 mod instrument;
 mod lowerer;
 mod presets;
+mod reach;
 pub(crate) mod roles;
 mod slots;
 mod uniform;
@@ -294,7 +295,8 @@ fn lower_block(
     let mut guard = None;
     for (i, inst) in uniform::insts(block, body) {
         l.at(body[block.stmts.start + i].span);
-        if l.is_aliased(inst) {
+        let aliased = l.is_aliased(inst);
+        if aliased && shadows.is_none() {
             continue;
         }
         let wanted = inst.guard;
@@ -313,10 +315,12 @@ fn lower_block(
             guard = Some((g, exec::begin_guard(l, slot, negated)));
         }
         match shadows {
+            // From here on, though not before, the register counts as written.
+            Some(shadows) if aliased => instrument::after(l, shadows, inst, None)?,
             Some(shadows) => {
                 let access = instrument::before(l, shadows, inst)?;
                 exec::lower(l, inst)?;
-                instrument::after(l, shadows, inst, access);
+                instrument::after(l, shadows, inst, access)?;
             }
             None => exec::lower(l, inst)?,
         }

@@ -6,6 +6,7 @@ use crate::{
     exec::{Flow, MicroOp, checked},
     tier,
 };
+use warpsmith_ptx::ir::RegId;
 
 impl Lowerer<'_> {
     /// Flow handler `F` for the tier, for checks.
@@ -21,6 +22,11 @@ impl Lowerer<'_> {
         slot
     }
 
+    /// The slot of what is undefined of a register, if that may be.
+    pub(crate) fn shadow_of(&self, reg: RegId) -> Option<u32> {
+        self.shadow_of.get(reg.index()).copied().flatten()
+    }
+
     /// Puts off an op that looks at or changes shadows: such ops keep their order, and nothing else needs them before
     /// the next access, guard or end of a block.
     pub(crate) fn put_off(&mut self, op: MicroOp) {
@@ -28,7 +34,7 @@ impl Lowerer<'_> {
     }
 
     /// Emits what was put off, skipped at once where every register is defined.
-    pub(super) fn flush(&mut self) {
+    pub(crate) fn flush(&mut self) {
         let ops = std::mem::take(&mut self.put_off);
         if ops.len() > 1 {
             checked::emit_skip(self, ops.len());

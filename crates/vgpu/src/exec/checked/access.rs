@@ -5,9 +5,9 @@ use crate::{
     check::{Access, AccessInfo, Answer, At, Request, Shape, Space, Stored},
     error::Error,
     exec::{
-        Ctx, Flow, MicroOp,
+        Ctx, Flow, MicroOp, copy_async,
         lane::{first_of_run, lanes, mask_of},
-        ldst, operand,
+        ldst, operand, shadows,
     },
     lower::Lowerer,
 };
@@ -17,9 +17,10 @@ use warpsmith_ptx::{
     qual::Qual,
 };
 
-/// The access that description `aux` is of, at addresses `a` plus `imm`: `b` is 1 for scalars and 2 for 64 bits;
-/// `more[0]` is the slot where the mask is kept, `more[1]` one more than the slot of the bytes that are copied,
-/// and `c` ops are skipped if no lane may do it.
+/// The access that description `aux` is of, at addresses `a` plus `imm`, by those lanes of `dst` that are active: `b`
+/// is 1 for scalars and 2 for 64 bits; `more[0]` is the slot where the mask is kept, and `c` ops are skipped if no
+/// lane may do it. Of a copy that may be of fewer bytes, `more[1]` is one more than the slot that says so, `more[3]`
+/// what is in it, and `more[2]` describes the access to one byte.
 struct Check;
 impl Flow for Check {
     #[inline(always)]
@@ -27,19 +28,14 @@ impl Flow for Check {
         let mask = ctx.mask;
         let kept = u64::from(mask) | u64::from(ctx.full) << 32;
         ctx.set_scalar(op.more[0], kept);
-        let reading = match op.more[1] {
-            0 => mask,
-            // A copy of no bytes reads nothing.
-            slot => {
-                let bytes = ctx.cells::<u32>(slot - 1);
-                mask & mask_of(|i| bytes[i] != 0)
-            }
-        };
-        let bad = if reading == 0 || is_plain(ctx, op, reading) {
-            0
-        } else {
-            check_access(ctx, op, reading)
-        };
+        let mut reading = mask & op.dst;
+        let mut bad = 0;
+        if op.more[1] != 0 {
+            (reading, bad) = shorter(ctx, op, reading);
+        }
+        if reading != 0 && !is_plain(ctx, op, reading) {
+            bad |= check_access(ctx, op, reading);
+        }
         if bad != 0 {
             ctx.mask = mask & !bad;
             ctx.full = false;
@@ -47,6 +43,40 @@ impl Flow for Check {
         let skip = if ctx.mask == 0 { op.c as usize } else { 0 };
         std::ptr::from_ref(op).wrapping_add(1 + skip)
     }
+}
+
+/// What says how much a copy reads.
+mod part {
+    pub(super) const BYTES: u32 = 0;
+    /// A predicate: nothing where it is true, or where it is false.
+    pub(super) const NOT: u32 = 1;
+    pub(super) const ONLY: u32 = 2;
+}
+
+/// The lanes of a copy that read all of it, and those whose few bytes must not be read.
+#[inline(never)]
+fn shorter(ctx: &mut Ctx, op: &MicroOp, mask: u32) -> (u32, u32) {
+    let slot = op.more[1] - 1;
+    match op.more[3] {
+        part::NOT => return (mask & !ctx.pred(slot), 0),
+        part::ONLY => return (mask & ctx.pred(slot), 0),
+        _ => {}
+    }
+    let whole = ctx.program.accesses[op.aux as usize].bytes() as u32;
+    let bytes = *ctx.cells::<u32>(slot);
+    let addresses = addresses(ctx, op);
+    // A copy of no bytes reads nothing; few bytes are aligned as all are.
+    let aligned = |i: usize| addresses[i].is_multiple_of(u64::from(whole));
+    let all = mask & mask_of(|i| bytes[i] >= whole || bytes[i] != 0 && !aligned(i));
+    let mut bad = 0;
+    for byte in 0..whole {
+        let reading = mask & !all & !bad & mask_of(|i| bytes[i] > byte);
+        if reading != 0 {
+            let each = lanes(|i| addresses[i].wrapping_add(u64::from(byte)));
+            bad |= check_each(ctx, op, op.more[2], reading, &each);
+        }
+    }
+    (all, bad)
 }
 
 /// The addresses of all lanes.
@@ -108,7 +138,11 @@ fn is_plain(ctx: &mut Ctx, op: &MicroOp, mask: u32) -> bool {
         Shape::Same(scalar_address(ctx, op))
     } else if beside && let Some(start) = run_start(ctx, op, bytes, mask) {
         Shape::Run {
-            start: start.wrapping_add(u64::from(first * bytes)),
+            start: if op.b == 0 {
+                u64::from((start as u32).wrapping_add(first * bytes))
+            } else {
+                start.wrapping_add(u64::from(first * bytes))
+            },
             first,
             count: mask.count_ones(),
         }
@@ -150,7 +184,7 @@ fn is_plain(ctx: &mut Ctx, op: &MicroOp, mask: u32) -> bool {
 #[inline(never)]
 fn define(ctx: &mut Ctx, op: &MicroOp) {
     let info = &ctx.program.accesses[op.aux as usize];
-    if info.access != Access::Read {
+    if !info.gives() {
         return;
     }
     for slot in info.values.into_iter().flatten() {
@@ -180,8 +214,14 @@ fn check_access(ctx: &mut Ctx, op: &MicroOp, mask: u32) -> u32 {
         return 0;
     };
     let info = &ctx.program.accesses[op.aux as usize];
-    if info.access == Access::Read {
+    if info.gives() {
         let values = info.values;
+        let undefined = match info.matrix {
+            None => *undefined,
+            Some(transposed) => {
+                std::array::from_fn(|k| shadows::of_rows(&undefined[0], k, transposed))
+            }
+        };
         if undefined.as_flattened().iter().any(|bits| *bits != 0) {
             taint(ctx);
         }
@@ -199,7 +239,7 @@ fn check_access(ctx: &mut Ctx, op: &MicroOp, mask: u32) -> u32 {
 /// Nothing is known of what is stored.
 struct Unknown;
 impl Stored for Unknown {
-    fn undefined(&self, _k: usize) -> Option<&[u32; 32]> {
+    fn undefined(&self, _k: usize) -> Option<[u32; 32]> {
         None
     }
 
@@ -219,16 +259,22 @@ pub(crate) fn many(l: &mut Lowerer, space: Space, access: Access, bytes: u32) ->
         constant: false,
         asynchronous: false,
         replaces: false,
+        matrix: None,
+        rows: 0,
         values: Default::default(),
     })
 }
 
 /// One access of each lane of `mask`, of those that description `aux` is of; the lanes that must not do it.
 pub(crate) fn each_of_many(ctx: &mut Ctx, op: &MicroOp, mask: u32, addresses: &[u64; 32]) -> u32 {
+    check_each(ctx, op, op.aux, mask, addresses)
+}
+
+fn check_each(ctx: &mut Ctx, op: &MicroOp, number: u32, mask: u32, addresses: &[u64; 32]) -> u32 {
     let verdict = ask(ctx, op, mask, |checker, at, _| {
         let request = Request {
-            info: &at.program.accesses[op.aux as usize],
-            number: op.aux,
+            info: &at.program.accesses[number as usize],
+            number,
             defined: true,
         };
         checker.look(at, &request, addresses, &Unknown)
@@ -245,16 +291,24 @@ struct StoredBy<'a> {
 }
 
 impl Stored for StoredBy<'_> {
-    fn undefined(&self, k: usize) -> Option<&[u32; 32]> {
+    fn undefined(&self, k: usize) -> Option<[u32; 32]> {
         if !self.ctx.warp.tainted || self.info.access != Access::Write {
             return None;
         }
-        let slot = self.info.values.get(k).copied().flatten()?;
-        Some(self.ctx.cells(slot))
+        let of = |slot: Option<u32>| slot.map(|slot| *self.ctx.cells(slot));
+        match self.info.matrix {
+            None => of(self.info.values.get(k).copied().flatten()),
+            Some(transposed) if k == 0 => {
+                let registers = self.info.values.map(|slot| of(slot).unwrap_or([0; 32]));
+                Some(shadows::to_rows(&registers, transposed))
+            }
+            Some(_) => None,
+        }
     }
 
     fn same(&self) -> u32 {
-        if self.info.access != Access::Write || self.info.asynchronous {
+        let matrix = self.info.matrix.is_some();
+        if self.info.access != Access::Write || self.info.asynchronous || matrix {
             return 0;
         }
         let addresses = addresses(self.ctx, self.op);
@@ -332,21 +386,29 @@ pub(crate) fn emit_access(
     info: AccessInfo,
 ) -> Result<usize, Error> {
     let copies = inst.op == Op::Cp;
-    let bytes = match inst.operands.get(3) {
-        Some(operand @ Operand::Reg(_)) if copies && !inst.quals.has(Qual::L2CacheHint) => {
-            Some(operand)
+    let policy = usize::from(inst.quals.has(Qual::L2CacheHint));
+    let part = inst.operands.get(3);
+    let part = part.filter(|_| copies && inst.operands.len() > 3 + policy);
+    let size = match part {
+        Some(operand) if copy_async::is_pred(l, operand) => {
+            let (slot, negated) = l.pred(operand)?;
+            let way = if negated == 0 { part::NOT } else { part::ONLY };
+            [slot + 1, 0, way]
         }
-        _ => None,
+        Some(operand) => {
+            let slot = l.src32(operand)?;
+            let byte = many(l, Space::Global, Access::Read, 1);
+            [slot + 1, byte, part::BYTES]
+        }
+        None => [0; 3],
     };
-    let mut size = 0;
-    if let Some(operand) = bytes
-        && l.reg_bits(operand).is_some_and(|bits| bits == 32)
-    {
-        size = l.src32(operand)? + 1;
-    }
     let stored = stored_values(l, inst, &info)?;
-    let source = emit_one(l, operand(l, inst, at)?, info.clone(), size)?;
-    l.ops[source].more[2] = stored;
+    let source = emit_one(l, operand(l, inst, at)?, info.clone())?;
+    let check = &mut l.ops[source];
+    check.more[1..].copy_from_slice(&size);
+    if inst.op == Op::St {
+        check.more[2] = stored;
+    }
     if copies {
         let info = AccessInfo {
             space: Space::Shared,
@@ -356,7 +418,7 @@ pub(crate) fn emit_access(
             ..info
         };
         // The first check has kept the mask that is restored.
-        let target = emit_one(l, operand(l, inst, 0)?, info, 0)?;
+        let target = emit_one(l, operand(l, inst, 0)?, info)?;
         l.ops[target].more[0] = l.spare_scalar();
     }
     Ok(source)
@@ -379,16 +441,22 @@ fn stored_values(l: &mut Lowerer, inst: &Inst, info: &AccessInfo) -> Result<u32,
     Ok(l.extra(&slots))
 }
 
-fn emit_one(l: &mut Lowerer, place: &Operand, info: AccessInfo, size: u32) -> Result<usize, Error> {
+fn emit_one(l: &mut Lowerer, place: &Operand, info: AccessInfo) -> Result<usize, Error> {
     let at = ldst::address(l, place)?;
     let kept = l.kept_mask();
+    // Of matrices only so many lanes name rows.
+    let lanes = match info.matrix {
+        Some(_) => !0 >> (32 - 8 * info.rows.clamp(1, 4)),
+        None => !0,
+    };
     let aux = l.describe(info);
     Ok(l.emit(MicroOp {
         a: at.src.slot,
         b: u32::from(at.src.uniform) | u32::from(at.wide) << 1,
         imm: at.offset,
         aux,
-        more: [kept, size, 0, 0],
+        dst: lanes,
+        more: [kept, 0, 0, 0],
         ..l.watch::<Check>()
     }))
 }

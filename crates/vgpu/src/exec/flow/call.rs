@@ -39,6 +39,8 @@ mod cells {
     pub(super) const NARROW: u32 = 0;
     pub(super) const WIDE: u32 = 1;
     pub(super) const MASK: u32 = 2;
+    /// What is undefined of a register: only of account once something may be.
+    pub(super) const SHADOW: u32 = 3;
 }
 
 /// The site at `aux` of the extra table: next block, number of saved slots, each slot with its cells, then
@@ -180,6 +182,8 @@ fn load(ctx: &Ctx, slot: u32, kind: u32, lane: usize) -> u64 {
     match kind {
         cells::NARROW => u64::from(ctx.cells::<u32>(slot)[lane]),
         cells::WIDE => ctx.cells::<u64>(slot)[lane],
+        cells::SHADOW if !ctx.warp.tainted => 0,
+        cells::SHADOW => u64::from(ctx.cells::<u32>(slot)[lane]),
         _ => u64::from(ctx.pred(slot) >> lane & 1),
     }
 }
@@ -188,6 +192,8 @@ fn restore(ctx: &mut Ctx, slot: u32, kind: u32, lane: usize, value: u64) {
     match kind {
         cells::NARROW => ctx.cells_mut::<u32>(slot)[lane] = value as u32,
         cells::WIDE => ctx.cells_mut::<u64>(slot)[lane] = value,
+        cells::SHADOW if !ctx.warp.tainted => {}
+        cells::SHADOW => ctx.cells_mut::<u32>(slot)[lane] = value as u32,
         _ => {
             let old = ctx.pred(slot) & !(1 << lane);
             ctx.set_scalar(slot, u64::from(old | (value as u32 & 1) << lane));
@@ -211,6 +217,13 @@ pub(super) fn emit(l: &mut Lowerer, term: &CallTerm) -> Result<MicroOp, Error> {
         {
             seen.push(save);
             words.extend([save.0, save.1]);
+            // Registers that share a slot do not share a shadow.
+        }
+        if let Some(slot) = l.shadow_of(*reg)
+            && !seen.contains(&(slot, cells::SHADOW))
+        {
+            seen.push((slot, cells::SHADOW));
+            words.extend([slot, cells::SHADOW]);
         }
     }
     words[1] = seen.len() as u32;
