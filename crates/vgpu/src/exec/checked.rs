@@ -4,7 +4,7 @@ mod access;
 
 pub(crate) use access::{each_of_many, emit_access, emit_restore, many};
 
-use super::{Ctx, Flow, Handler, MicroOp, lane::mask_of, operand};
+use super::{Ctx, Flow, Handler, MicroOp, lane::mask_of, operand, shadows};
 use crate::{
     check::{At, Checker, Kind, New, ObjectEvent},
     error::Error,

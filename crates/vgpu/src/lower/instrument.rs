@@ -176,7 +176,7 @@ impl Shadows {
     ) -> Shadows {
         let (may, gaps) = analyze(function, body, blocks);
         let slots: Vec<_> = may.iter().map(|may| may.then(|| l.shadow_slot())).collect();
-        l.shadow_of.clone_from(&slots);
+        l.watched.shadow_of.clone_from(&slots);
         Shadows {
             slots,
             gaps,

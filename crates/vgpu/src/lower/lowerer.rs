@@ -7,9 +7,9 @@ use super::{
     roles,
     slots::Need,
     uniform::{Uniformity, insts},
+    watch::Watched,
 };
 use crate::{
-    check::AccessInfo,
     error::Error,
     exec::{Flow, Handler, MicroOp, mov},
     tier,
@@ -56,12 +56,7 @@ pub(crate) struct Lowerer<'a> {
     pub(super) next: u32,
     temps: Vec<u32>,
     temps_used: usize,
-    pub(super) accesses: Vec<AccessInfo>,
-    pub(super) shadows: Vec<u32>,
-    /// By register: the slot of its shadow.
-    pub(super) shadow_of: Vec<Option<u32>>,
-    pub(super) put_off: Vec<MicroOp>,
-    pub(super) kept: Option<u32>,
+    pub(super) watched: Watched,
     carry: Option<u32>,
 }
 
@@ -90,11 +85,7 @@ impl<'a> Lowerer<'a> {
             next: start,
             temps: Vec::new(),
             temps_used: 0,
-            accesses: Vec::new(),
-            shadows: Vec::new(),
-            shadow_of: Vec::new(),
-            put_off: Vec::new(),
-            kept: None,
+            watched: Watched::default(),
             carry: None,
         }
     }
@@ -575,8 +566,8 @@ impl<'a> Lowerer<'a> {
             consts: self.const_list,
             per_launch: self.per_launch,
             per_cta: self.per_cta,
-            accesses: self.accesses,
-            shadows: self.shadows,
+            accesses: self.watched.accesses,
+            shadows: self.watched.shadows,
             shared: self.input.layout.shared.clone(),
             open_shared: self.input.layout.open_shared,
             local: self.input.layout.local.clone(),

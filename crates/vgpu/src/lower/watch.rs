@@ -8,6 +8,18 @@ use crate::{
 };
 use warpsmith_ptx::ir::RegId;
 
+/// What the builder keeps of it.
+#[derive(Default)]
+pub(crate) struct Watched {
+    pub(super) accesses: Vec<AccessInfo>,
+    /// The slots of all shadows, and that of each register.
+    pub(super) shadows: Vec<u32>,
+    pub(super) shadow_of: Vec<Option<u32>>,
+    put_off: Vec<MicroOp>,
+    /// The slot where checks keep the mask.
+    kept: Option<u32>,
+}
+
 impl Lowerer<'_> {
     /// Flow handler `F` for the tier, for checks.
     pub(crate) fn watch<F: Flow>(&self) -> MicroOp {
@@ -18,24 +30,24 @@ impl Lowerer<'_> {
     pub(super) fn shadow_slot(&mut self) -> u32 {
         let slot = self.next.next_multiple_of(64);
         self.next = slot + 128;
-        self.shadows.push(slot);
+        self.watched.shadows.push(slot);
         slot
     }
 
     /// The slot of what is undefined of a register, if that may be.
     pub(crate) fn shadow_of(&self, reg: RegId) -> Option<u32> {
-        self.shadow_of.get(reg.index()).copied().flatten()
+        self.watched.shadow_of.get(reg.index()).copied().flatten()
     }
 
     /// Puts off an op that looks at or changes shadows: such ops keep their order, and nothing else needs them before
     /// the next access, guard or end of a block.
     pub(crate) fn put_off(&mut self, op: MicroOp) {
-        self.put_off.push(op);
+        self.watched.put_off.push(op);
     }
 
     /// Emits what was put off, skipped at once where every register is defined.
     pub(crate) fn flush(&mut self) {
-        let ops = std::mem::take(&mut self.put_off);
+        let ops = std::mem::take(&mut self.watched.put_off);
         if ops.len() > 1 {
             checked::emit_skip(self, ops.len());
         }
@@ -51,11 +63,11 @@ impl Lowerer<'_> {
 
     /// The slot where checks keep the mask.
     pub(crate) fn kept_mask(&mut self) -> u32 {
-        match self.kept {
+        match self.watched.kept {
             Some(slot) => slot,
             None => {
                 let slot = self.scalar_slot();
-                self.kept = Some(slot);
+                self.watched.kept = Some(slot);
                 slot
             }
         }
@@ -63,7 +75,7 @@ impl Lowerer<'_> {
 
     /// Adds the description of an access; its number.
     pub(crate) fn describe(&mut self, info: AccessInfo) -> u32 {
-        self.accesses.push(info);
-        self.accesses.len() as u32 - 1
+        self.watched.accesses.push(info);
+        self.watched.accesses.len() as u32 - 1
     }
 }
