@@ -195,7 +195,11 @@ impl History {
             loud |= !is_quiet(w[i], now, floor, launch);
             let first = !is_quiet(a[i], now, floor, launch);
             let second = !is_quiet(b[i], now, floor, launch);
-            loud |= if writes { first | second } else { first & second & partial };
+            loud |= if writes {
+                first | second
+            } else {
+                first & second & partial
+            };
         }
         if loud {
             return false;

@@ -35,7 +35,6 @@ mod approx;
 mod atomic;
 mod bits;
 pub(crate) mod checked;
-pub(crate) mod shadows;
 mod cmp;
 mod columns;
 mod copy_async;
@@ -54,6 +53,7 @@ mod matrix;
 mod mma;
 pub(crate) mod mov;
 mod rare;
+pub(crate) mod shadows;
 pub(crate) mod shape;
 mod warp;
 
