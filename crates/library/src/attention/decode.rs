@@ -60,7 +60,7 @@ impl<'k> Seen<'k> {
     /// Where the row of position `key` is in its cache.
     fn offset<U>(&self, key: Val<'k, u32, U>, row_bytes: u32) -> Val<'k, u64, U>
     where
-        U: Uni + Join<uni::Cta, Out = U> + Join<U, Out = U>,
+        U: Join<uni::Cta, Out = U> + Join<U, Out = U>,
         uni::Cta: Join<U, Out = U>,
     {
         let within = key.u64() * u64::from(row_bytes);

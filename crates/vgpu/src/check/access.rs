@@ -42,6 +42,8 @@ pub(crate) struct AccessInfo {
     pub(crate) constant: bool,
     /// Written by `cp.async`.
     pub(crate) asynchronous: bool,
+    /// Read by `cp.async`.
+    pub(crate) copied: bool,
     /// An atomic whose result is of no account to what it leaves.
     pub(crate) replaces: bool,
     /// Of rows of matrices: whether they are transposed on their way, and how many matrices there are.
@@ -326,7 +328,7 @@ impl Checker {
             None => state::NONE,
             Some(states) if states.contains(&state::NONE) => state::NONE,
             Some(states) if states.contains(&state::FREED) => state::FREED,
-            Some(states) if states.contains(&state::PENDING) => state::PENDING,
+            Some(states) if states.iter().any(|s| state::is_coming(*s)) => state::PENDING,
             Some(states) if states.contains(&state::FRESH) => state::FRESH,
             Some(_) => state::WRITTEN,
         };
@@ -347,7 +349,8 @@ impl Checker {
                 for (byte, state) in states.iter_mut().enumerate() {
                     let gap = gaps[(byte / element).min(MOST - 1)] >> (byte % element).min(31) & 1;
                     *state = match (info.asynchronous, gap) {
-                        (true, _) => state::PENDING,
+                        (true, 0) => state::PENDING,
+                        (true, _) => state::HOLLOW,
                         (false, 0) => state::WRITTEN,
                         (false, _) => state::FRESH,
                     };

@@ -269,10 +269,10 @@ impl Pending {
 #[inline(always)]
 fn arrived(states: &mut [u8]) {
     for state in states {
-        *state = if *state == state::PENDING {
-            state::WRITTEN
-        } else {
-            *state
+        *state = match *state {
+            state::PENDING => state::WRITTEN,
+            state::HOLLOW => state::FRESH,
+            other => other,
         };
     }
 }

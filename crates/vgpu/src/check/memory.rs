@@ -16,6 +16,13 @@ pub(crate) mod state {
     pub(crate) const FREED: u8 = 3;
     /// Written by an asynchronous copy that nobody has waited for.
     pub(crate) const PENDING: u8 = 4;
+    /// The same of something that nobody wrote.
+    pub(crate) const HOLLOW: u8 = 8;
+
+    /// Whether a copy of it is on its way.
+    pub(crate) fn is_coming(state: u8) -> bool {
+        matches!(state, PENDING | HOLLOW)
+    }
 }
 
 /// Device memory. The map takes memory only where it is touched.
@@ -88,7 +95,7 @@ impl Global {
     pub(crate) fn written(&mut self, address: u64, len: u64) {
         if let Some(states) = self.states(address, len) {
             for byte in states {
-                if matches!(*byte, state::FRESH | state::PENDING) {
+                if matches!(*byte, state::FRESH | state::PENDING | state::HOLLOW) {
                     *byte = state::WRITTEN;
                 }
             }

@@ -82,6 +82,8 @@ pub(crate) struct Warp {
     rotate: bool,
     /// Whether a register may be undefined, where that is checked.
     pub(crate) tainted: bool,
+    /// What is undefined of what `cp.async` has read for each lane.
+    pub(crate) copied: Option<Box<[u32; 32]>>,
     /// Whether it has begun.
     pub(crate) entered: bool,
     /// Lanes at barriers.
@@ -99,6 +101,7 @@ impl Warp {
         self.live = live;
         self.tainted = false;
         self.entered = false;
+        self.copied = None;
         self.active = 0;
         for bits in [&mut self.pending, &mut self.held, &mut self.gated] {
             bits.clear();

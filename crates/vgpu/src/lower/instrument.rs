@@ -4,7 +4,12 @@
 //! written. Copies, shuffles, bit operations and stores hand that on; anything else is a use, and is reported. So only
 //! registers that loads, copies and gaps reach have a shadow: 32 cells with a bit for each undefined byte.
 
-use super::{Lowerer, cfg::Block, reach, roles, uniform::insts};
+use super::{
+    Lowerer,
+    cfg::{Block, Term},
+    reach, roles,
+    uniform::insts,
+};
 use crate::{
     check::{Access, AccessInfo, MOST, Order, Space},
     error::Error,
@@ -201,6 +206,36 @@ pub(super) fn enter(l: &mut Lowerer<'_>, shadows: &Shadows) {
 /// The start of a block.
 pub(super) fn enter_block(shadows: &mut Shadows) {
     shadows.seen.clear();
+}
+
+/// Emits what comes before the end of a block.
+pub(super) fn end_block(l: &mut Lowerer<'_>, shadows: &mut Shadows, term: &Term) {
+    let mut slots = Vec::new();
+    let mut add = |reg: RegId| {
+        if let Some(slot) = shadows.slot(reg)
+            && shadows.seen.insert(reg)
+        {
+            slots.push(slot);
+        }
+    };
+    match term {
+        // What it saves is not used.
+        Term::Call(call) => {
+            if let Some(pointer) = &call.pointer {
+                roles::each_reg(pointer, &mut add);
+            }
+        }
+        Term::Barrier(barrier) if barrier.guard.is_some() => {}
+        other => other.each_use(&mut add),
+    }
+    if !slots.is_empty() {
+        checked::emit_used(l, &slots);
+    }
+    term.each_def(&mut |reg| {
+        if let Some(slot) = shadows.slot(reg) {
+            checked::emit_fill(l, slot, 0);
+        }
+    });
 }
 
 /// Emits what comes before an instruction; where its access was checked.
@@ -456,6 +491,7 @@ fn access(inst: &Inst) -> Option<(usize, AccessInfo)> {
         order,
         constant: has(Qual::Nc),
         asynchronous: false,
+        copied: inst.op == Op::Cp,
         replaces: atomic && has(Qual::Exch),
         matrix: matrix.then(|| has(Qual::Trans)),
         rows: [(Qual::X2, 2), (Qual::X4, 4)]

@@ -339,5 +339,9 @@ fn lower_block(
         exec::end_guard(l, start);
     }
     l.at(block.span);
+    if let Some(shadows) = shadows {
+        instrument::end_block(l, shadows, &block.term);
+        l.flush();
+    }
     exec::emit_flow(l, &block.term)
 }

@@ -15,6 +15,9 @@ pub(super) fn moved(by: i32) -> Reach {
 
 /// The `width` bits from bit `at` on, as the bytes they are in.
 fn bits(at: i32, width: i32) -> u8 {
+    if width <= 0 {
+        return 0;
+    }
     (0..8)
         .filter(|byte| at < 8 * (byte + 1) && at + width > 8 * byte)
         .fold(0, |all, byte| all | 1 << byte)
@@ -74,6 +77,17 @@ pub(super) fn of(inst: &Inst, at: usize, bytes: u32) -> Reach {
             (Some(from), Some(len)) if len > 0 && from < size as u64 => {
                 let (from, len) = (from as i32, len.min(64) as i32);
                 slice(from, len.min(size - from), signed)
+            }
+            _ => every,
+        },
+        (Op::Bfi, 4) => match (source(2), source(3)) {
+            (Some(to), Some(len)) if to <= 64 && len <= 64 => {
+                let (to, len) = (to as i32, len as i32);
+                gather(|byte| match at {
+                    0 => bits(8 * byte + to, 8.min(len - 8 * byte)),
+                    _ if 8 * byte >= to && 8 * byte + 8 <= to + len => 0,
+                    _ => 1 << byte,
+                })
             }
             _ => every,
         },

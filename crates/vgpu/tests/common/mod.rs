@@ -28,8 +28,12 @@ impl Bench {
     }
 
     pub(crate) fn with(text: &str, config: Config) -> Bench {
-        let text = format!("{HEADER}{text}");
-        let module = parse::parse(&text).unwrap_or_else(|e| {
+        Bench::whole(&format!("{HEADER}{text}"), config)
+    }
+
+    /// Of a whole module with its header.
+    pub(crate) fn whole(text: &str, config: Config) -> Bench {
+        let module = parse::parse(text).unwrap_or_else(|e| {
             panic!(
                 "{}",
                 e.iter()

@@ -40,8 +40,11 @@ impl Flow for Check {
             ctx.mask = mask & !bad;
             ctx.full = false;
         }
-        let skip = if ctx.mask == 0 { op.c as usize } else { 0 };
-        std::ptr::from_ref(op).wrapping_add(1 + skip)
+        if ctx.mask == 0 {
+            ctx.warp.copied = None;
+            return std::ptr::from_ref(op).wrapping_add(1 + op.c as usize);
+        }
+        std::ptr::from_ref(op).wrapping_add(1)
     }
 }
 
@@ -128,11 +131,15 @@ fn is_plain(ctx: &mut Ctx, op: &MicroOp, mask: u32) -> bool {
     let bytes = info.bytes() as u32;
     let first = mask.trailing_zeros() & 31;
     let beside = (mask >> first).wrapping_add(1) & (mask >> first) == 0;
-    let defined = !ctx.warp.tainted
-        || !info.values.iter().flatten().any(|slot| {
-            let shadow = ctx.cells::<u32>(*slot);
-            shadow.iter().fold(0, |all, bits| all | bits) != 0
-        });
+    let defined = if info.asynchronous {
+        ctx.warp.copied.is_none()
+    } else {
+        !ctx.warp.tainted
+            || !info.values.iter().flatten().any(|slot| {
+                let shadow = ctx.cells::<u32>(*slot);
+                shadow.iter().fold(0, |all, bits| all | bits) != 0
+            })
+    };
     let all: [u64; 32];
     let shape = if op.b & 1 != 0 {
         Shape::Same(scalar_address(ctx, op))
@@ -214,7 +221,12 @@ fn check_access(ctx: &mut Ctx, op: &MicroOp, mask: u32) -> u32 {
         return 0;
     };
     let info = &ctx.program.accesses[op.aux as usize];
-    if info.gives() {
+    if info.copied {
+        let some = undefined[0].iter().any(|bits| *bits != 0);
+        ctx.warp.copied = some.then(|| Box::new(undefined[0]));
+    } else if info.asynchronous {
+        ctx.warp.copied = None;
+    } else if info.gives() {
         let values = info.values;
         let undefined = match info.matrix {
             None => *undefined,
@@ -259,6 +271,7 @@ pub(crate) fn many(l: &mut Lowerer, space: Space, access: Access, bytes: u32) ->
         constant: false,
         asynchronous: false,
         replaces: false,
+        copied: false,
         matrix: None,
         rows: 0,
         values: Default::default(),
@@ -292,6 +305,10 @@ struct StoredBy<'a> {
 
 impl Stored for StoredBy<'_> {
     fn undefined(&self, k: usize) -> Option<[u32; 32]> {
+        if self.info.asynchronous {
+            let copied = self.ctx.warp.copied.as_ref().filter(|_| k == 0)?;
+            return Some(**copied);
+        }
         if !self.ctx.warp.tainted || self.info.access != Access::Write {
             return None;
         }
@@ -415,6 +432,7 @@ pub(crate) fn emit_access(
             access: Access::Write,
             asynchronous: true,
             constant: false,
+            copied: false,
             ..info
         };
         // The first check has kept the mask that is restored.
