@@ -3,7 +3,7 @@
 use super::Lowerer;
 use crate::{
     check::AccessInfo,
-    exec::{MicroOp, checked},
+    exec::{MicroOp, shadows},
 };
 use warpsmith_ptx::ir::RegId;
 
@@ -31,7 +31,7 @@ impl Lowerer<'_> {
     pub(crate) fn flush(&mut self) {
         let ops = std::mem::take(&mut self.put_off);
         if ops.len() > 1 {
-            checked::emit_skip(self, ops.len());
+            shadows::emit_skip(self, ops.len());
         }
         for op in ops {
             self.emit(op);
