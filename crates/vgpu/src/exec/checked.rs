@@ -1,14 +1,14 @@
 //! The ops by which a checked program asks its checker.
 
-mod access;
-
-pub(crate) use access::{each_of_many, emit_access, emit_restore, many};
-
-use super::{Ctx, Flow, Handler, MicroOp, lane::mask_of, operand, shadows};
+use super::{
+    Ctx, Flow, MicroOp, copy_async,
+    lane::{first_of_run, lanes, mask_of},
+    ldst, operand, shadows,
+};
 use crate::{
-    check::{At, Checker, Kind, New, ObjectEvent},
+    check::{Access, AccessInfo, Answer, At, Checker, Request, Shape, Space, Stored},
     error::Error,
-    lower::{Lowerer, immediate},
+    lower::Lowerer,
 };
 use warpsmith_ptx::{
     ir::{Inst, Operand},
@@ -18,7 +18,7 @@ use warpsmith_ptx::{
 
 /// Calls `f` with the checker, if there is one, for the lanes of `mask`.
 #[inline(always)]
-fn ask<R>(
+pub(super) fn ask<R>(
     ctx: &mut Ctx,
     op: &MicroOp,
     mask: u32,
@@ -37,281 +37,478 @@ fn ask<R>(
     Some(result)
 }
 
-/// From now on a register of the warp may be undefined: its shadows count.
-#[cold]
-#[inline(never)]
-fn taint(ctx: &mut Ctx) {
-    if ctx.warp.tainted {
-        return;
-    }
-    ctx.warp.tainted = true;
-    for at in 0..ctx.program.shadows.len() {
-        let slot = ctx.program.shadows[at];
-        *ctx.cells_mut(slot) = [0u32; 32];
-    }
-}
-
-/// The next `c` ops matter only if a register may be undefined.
-struct Skip;
-impl Flow for Skip {
+/// The access that description `aux` is of, at addresses `a` plus `imm`, by those lanes of `dst` that are active: `b`
+/// is 1 for scalars and 2 for 64 bits; `more[0]` is the slot where the mask is kept, and `c` ops are skipped if no
+/// lane may do it. Of a copy that may be of fewer bytes, `more[1]` is one more than the slot that says so, `more[3]`
+/// what is in it, and `more[2]` describes the access to one byte.
+struct Check;
+impl Flow for Check {
+    #[inline(always)]
     fn run(ctx: &mut Ctx, op: &MicroOp) -> *const MicroOp {
-        let skip = if ctx.warp.tainted { 0 } else { op.c as usize };
-        std::ptr::from_ref(op).wrapping_add(1 + skip)
-    }
-}
-
-pub(crate) fn emit_skip(l: &mut Lowerer, count: usize) {
-    l.emit(MicroOp {
-        c: count as u32,
-        ..l.flow::<Skip>()
-    });
-}
-
-/// Shadow `dst` is `c` in every lane.
-struct Fill;
-impl Handler for Fill {
-    #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
-        if op.c != 0 {
-            taint(ctx);
+        let mask = ctx.mask;
+        let kept = u64::from(mask) | u64::from(ctx.full) << 32;
+        ctx.set_scalar(op.more[0], kept);
+        let mut reading = mask & op.dst;
+        let mut bad = 0;
+        if op.more[1] != 0 {
+            (reading, bad) = shorter(ctx, op, reading);
         }
-        if ctx.warp.tainted {
-            ctx.put_cells(op.dst, [op.c; 32]);
+        if reading != 0 && !is_plain(ctx, op, reading) {
+            bad |= check_access(ctx, op, reading);
         }
-    }
-}
-
-pub(crate) fn emit_fill(l: &mut Lowerer, slot: u32, value: u32) {
-    let op = fill(l, slot, value);
-    l.put_off(op);
-}
-
-/// At the start of a kernel, all of these registers are undefined.
-pub(crate) fn emit_unwritten(l: &mut Lowerer, slots: &[u32]) {
-    shadows::emit_once(l, slots.len());
-    for slot in slots {
-        let op = fill(l, *slot, 0xFF);
-        l.emit(op);
-    }
-}
-
-fn fill(l: &Lowerer, slot: u32, value: u32) -> MicroOp {
-    MicroOp {
-        dst: slot,
-        c: value,
-        ..l.cold::<Fill>()
-    }
-}
-
-/// The registers of the `imm` shadows at `aux` are used.
-struct Used;
-impl Handler for Used {
-    #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
-        if !ctx.warp.tainted {
-            return;
+        if bad != 0 {
+            ctx.mask = mask & !bad;
+            ctx.full = false;
         }
-        let slots = ctx.extra(op.aux, op.imm as usize);
-        let undefined = |slot: u32| {
-            let shadow = ctx.cells::<u32>(slot);
-            shadow.iter().fold(0, |all, bits| all | bits) != 0
-        };
-        if slots.iter().any(|slot| undefined(*slot)) {
-            report_used(ctx, op);
+        if ctx.mask == 0 {
+            ctx.warp.copied = None;
+            return std::ptr::from_ref(op).wrapping_add(1 + op.c as usize);
         }
+        std::ptr::from_ref(op).wrapping_add(1)
     }
 }
 
-#[cold]
+/// What says how much a copy reads.
+mod part {
+    pub(super) const BYTES: u32 = 0;
+    /// A predicate: nothing where it is true, or where it is false.
+    pub(super) const NOT: u32 = 1;
+    pub(super) const ONLY: u32 = 2;
+}
+
+/// The lanes of a copy that read all of it, and those whose few bytes must not be read.
 #[inline(never)]
-fn report_used(ctx: &mut Ctx, op: &MicroOp) {
-    let slots = ctx.extra(op.aux, op.imm as usize).to_vec();
-    for slot in slots {
-        let shadow = *ctx.cells::<u32>(slot);
-        let mask = ctx.mask;
-        let bad = mask & mask_of(|i| shadow[i] != 0);
-        if bad != 0 {
-            ask(ctx, op, mask, |checker, at, _| checker.used(at, slot, bad));
-            // Once for each value.
-            ctx.put_cells(slot, [0u32; 32]);
-        }
-    }
-}
-
-pub(crate) fn emit_used(l: &mut Lowerer, slots: &[u32]) {
-    let aux = l.extra(slots);
-    l.put_off(MicroOp {
-        aux,
-        imm: slots.len() as u64,
-        ..l.cold::<Used>()
-    });
-}
-
-/// The active lanes have come together at a `bar.warp.sync`.
-pub(super) fn gate(ctx: &mut Ctx, op: &MicroOp) {
-    let lanes = ctx.warp.active;
-    let lacking = if op.b == 1 {
-        let members = ctx.cells::<u32>(op.a);
-        lanes & mask_of(|i| members[i] >> i & 1 == 0)
-    } else {
-        lanes & !(ctx.scalar(op.a) as u32)
-    };
-    if lacking != 0 {
-        note(ctx, op, Kind::Mask, lacking, LACKING);
-    }
-    ask(ctx, op, lanes, |checker, at, _| {
-        checker.sync_lanes(at, lanes)
-    });
-}
-
-/// For the CTA alone if `b` is 1.
-struct Fence;
-impl Handler for Fence {
-    #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
-        let mask = ctx.mask;
-        ask(ctx, op, mask, |checker, at, _| checker.fence(at, op.b == 1));
-    }
-}
-
-struct Commit;
-impl Handler for Commit {
-    #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
-        let mask = ctx.mask;
-        ask(ctx, op, mask, |checker, at, _| checker.commit(at));
-    }
-}
-
-/// For all but `imm` groups, or for everything if `b` is 1.
-struct Wait;
-impl Handler for Wait {
-    #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
-        let mask = ctx.mask;
-        let left = (op.b == 0).then_some(op.imm as u32);
-        ask(ctx, op, mask, |checker, at, _| checker.wait(at, left));
-    }
-}
-
-/// Lanes whose member mask, scalar or lanes of `a` as `b` says, lacks them.
-struct Members;
-impl Handler for Members {
-    #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
-        let mask = ctx.mask;
-        let lacking = if op.b == 1 {
-            mask & !(ctx.scalar(op.a) as u32)
-        } else {
-            let members = ctx.cells::<u32>(op.a);
-            mask & mask_of(|i| members[i] >> i & 1 == 0)
-        };
-        if lacking != 0 {
-            note(ctx, op, Kind::Mask, lacking, LACKING);
-        }
-    }
-}
-
-/// What an operation on an `mbarrier` at a shared address orders.
-pub(super) fn object(ctx: &mut Ctx, op: &MicroOp, lane: u32, inside: u64, event: ObjectEvent) {
-    ask(ctx, op, 1 << lane, |checker, at, _| {
-        checker.object(at, lane, inside, event);
-    });
-}
-
-/// A barrier is given a count that no warps make up.
-#[cold]
-pub(super) fn odd_count(ctx: &mut Ctx, op: &MicroOp, lanes: u32, count: u32) {
-    let text = format!("a barrier for {count} threads, which is not a multiple of 32");
-    note(ctx, op, Kind::BarrierCount, lanes, &text);
-}
-
-/// What [`Kind::Mask`] says.
-const LACKING: &str = "the member mask lacks the lane that runs this";
-
-#[cold]
-fn note(ctx: &mut Ctx, op: &MicroOp, kind: Kind, lanes: u32, text: &str) {
-    ask(ctx, op, lanes, |checker, at, _| {
-        checker.add(New {
-            kind,
-            place: at.place(lanes.trailing_zeros() & 31, None),
-            other: None,
-            address: None,
-            allocation: None,
-            message: text.to_owned(),
-        });
-    });
-}
-
-/// Lanes that a shuffle of mode `aux` reads, by the lanes of `a` and `b`, and that do not take part.
-struct Sources;
-impl Handler for Sources {
-    #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
-        let (b, c) = (ctx.cells::<u32>(op.a), ctx.cells::<u32>(op.b));
-        let mask = ctx.mask;
-        let bad = mask
-            & mask_of(|i| {
-                let (from, fine) = super::warp::source(op.aux, i as u32, b[i], c[i]);
-                fine && mask >> (from & 31) & 1 == 0
-            });
-        if bad != 0 {
-            let text = "the lane that this shuffle reads from does not take part";
-            note(ctx, op, Kind::ShflInactive, bad, text);
-        }
-    }
-}
-
-/// What an instruction orders, and whose lanes it names.
-pub(crate) fn emit_order(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
-    let has = |qual| inst.quals.has(qual);
-    let last = inst.operands.len().saturating_sub(1);
-    let names_members = match inst.op {
-        Op::Shfl | Op::Vote | Op::Match | Op::Redux | Op::Elect => has(Qual::Sync),
-        _ => false,
-    };
-    if names_members {
-        let src = l.src(operand(l, inst, last)?, 32)?;
-        l.emit(MicroOp {
-            a: src.slot,
-            b: u32::from(src.uniform),
-            ..l.cold::<Members>()
-        });
-    }
-    match inst.op {
-        Op::Shfl => {
-            let a = l.src32(operand(l, inst, 2)?)?;
-            let b = l.src32(operand(l, inst, 3)?)?;
-            l.emit(MicroOp {
-                a,
-                b,
-                aux: super::warp::mode_of(inst),
-                ..l.cold::<Sources>()
-            });
-        }
-        Op::Membar | Op::Fence => {
-            let within = u32::from(has(Qual::Cta));
-            l.emit(MicroOp {
-                b: within,
-                ..l.cold::<Fence>()
-            });
-        }
-        Op::Cp if has(Qual::CommitGroup) => {
-            let op = l.cold::<Commit>();
-            l.emit(op);
-        }
-        Op::Cp if has(Qual::WaitGroup) || has(Qual::WaitAll) => {
-            let left = match inst.operands.first() {
-                Some(Operand::Imm(imm)) => immediate(*imm, 32),
-                _ => 0,
-            };
-            l.emit(MicroOp {
-                imm: left,
-                b: u32::from(has(Qual::WaitAll)),
-                ..l.cold::<Wait>()
-            });
-        }
+fn shorter(ctx: &mut Ctx, op: &MicroOp, mask: u32) -> (u32, u32) {
+    let slot = op.more[1] - 1;
+    match op.more[3] {
+        part::NOT => return (mask & !ctx.pred(slot), 0),
+        part::ONLY => return (mask & ctx.pred(slot), 0),
         _ => {}
     }
-    Ok(())
+    let whole = ctx.program.accesses[op.aux as usize].bytes() as u32;
+    let bytes = *ctx.cells::<u32>(slot);
+    let addresses = addresses(ctx, op);
+    // A copy of no bytes reads nothing; few bytes are aligned as all are.
+    let aligned = |i: usize| addresses[i].is_multiple_of(u64::from(whole));
+    let all = mask & mask_of(|i| bytes[i] >= whole || bytes[i] != 0 && !aligned(i));
+    let mut bad = 0;
+    for byte in 0..whole {
+        let reading = mask & !all & !bad & mask_of(|i| bytes[i] > byte);
+        if reading != 0 {
+            let each = lanes(|i| addresses[i].wrapping_add(u64::from(byte)));
+            bad |= check_each(ctx, op, op.more[2], reading, &each);
+        }
+    }
+    (all, bad)
+}
+
+/// The addresses of all lanes.
+#[inline(always)]
+fn addresses(ctx: &Ctx, op: &MicroOp) -> [u64; 32] {
+    match op.b {
+        1 => [scalar_address(ctx, op); 32],
+        3 => [scalar_address(ctx, op); 32],
+        0 => {
+            let at = ctx.cells::<u32>(op.a);
+            lanes(|i| u64::from(at[i].wrapping_add(op.imm as u32)))
+        }
+        _ => {
+            let at = ctx.cells::<u64>(op.a);
+            lanes(|i| at[i].wrapping_add(op.imm))
+        }
+    }
+}
+
+#[inline(always)]
+fn scalar_address(ctx: &Ctx, op: &MicroOp) -> u64 {
+    let address = ctx.scalar(op.a).wrapping_add(op.imm);
+    if op.b == 1 {
+        address & 0xFFFF_FFFF
+    } else {
+        address
+    }
+}
+
+/// Where lane 0's access is if the active lanes' are neighbours.
+#[inline(always)]
+fn run_start(ctx: &Ctx, op: &MicroOp, bytes: u32, mask: u32) -> Option<u64> {
+    match op.b {
+        0 => {
+            let start = first_of_run(ctx.cells::<u32>(op.a), bytes, mask)?;
+            Some(u64::from(start.wrapping_add(op.imm as u32)))
+        }
+        2 => Some(first_of_run(ctx.cells::<u64>(op.a), bytes, mask)?.wrapping_add(op.imm)),
+        _ => None,
+    }
+}
+
+/// Whether an access is as accesses should be; it is noted then.
+#[inline(always)]
+fn is_plain(ctx: &mut Ctx, op: &MicroOp, mask: u32) -> bool {
+    let Some(info) = ctx.program.accesses.get(op.aux as usize) else {
+        return true;
+    };
+    let bytes = info.bytes() as u32;
+    let first = mask.trailing_zeros() & 31;
+    let beside = (mask >> first).wrapping_add(1) & (mask >> first) == 0;
+    let defined = if info.asynchronous {
+        ctx.warp.copied.is_none()
+    } else {
+        !ctx.warp.tainted
+            || !info.values.iter().flatten().any(|slot| {
+                let shadow = ctx.cells::<u32>(*slot);
+                shadow.iter().fold(0, |all, bits| all | bits) != 0
+            })
+    };
+    let all: [u64; 32];
+    let shape = if op.b & 1 != 0 {
+        Shape::Same(scalar_address(ctx, op))
+    } else if beside && let Some(start) = run_start(ctx, op, bytes, mask) {
+        Shape::Run {
+            start: if op.b == 0 {
+                u64::from((start as u32).wrapping_add(first * bytes))
+            } else {
+                start.wrapping_add(u64::from(first * bytes))
+            },
+            first,
+            count: mask.count_ones(),
+        }
+    } else {
+        all = addresses(ctx, op);
+        Shape::Apart(&all)
+    };
+    let Some(mut checker) = ctx.checker.take() else {
+        return true;
+    };
+    let at = At {
+        program: &ctx.program,
+        view: &ctx.view,
+        warp: ctx.warp.index,
+        mask,
+        span: op.span,
+    };
+    let request = Request {
+        info,
+        number: op.aux,
+        defined,
+    };
+    let stored = StoredBy {
+        ctx,
+        op,
+        info,
+        mask,
+    };
+    let plain = checker.access(&at, &request, shape, &stored);
+    ctx.checker = Some(checker);
+    if plain && ctx.warp.tainted {
+        define(ctx, op);
+    }
+    plain
+}
+
+/// What a load loads is defined.
+#[cold]
+#[inline(never)]
+fn define(ctx: &mut Ctx, op: &MicroOp) {
+    let info = &ctx.program.accesses[op.aux as usize];
+    if !info.gives() {
+        return;
+    }
+    for slot in info.values.into_iter().flatten() {
+        ctx.put_cells(slot, [0u32; 32]);
+    }
+}
+
+#[inline(never)]
+fn check_access(ctx: &mut Ctx, op: &MicroOp, mask: u32) -> u32 {
+    let addresses = addresses(ctx, op);
+    let verdict = ask(ctx, op, mask, |checker, at, ctx| {
+        let info = &at.program.accesses[op.aux as usize];
+        let request = Request {
+            info,
+            number: op.aux,
+            defined: false,
+        };
+        let stored = StoredBy {
+            ctx,
+            op,
+            info,
+            mask,
+        };
+        checker.look(at, &request, &addresses, &stored)
+    });
+    let Some(Answer { bad, undefined }) = verdict else {
+        return 0;
+    };
+    let info = &ctx.program.accesses[op.aux as usize];
+    if info.copied {
+        let some = undefined[0].iter().any(|bits| *bits != 0);
+        ctx.warp.copied = some.then(|| Box::new(undefined[0]));
+    } else if info.asynchronous {
+        ctx.warp.copied = None;
+    } else if info.gives() {
+        let values = info.values;
+        let undefined = match info.matrix {
+            None => *undefined,
+            Some(transposed) => {
+                std::array::from_fn(|k| shadows::of_rows(&undefined[0], k, transposed))
+            }
+        };
+        if undefined.as_flattened().iter().any(|bits| *bits != 0) {
+            shadows::taint(ctx);
+        }
+        if ctx.warp.tainted {
+            for (undefined, slot) in undefined.iter().zip(values) {
+                if let Some(slot) = slot {
+                    ctx.put_cells(slot, *undefined);
+                }
+            }
+        }
+    }
+    bad
+}
+
+/// Nothing is known of what is stored.
+struct Unknown;
+impl Stored for Unknown {
+    fn undefined(&self, _k: usize) -> Option<[u32; 32]> {
+        None
+    }
+
+    fn same(&self) -> u32 {
+        0
+    }
+}
+
+/// Describes accesses of an instruction that has many for each lane, for [`each_of_many`].
+pub(crate) fn many(l: &mut Lowerer, space: Space, access: Access, bytes: u32) -> u32 {
+    l.describe(AccessInfo {
+        space,
+        access,
+        element: bytes,
+        count: 1,
+        order: Default::default(),
+        constant: false,
+        asynchronous: false,
+        replaces: false,
+        copied: false,
+        matrix: None,
+        rows: 0,
+        values: Default::default(),
+    })
+}
+
+/// One access of each lane of `mask`, of those that description `aux` is of; the lanes that must not do it.
+pub(crate) fn each_of_many(ctx: &mut Ctx, op: &MicroOp, mask: u32, addresses: &[u64; 32]) -> u32 {
+    check_each(ctx, op, op.aux, mask, addresses)
+}
+
+fn check_each(ctx: &mut Ctx, op: &MicroOp, number: u32, mask: u32, addresses: &[u64; 32]) -> u32 {
+    let verdict = ask(ctx, op, mask, |checker, at, _| {
+        let request = Request {
+            info: &at.program.accesses[number as usize],
+            number,
+            defined: true,
+        };
+        checker.look(at, &request, addresses, &Unknown)
+    });
+    verdict.map_or(0, |answer| answer.bad)
+}
+
+/// What a store stores, for whoever asks.
+struct StoredBy<'a> {
+    ctx: &'a Ctx,
+    op: &'a MicroOp,
+    info: &'a AccessInfo,
+    mask: u32,
+}
+
+impl Stored for StoredBy<'_> {
+    fn undefined(&self, k: usize) -> Option<[u32; 32]> {
+        if self.info.asynchronous {
+            let copied = self.ctx.warp.copied.as_ref().filter(|_| k == 0)?;
+            return Some(**copied);
+        }
+        if !self.ctx.warp.tainted || self.info.access != Access::Write {
+            return None;
+        }
+        let of = |slot: Option<u32>| slot.map(|slot| *self.ctx.cells(slot));
+        match self.info.matrix {
+            None => of(self.info.values.get(k).copied().flatten()),
+            Some(transposed) if k == 0 => {
+                let registers = self.info.values.map(|slot| of(slot).unwrap_or([0; 32]));
+                Some(shadows::to_rows(&registers, transposed))
+            }
+            Some(_) => None,
+        }
+    }
+
+    fn same(&self) -> u32 {
+        let matrix = self.info.matrix.is_some();
+        if self.info.access != Access::Write || self.info.asynchronous || matrix {
+            return 0;
+        }
+        let addresses = addresses(self.ctx, self.op);
+        stores_same(self.ctx, self.op, self.info, self.mask, &addresses)
+    }
+}
+
+/// The lanes of a store that would leave memory as it is, or that store what another lane of theirs stores there.
+fn stores_same(
+    ctx: &Ctx,
+    op: &MicroOp,
+    info: &AccessInfo,
+    mask: u32,
+    addresses: &[u64; 32],
+) -> u32 {
+    let slots = ctx.extra(op.more[2], info.count as usize);
+    let place = match info.space {
+        Space::Global | Space::Const => ldst::place::GLOBAL,
+        Space::Shared => ldst::place::SHARED,
+        Space::Local => ldst::place::LOCAL,
+        Space::Generic => ldst::place::GENERIC,
+    };
+    let value = |lane: usize, slot: u32| match info.element {
+        8 => ctx.cells::<u64>(slot)[lane],
+        bytes => u64::from(ctx.cells::<u32>(slot)[lane]) & (u64::MAX >> (64 - 8 * bytes.min(8))),
+    };
+    let mut same = 0;
+    for lane in (0..32).filter(|lane| mask >> lane & 1 != 0) {
+        let address = addresses[lane];
+        let alone = slots.iter().enumerate().all(|(k, slot)| {
+            let at = address.wrapping_add(k as u64 * u64::from(info.element));
+            let (window, at) = ldst::window(ctx, place, at, lane as u32);
+            let held = match info.element {
+                1 => window.load::<u8>(at).map(u64::from),
+                2 => window.load::<u16>(at).map(u64::from),
+                4 => window.load::<u32>(at).map(u64::from),
+                _ => window.load::<u64>(at),
+            };
+            held == Ok(value(lane, *slot))
+        });
+        // Lanes of one instruction that store to one place.
+        let twins = (0..32).filter(|other| {
+            *other != lane && mask >> other & 1 != 0 && addresses[*other] == address
+        });
+        let mut twins = twins.peekable();
+        let has_twin = twins.peek().is_some();
+        let agrees = twins.all(|other| {
+            slots
+                .iter()
+                .all(|slot| value(other, *slot) == value(lane, *slot))
+        });
+        if agrees && (alone || has_twin) {
+            same |= 1 << lane;
+        }
+    }
+    same
+}
+
+/// The mask that scalar `a` keeps.
+struct Restore;
+impl Flow for Restore {
+    fn run(ctx: &mut Ctx, op: &MicroOp) -> *const MicroOp {
+        let kept = ctx.scalar(op.a);
+        ctx.mask = kept as u32;
+        ctx.full = kept >> 32 != 0;
+        std::ptr::from_ref(op).wrapping_add(1)
+    }
+}
+
+/// Emits the check of the access at operand `at`, and for `cp.async` that of its target; where the first stands.
+pub(crate) fn emit_access(
+    l: &mut Lowerer,
+    inst: &Inst,
+    at: usize,
+    info: AccessInfo,
+) -> Result<usize, Error> {
+    let copies = inst.op == Op::Cp;
+    let policy = usize::from(inst.quals.has(Qual::L2CacheHint));
+    let part = inst.operands.get(3);
+    let part = part.filter(|_| copies && inst.operands.len() > 3 + policy);
+    let size = match part {
+        Some(operand) if copy_async::is_pred(l, operand) => {
+            let (slot, negated) = l.pred(operand)?;
+            let way = if negated == 0 { part::NOT } else { part::ONLY };
+            [slot + 1, 0, way]
+        }
+        Some(operand) => {
+            let slot = l.src32(operand)?;
+            let byte = many(l, Space::Global, Access::Read, 1);
+            [slot + 1, byte, part::BYTES]
+        }
+        None => [0; 3],
+    };
+    let stored = stored_values(l, inst, &info)?;
+    let source = emit_one(l, operand(l, inst, at)?, info.clone())?;
+    let check = &mut l.ops[source];
+    check.more[1..].copy_from_slice(&size);
+    if inst.op == Op::St {
+        check.more[2] = stored;
+    }
+    if copies {
+        let info = AccessInfo {
+            space: Space::Shared,
+            access: Access::Write,
+            asynchronous: true,
+            constant: false,
+            copied: false,
+            ..info
+        };
+        // The first check has kept the mask that is restored.
+        let target = emit_one(l, operand(l, inst, 0)?, info)?;
+        l.ops[target].more[0] = l.spare_scalar();
+    }
+    Ok(source)
+}
+
+/// Where the slots of what a store stores are listed; 0 for anything else.
+fn stored_values(l: &mut Lowerer, inst: &Inst, info: &AccessInfo) -> Result<u32, Error> {
+    if inst.op != Op::St {
+        return Ok(0);
+    }
+    let items = ldst::items(operand(l, inst, 1)?).to_vec();
+    let mut slots = Vec::new();
+    for item in &items {
+        slots.push(if info.element == 8 {
+            l.src64(item)?
+        } else {
+            l.src32(item)?
+        });
+    }
+    Ok(l.extra(&slots))
+}
+
+fn emit_one(l: &mut Lowerer, place: &Operand, info: AccessInfo) -> Result<usize, Error> {
+    let at = ldst::address(l, place)?;
+    let kept = l.kept_mask();
+    // Of matrices only so many lanes name rows.
+    let lanes = match info.matrix {
+        Some(_) => !0 >> (32 - 8 * info.rows.clamp(1, 4)),
+        None => !0,
+    };
+    let aux = l.describe(info);
+    Ok(l.emit(MicroOp {
+        a: at.src.slot,
+        b: u32::from(at.src.uniform) | u32::from(at.wide) << 1,
+        imm: at.offset,
+        aux,
+        dst: lanes,
+        more: [kept, 0, 0, 0],
+        ..l.watch::<Check>()
+    }))
+}
+
+/// Ends what the check at `at` covers.
+pub(crate) fn emit_restore(l: &mut Lowerer, at: usize) {
+    let kept = l.kept_mask();
+    let end = l.emit(MicroOp {
+        a: kept,
+        ..l.flow::<Restore>()
+    });
+    for i in at..end {
+        if std::ptr::fn_addr_eq(l.ops[i].run, l.watch::<Check>().run) {
+            l.ops[i].c = (end - i - 1) as u32;
+        }
+    }
 }

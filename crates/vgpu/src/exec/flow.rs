@@ -377,7 +377,7 @@ impl Flow for Gate {
                 ctx.activate(here);
             }
             if op.c == 1 {
-                super::checked::gate(ctx, op);
+                super::ordered::gate(ctx, op);
             }
             return ctx.block(op.aux);
         }
@@ -405,7 +405,7 @@ impl Flow for Barrier {
         if let Some(count) = count
             && !count.is_multiple_of(32)
         {
-            super::checked::odd_count(ctx, op, lanes, count);
+            super::ordered::odd_count(ctx, op, lanes, count);
         }
         if barrier >= 16 {
             let what = "barrier number above 15";

@@ -52,6 +52,7 @@ mod ldst;
 mod matrix;
 mod mma;
 pub(crate) mod mov;
+pub(crate) mod ordered;
 mod rare;
 pub(crate) mod shadows;
 pub(crate) mod shape;

@@ -1,11 +1,125 @@
 //! The ops by which what is undefined of registers follows their values: a bit for each byte of each lane.
 
-use super::{Ctx, Flow, Handler, MicroOp, lane::lanes};
+use super::{
+    Ctx, Flow, Handler, MicroOp,
+    checked::ask,
+    lane::{lanes, mask_of},
+};
 use crate::{error::Error, lower::Lowerer};
 use warpsmith_ptx::ir::{Inst, Operand};
 
 /// Which bytes of a result byte `b` of a source reaches: bits `8 * b..` of it.
 pub(crate) type Reach = u64;
+
+/// From now on a register of the warp may be undefined: its shadows count.
+#[cold]
+#[inline(never)]
+pub(super) fn taint(ctx: &mut Ctx) {
+    if ctx.warp.tainted {
+        return;
+    }
+    ctx.warp.tainted = true;
+    for at in 0..ctx.program.shadows.len() {
+        let slot = ctx.program.shadows[at];
+        *ctx.cells_mut(slot) = [0u32; 32];
+    }
+}
+
+/// The next `c` ops matter only if a register may be undefined.
+struct Skip;
+impl Flow for Skip {
+    fn run(ctx: &mut Ctx, op: &MicroOp) -> *const MicroOp {
+        let skip = if ctx.warp.tainted { 0 } else { op.c as usize };
+        std::ptr::from_ref(op).wrapping_add(1 + skip)
+    }
+}
+
+pub(crate) fn emit_skip(l: &mut Lowerer, count: usize) {
+    l.emit(MicroOp {
+        c: count as u32,
+        ..l.flow::<Skip>()
+    });
+}
+
+/// Shadow `dst` is `c` in every lane.
+struct Fill;
+impl Handler for Fill {
+    #[inline(always)]
+    fn run(ctx: &mut Ctx, op: &MicroOp) {
+        if op.c != 0 {
+            taint(ctx);
+        }
+        if ctx.warp.tainted {
+            ctx.put_cells(op.dst, [op.c; 32]);
+        }
+    }
+}
+
+pub(crate) fn emit_fill(l: &mut Lowerer, slot: u32, value: u32) {
+    let op = fill(l, slot, value);
+    l.put_off(op);
+}
+
+/// At the start of a kernel, all of these registers are undefined.
+pub(crate) fn emit_unwritten(l: &mut Lowerer, slots: &[u32]) {
+    emit_once(l, slots.len());
+    for slot in slots {
+        let op = fill(l, *slot, 0xFF);
+        l.emit(op);
+    }
+}
+
+fn fill(l: &Lowerer, slot: u32, value: u32) -> MicroOp {
+    MicroOp {
+        dst: slot,
+        c: value,
+        ..l.cold::<Fill>()
+    }
+}
+
+/// The registers of the `imm` shadows at `aux` are used.
+struct Used;
+impl Handler for Used {
+    #[inline(always)]
+    fn run(ctx: &mut Ctx, op: &MicroOp) {
+        if !ctx.warp.tainted {
+            return;
+        }
+        let slots = ctx.extra(op.aux, op.imm as usize);
+        let undefined = |slot: u32| {
+            let shadow = ctx.cells::<u32>(slot);
+            shadow.iter().fold(0, |all, bits| all | bits) != 0
+        };
+        if slots.iter().any(|slot| undefined(*slot)) {
+            report_used(ctx, op);
+        }
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn report_used(ctx: &mut Ctx, op: &MicroOp) {
+    let slots = ctx.extra(op.aux, op.imm as usize).to_vec();
+    for slot in slots {
+        let shadow = *ctx.cells::<u32>(slot);
+        let mask = ctx.mask;
+        let bad = mask & mask_of(|i| shadow[i] != 0);
+        if bad != 0 {
+            ask(ctx, op, mask, |checker, at, _| checker.used(at, slot, bad));
+            // Once for each value.
+            ctx.put_cells(slot, [0u32; 32]);
+        }
+    }
+}
+
+pub(crate) fn emit_used(l: &mut Lowerer, slots: &[u32]) {
+    let aux = l.extra(slots);
+    l.put_off(MicroOp {
+        aux,
+        imm: slots.len() as u64,
+        ..l.cold::<Used>()
+    });
+}
 
 /// Shadow `dst` is what the `imm` pieces at `aux` bring: a shadow, and whom its bytes reach.
 struct Move;

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     check::{Access, AccessInfo, MOST, Order, Space},
     error::Error,
-    exec::{checked, shadows},
+    exec::{checked, ordered, shadows},
 };
 use rustc_hash::FxHashSet;
 use warpsmith_ptx::{
@@ -199,7 +199,7 @@ pub(super) fn enter(l: &mut Lowerer<'_>, shadows: &Shadows) {
     let slots = shadows.gaps.iter().filter_map(|reg| shadows.slot(*reg));
     let slots: Vec<u32> = slots.collect();
     if !slots.is_empty() {
-        checked::emit_unwritten(l, &slots);
+        shadows::emit_unwritten(l, &slots);
     }
 }
 
@@ -229,11 +229,11 @@ pub(super) fn end_block(l: &mut Lowerer<'_>, shadows: &mut Shadows, term: &Term)
         other => other.each_use(&mut add),
     }
     if !slots.is_empty() {
-        checked::emit_used(l, &slots);
+        shadows::emit_used(l, &slots);
     }
     term.each_def(&mut |reg| {
         if let Some(slot) = shadows.slot(reg) {
-            checked::emit_fill(l, slot, 0);
+            shadows::emit_fill(l, slot, 0);
         }
     });
 }
@@ -294,13 +294,13 @@ pub(super) fn before(
         }
     }
     if !slots.is_empty() {
-        checked::emit_used(l, &slots);
+        shadows::emit_used(l, &slots);
     }
     let access = access(inst);
     if access.is_some() {
         l.flush();
     }
-    checked::emit_order(l, inst)?;
+    ordered::emit_order(l, inst)?;
     if inst.op == Op::Shfl
         && let Some(Operand::Reg(reg)) = inst.operands.get(1)
         && let Some(value) = shadows.slot(*reg)
@@ -357,7 +357,7 @@ pub(super) fn after(
         return copy(l, shadows, inst);
     }
     for slot in defined.iter().filter_map(|reg| shadows.slot(*reg)) {
-        checked::emit_fill(l, slot, 0);
+        shadows::emit_fill(l, slot, 0);
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use super::Lowerer;
 use crate::{
     check::AccessInfo,
-    exec::{Flow, MicroOp, checked},
+    exec::{Flow, MicroOp, shadows},
     tier,
 };
 use warpsmith_ptx::ir::RegId;
@@ -49,7 +49,7 @@ impl Lowerer<'_> {
     pub(crate) fn flush(&mut self) {
         let ops = std::mem::take(&mut self.watched.put_off);
         if ops.len() > 1 {
-            checked::emit_skip(self, ops.len());
+            shadows::emit_skip(self, ops.len());
         }
         for op in ops {
             self.emit(op);

@@ -28,7 +28,7 @@ pub(super) fn each(ctx: &mut Ctx, op: &MicroOp) -> *const MicroOp {
     }
     ctx.activate(ready);
     if op.c == 1 {
-        super::super::checked::gate(ctx, op);
+        super::super::ordered::gate(ctx, op);
     }
     ctx.block(op.aux)
 }

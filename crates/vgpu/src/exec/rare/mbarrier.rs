@@ -5,9 +5,10 @@
 
 use super::{
     super::{
-        Ctx, Handler, MicroOp, checked,
+        Ctx, Handler, MicroOp,
         flow::SPIN_COST,
         ldst::{self, At},
+        ordered,
     },
     rule::{Rule, apply},
 };
@@ -151,7 +152,7 @@ fn tell(ctx: &mut Ctx, op: &MicroOp, lane: u32, address: u64, done: bool) {
         }
         _ => return,
     };
-    checked::object(ctx, op, lane, inside, event);
+    ordered::object(ctx, op, lane, inside, event);
 }
 
 /// One lane's operation: the result, if it has one.
