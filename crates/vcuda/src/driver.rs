@@ -64,11 +64,24 @@ pub(crate) fn init() -> Result<(), Status> {
     }
 }
 
-fn start() -> Result<Driver, Status> {
+/// What the program and its environment ask for.
+fn wanted() -> Result<Settings, Status> {
     let words = lock(&WORDS).clone();
-    let lookup =
-        |name: &str| set(&words, name).or_else(|| std::env::var(format!("{PREFIX}{name}")).ok());
-    let settings = Settings::read(lookup).map_err(|_| Status::InvalidValue)?;
+    let variable = |name: &str| std::env::var(format!("{PREFIX}{name}")).ok();
+    let lookup = |name: &str| set(&words, name).or_else(|| variable(name));
+    Settings::read(lookup).map_err(|_| Status::InvalidValue)
+}
+
+/// The version of CUDA that the driver reports, which is known before it is initialised.
+pub(crate) fn version() -> Result<i32, Status> {
+    match driver() {
+        Ok(driver) => Ok(driver.settings.driver),
+        Err(_not_initialised) => Ok(wanted()?.driver),
+    }
+}
+
+fn start() -> Result<Driver, Status> {
+    let settings = wanted()?;
     if settings.faults.init != 0 {
         return Err(Status::of_code(settings.faults.init).unwrap_or(Status::Unknown));
     }

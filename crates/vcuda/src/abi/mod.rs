@@ -1,7 +1,7 @@
 //! The functions of the driver as C sees them.
 //!
-//! `unsafe` stands in this folder only: [`raw`] is what arguments of C are, and the macro below exports functions by
-//! name. The functions themselves are safe code over those.
+//! `unsafe` stands in this folder only: [`raw`] is what arguments of C are, [`memory`] allocates page-locked memory, and
+//! the macro below exports functions by name. The functions themselves are safe code over those.
 #![allow(unsafe_code, non_snake_case)]
 
 use crate::status::Status;

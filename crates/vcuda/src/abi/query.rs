@@ -2,7 +2,7 @@
 
 use super::raw::{Out, Text};
 use crate::{
-    driver::{configure, driver, init},
+    driver::{configure, init},
     status::Status,
 };
 use std::ffi::{c_char, c_int, c_uint};
@@ -15,10 +15,10 @@ entries! {
         init()
     }
 
-    /// Known before the driver is initialised, but for what it is set to.
+    /// Known before the driver is initialised.
     cuDriverGetVersion(version: Out<c_int>) {
         let out = version.wanted()?;
-        out.put(driver().map_or(12090, |driver| driver.settings.driver))
+        out.put(crate::driver::version()?)
     }
 
     cuGetErrorName(code: c_uint, name: Out<*const c_char>) {

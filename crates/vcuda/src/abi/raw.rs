@@ -204,7 +204,7 @@ impl Host {
         self.0 as usize
     }
 
-    /// The start of memory that [`Pages`](super::memory) gave out.
+    /// An address as an argument.
     pub(crate) fn of(address: *mut u8) -> Host {
         Host(address.cast())
     }
