@@ -2,7 +2,7 @@
 //! process.
 //!
 //! The steps are the arguments: `cuda:0`, `virtual` or `auto` open that device, `each` makes devices opened later check
-//! each launch, and the rest is in [`Script::step`]. A line is the step and the result as Rust shows it.
+//! each launch, and the rest is in `Script::step`. A line is the step and the result as Rust shows it.
 
 use std::process::ExitCode;
 use warpsmith::{
