@@ -9,6 +9,7 @@ mod error;
 mod graph;
 mod lower;
 mod memory;
+mod persistent;
 mod plan;
 mod resource;
 mod span;
@@ -16,8 +17,12 @@ mod speech;
 
 pub use error::Error;
 pub use graph::{At, Attention, Extent, Graph, MatMul, Node, Rotation, Seen};
+pub use persistent::{Persistent, PersistentReport, Running, Shape, Until};
 pub use plan::{Plan, PlanReport};
 pub use resource::{Cache, Sampler, SamplerState, Table, Vector, Weights};
 pub use span::{Planned, Span};
 pub use speech::{Convolution, Decision, LineSizes, LineState, Lines, Looks};
-pub use warpsmith_library::gemm::Precision;
+pub use warpsmith_library::{
+    gemm::Precision,
+    persistent::{End, Schedule},
+};

@@ -52,6 +52,9 @@ enum Round {
     Stuck,
 }
 
+/// Rounds that only wait before a worker offers its core to others.
+const PATIENCE: u32 = 16;
+
 /// A worker: its context and the CTA it reuses.
 pub(crate) struct Worker {
     ctx: Ctx,
@@ -120,12 +123,22 @@ impl Worker {
             cta.start(&mut self.ctx, job, index);
             queue(job).push_back(cta);
         }
+        let mut idle = 0;
         while !job.is_done() && !job.aborted() {
             let next = queue(job).pop_front();
             let Some(mut cta) = next else {
                 std::thread::yield_now();
                 continue;
             };
+            // Whom a CTA waits for may need this core.
+            idle = if std::mem::take(&mut self.ctx.slept) {
+                idle + 1
+            } else {
+                0
+            };
+            if idle > PATIENCE {
+                std::thread::yield_now();
+            }
             cta.resume(&mut self.ctx, job);
             match cta.round(&mut self.ctx, job) {
                 Round::Done => {

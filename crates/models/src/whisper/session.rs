@@ -66,7 +66,7 @@ impl Pass {
     ) -> Result<Pass, Error> {
         let plan = Plan::new(stream, graph, precision)?;
         let replay = match run {
-            Run::Eager => None,
+            Run::Eager | Run::Persistent => None,
             Run::Replay => Some(plan.capture(stream)?),
         };
         Ok(Pass { plan, replay })

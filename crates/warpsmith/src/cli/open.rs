@@ -49,6 +49,8 @@ impl Opened {
         let options = SessionOptions {
             context,
             precision: args.precision.into(),
+            run: args.run.into(),
+            tokens_per_launch: args.tokens_per_launch.unwrap_or(0),
             ..SessionOptions::default()
         };
         Session::new(&self.bundle.model, &options).context("cannot make room for the context")
