@@ -86,14 +86,16 @@ impl Default for Shape {
 /// What tells that a run is over.
 #[derive(Debug)]
 pub struct Until<'a> {
-    /// The token that a step of the plan leaves: one word.
+    /// The token that a step of the plan leaves, and words that are told with it.
     pub token: &'a Buffer<u32>,
-    /// The position of that token, where the next step would put it: one word.
+    /// A position that a step leaves: one word.
     pub position: &'a Buffer<u32>,
     /// Tokens after which nothing follows.
     pub ends: &'a [u32],
-    /// Positions that there are.
+    /// The position after which nothing follows, as the last token then has no place.
     pub context: u32,
+    /// Tokens of a run at most.
+    pub most: u32,
 }
 
 /// What a persistent kernel is, for people.
@@ -241,6 +243,14 @@ impl Persistent {
             return Err(Error::Residency { ctas, most });
         }
         let steps = plan.steps().len();
+        let words = until.token.len() as u64;
+        let ring = u64::from(shared::RING) + u64::from(until.most.max(1)) * words;
+        require(
+            ring < 1 << 31,
+            "most",
+            until.most.into(),
+            "a ring below 2^31 words",
+        )?;
         Ok(Persistent {
             report: PersistentReport {
                 steps,
@@ -252,7 +262,7 @@ impl Persistent {
             },
             kernel,
             context: until.context,
-            capacity: until.context.max(1),
+            capacity: until.most.max(1),
             records: stream.upload_new(&tables.records)?,
             table: stream.upload_new(&tables.arguments)?,
             arrived: stream.alloc(steps + 1)?,
@@ -262,7 +272,7 @@ impl Persistent {
             token: Span::of(until.token),
             position: Span::of(until.position),
             uses: tables.uses,
-            words: device.words((shared::RING + until.context.max(1)) as usize)?,
+            words: device.words(ring as usize)?,
             stream: stream.clone(),
             running: None,
         })
@@ -291,6 +301,7 @@ impl Persistent {
             arrived: Span::of(&self.arrived),
             claimed: Span::of(&self.claimed),
             verdict: Span::of(&self.verdict),
+            token_words: self.token.len() as u32,
             token: self.token.clone(),
             position: self.position.clone(),
             ends: Span::of(&self.ends),
@@ -372,16 +383,29 @@ impl Running<'_> {
     /// # Errors
     /// If the kernel failed.
     pub fn token(&mut self) -> Result<Option<u32>, Error> {
+        let mut words = [0];
+        Ok(self.record(&mut words)?.then_some(words[0]))
+    }
+
+    /// Writes the first words of the next token as soon as it is made; false after the last.
+    ///
+    /// # Errors
+    /// If the kernel failed.
+    pub fn record(&mut self, into: &mut [u32]) -> Result<bool, Error> {
         let mut looks = 0;
         loop {
             let ended = self.word(shared::STATUS) != 0;
             if self.word(shared::MADE) > self.seen {
-                let slot = shared::RING + self.seen % self.persistent.capacity;
+                let words = self.persistent.token.len() as u32;
+                let slot = shared::RING + self.seen % self.persistent.capacity * words;
                 self.seen += 1;
-                return Ok(Some(self.word(slot)));
+                for (at, word) in (0..words).zip(into) {
+                    *word = self.word(slot + at);
+                }
+                return Ok(true);
             }
             if ended {
-                return Ok(None);
+                return Ok(false);
             }
             looks += 1;
             if looks > LOOKS {
@@ -393,7 +417,7 @@ impl Running<'_> {
                 if done && self.word(shared::STATUS) == 0 {
                     // It ended without a word: whatever failed is told here.
                     self.persistent.wait()?;
-                    return Ok(None);
+                    return Ok(false);
                 }
             } else {
                 std::hint::spin_loop();

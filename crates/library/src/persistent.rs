@@ -16,15 +16,15 @@ use warpsmith_ptx::target::Target;
 args! {
     /// `records` has [`RECORD`] words a step: body, tiles, offset of the arguments in `table`, 1 + the step it waits for or
     /// 0. `arrived` and `claimed` start at zero, one for each step, `arrived` with one more. `token` and `position` are
-    /// what a step leaves: the token drawn last, and the position of the next. `ends` are tokens after which nothing
-    /// follows, `shared` has [`shared::RING`] words and a ring of `capacity`. At most `tokens` are made, and none is
-    /// written at position `context` or later.
+    /// what a step leaves: the token drawn last, with what else is told of it, and a position. `ends` are tokens after
+    /// which nothing follows, `shared` has [`shared::RING`] words and a ring of `capacity` tokens. At most `tokens` are
+    /// made, and none after one that leaves `context` or more as position.
     pub struct PersistentArgs {
         records: In<u32>[steps, record_words], table: In<u8>[table_bytes],
         arrived: InOut<u32>[steps + 1], claimed: InOut<u32>[steps], verdict: InOut<u32>[1],
-        token: InOut<u32>[1], position: InOut<u32>[1], ends: In<u32>[ends_len], shared: InOut<u32>[shared_words],
+        token: InOut<u32>[token_words], position: InOut<u32>[1], ends: In<u32>[ends_len], shared: InOut<u32>[shared_words],
         steps: Scalar<u32>, record_words: Scalar<u32>, table_bytes: Scalar<u32>, ends_len: Scalar<u32>,
-        shared_words: Scalar<u32>, capacity: Scalar<u32>, tokens: Scalar<u32>, context: Scalar<u32>,
+        shared_words: Scalar<u32>, token_words: Scalar<u32>, capacity: Scalar<u32>, tokens: Scalar<u32>, context: Scalar<u32>,
     }
 }
 
@@ -39,7 +39,7 @@ pub mod shared {
     pub const MADE: u32 = 1;
     /// Why the kernel ended, an [`End`](super::End); 0 while it runs.
     pub const STATUS: u32 = 2;
-    /// The first token; token n is `n % capacity` words later.
+    /// The first token; token n is `n % capacity` times the words of a token later.
     pub const RING: u32 = 16;
 }
 
@@ -217,7 +217,11 @@ fn turn<'k>(
             let verdict = made.ge(a.tokens).select(End::Tokens as u32, verdict);
             let verdict = ended.differs(0).select(End::Token as u32, verdict);
             a.verdict.set(0u32, verdict);
-            a.shared.set_system((token % a.capacity) + shared::RING, id);
+            let slot = (token % a.capacity) * a.token_words + shared::RING;
+            let words = steps(zero, a.token_words.varying(), 1);
+            lane.for_(words, |_, at| {
+                a.shared.set_system(slot + at, a.token.at(at));
+            });
             a.shared.set_system(shared::MADE, made);
         });
         cta.signal(a.arrived, a.steps);

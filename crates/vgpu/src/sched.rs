@@ -116,20 +116,35 @@ impl Worker {
         view.sms = job.view.sms;
     }
 
-    /// Cooperative launches: all CTAs exist, and each worker runs whichever waits longest for a turn.
+    /// Cooperative launches: all CTAs exist. A worker stays with one, whose registers are in its cache, until others wait
+    /// for a turn; then the one that has waited longest gets it.
     fn share(&mut self, job: &Job) {
         while let Some(index) = job.take() {
             let mut cta = self.spare.pop().unwrap_or_else(|| Box::new(Cta::new()));
             cta.start(&mut self.ctx, job, index);
             queue(job).push_back(cta);
         }
-        let mut idle = 0;
+        let (mut own, mut idle) = (None, 0);
         while !job.is_done() && !job.aborted() {
-            let next = queue(job).pop_front();
-            let Some(mut cta) = next else {
+            {
+                let mut waiting = queue(job);
+                if let Some(next) = waiting.pop_front() {
+                    waiting.extend(own.replace(next));
+                }
+            }
+            let Some(mut cta) = own.take() else {
                 std::thread::yield_now();
                 continue;
             };
+            cta.resume(&mut self.ctx, job);
+            match cta.round(&mut self.ctx, job) {
+                Round::Done => {
+                    cta.end(&mut self.ctx);
+                    self.spare.push(cta);
+                    job.end();
+                }
+                Round::Progress | Round::Stuck => own = Some(cta),
+            }
             // Whom a CTA waits for may need this core.
             idle = if std::mem::take(&mut self.ctx.slept) {
                 idle + 1
@@ -139,16 +154,8 @@ impl Worker {
             if idle > PATIENCE {
                 std::thread::yield_now();
             }
-            cta.resume(&mut self.ctx, job);
-            match cta.round(&mut self.ctx, job) {
-                Round::Done => {
-                    cta.end(&mut self.ctx);
-                    self.spare.push(cta);
-                    job.end();
-                }
-                Round::Progress | Round::Stuck => queue(job).push_back(cta),
-            }
         }
+        self.spare.extend(own);
         if job.aborted() {
             self.spare.extend(queue(job).drain(..));
         }

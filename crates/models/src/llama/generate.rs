@@ -128,6 +128,7 @@ impl Session {
                 position: &self.state.position,
                 ends,
                 context: self.context,
+                most: self.context,
             };
             let shape = self.options.shape;
             let persistent = Persistent::new(&self.stream, &decode.plan, &until, shape)?;

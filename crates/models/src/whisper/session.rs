@@ -11,7 +11,7 @@ use super::{
 use crate::{Error, llama::Run};
 use std::sync::Arc;
 use warpsmith_device::{Buffer, Replay, Stream};
-use warpsmith_graph::{Cache, Graph, Plan, Precision};
+use warpsmith_graph::{Cache, Graph, Plan, Precision, Shape};
 use warpsmith_library::decoding::{Rules, Vocabulary};
 
 /// Options of a session.
@@ -19,8 +19,10 @@ use warpsmith_library::decoding::{Rules, Vocabulary};
 pub struct SessionOptions {
     /// Arithmetic.
     pub precision: Precision,
-    /// How passes run.
+    /// How passes run. [`Run::Persistent`] decodes a single sequence in one launch a window; the rest is replayed.
     pub run: Run,
+    /// The form of a persistent kernel.
+    pub shape: Shape,
     /// What tokens may follow.
     pub rules: Rulebook,
     /// The ways in which sequences are decoded, each with its plans.
@@ -66,8 +68,8 @@ impl Pass {
     ) -> Result<Pass, Error> {
         let plan = Plan::new(stream, graph, precision)?;
         let replay = match run {
-            Run::Eager | Run::Persistent => None,
-            Run::Replay => Some(plan.capture(stream)?),
+            Run::Eager => None,
+            Run::Replay | Run::Persistent => Some(plan.capture(stream)?),
         };
         Ok(Pass { plan, replay })
     }
@@ -328,6 +330,22 @@ impl Session {
     ) -> Result<Vec<Vec<Candidate>>, Error> {
         self.cache.extend(1)?;
         self.lines[at].step(&self.shared.stream, choices)
+    }
+
+    /// The tokens after the first, at most `most`, in one launch: how many, or `None` where mode `at` runs step by step.
+    pub(crate) fn rest(
+        &mut self,
+        at: usize,
+        most: usize,
+        each: &mut dyn FnMut(Candidate),
+    ) -> Result<Option<u32>, Error> {
+        let room = self.cache.capacity() - self.cache.len();
+        let most = most.min(room as usize) as u32;
+        let made = self.lines[at].rest(most, each)?;
+        if let Some(made) = made {
+            self.cache.extend(made)?;
+        }
+        Ok(made)
     }
 
     /// Sets the temperature (0 takes the most probable) and the seed of draws in mode `at`.
