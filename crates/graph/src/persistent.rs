@@ -12,6 +12,7 @@ use warpsmith_kernel::{
 use warpsmith_library::persistent::{
     self as library, End, PersistentArgs, RECORD, Schedule, shared,
 };
+use warpsmith_ptx::verify::Verified;
 
 /// A step of a plan as work items.
 pub(crate) struct Part {
@@ -117,6 +118,7 @@ pub struct PersistentReport {
 
 /// A plan as one kernel. It keeps the plan's memory and all that the plan uses.
 pub struct Persistent {
+    module: Verified,
     kernel: Loaded,
     report: PersistentReport,
     context: u32,
@@ -260,6 +262,7 @@ impl Persistent {
                 threads,
                 dynamic_shared: built.dynamic_shared,
             },
+            module: built.module,
             kernel,
             context: until.context,
             capacity: until.most.max(1),
@@ -281,6 +284,11 @@ impl Persistent {
     /// What it is.
     pub fn report(&self) -> PersistentReport {
         self.report
+    }
+
+    /// The kernel as PTX, for tools.
+    pub fn module(&self) -> &Verified {
+        &self.module
     }
 
     /// Starts it: one launch that makes at most `tokens` tokens. Nothing waits here.

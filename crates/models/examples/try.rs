@@ -71,7 +71,7 @@ fn main() {
     let mut out = vec![session.sample().unwrap()];
     if run == Run::Persistent {
         let begin = Instant::now();
-        println!("{:?}", session.persistent_report(&[]).unwrap());
+        println!("{:?}", session.persistent(&[]).unwrap().report());
         println!("compiled in {:?}", begin.elapsed());
     }
     let start = Instant::now();

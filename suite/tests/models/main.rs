@@ -1,5 +1,6 @@
 //! Whole models against independent engines: tokens, logits, greedy continuations.
 
+mod assembled;
 mod checked;
 mod persistent;
 mod returns;

@@ -3,7 +3,7 @@
 use super::session::{Last, Run, Session};
 use crate::Error;
 use std::ops::ControlFlow;
-use warpsmith_graph::{End, Persistent, PersistentReport, Until};
+use warpsmith_graph::{End, Persistent, Until};
 
 /// Why a generation ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,15 +137,13 @@ impl Session {
         Ok(())
     }
 
-    /// What the persistent kernel for these ends is.
+    /// The persistent kernel whose runs end with `ends`, made now if it was not.
     ///
     /// # Errors
     /// Those of making it.
-    pub fn persistent_report(&mut self, ends: &[u32]) -> Result<Option<PersistentReport>, Error> {
+    pub fn persistent(&mut self, ends: &[u32]) -> Result<&Persistent, Error> {
         self.compile(ends)?;
-        Ok(self
-            .persistent
-            .as_ref()
-            .map(|(_, persistent)| persistent.report()))
+        let made = self.persistent.as_ref().map(|(_, persistent)| persistent);
+        made.ok_or(Error::NoLogits)
     }
 }
