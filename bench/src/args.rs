@@ -65,10 +65,12 @@ pub(crate) enum Part {
     Checker,
     /// A clip to text.
     Speech,
+    /// Eager, replayed and persistent runs.
+    Ways,
 }
 
 impl Part {
-    pub(crate) const ALL: [Part; 10] = [
+    pub(crate) const ALL: [Part; 11] = [
         Part::FirstToken,
         Part::Prefill,
         Part::Decode,
@@ -79,6 +81,7 @@ impl Part {
         Part::Micro,
         Part::Checker,
         Part::Speech,
+        Part::Ways,
     ];
 
     pub(crate) fn name(self) -> &'static str {
@@ -93,6 +96,7 @@ impl Part {
             Part::Micro => "micro",
             Part::Checker => "checker",
             Part::Speech => "speech",
+            Part::Ways => "ways",
         }
     }
 }

@@ -13,6 +13,7 @@ use crate::{
         model::{FirstToken, Speed},
         share::Share,
         speech::Speech,
+        ways::Ways,
     },
     stats::{Spread, median},
 };
@@ -39,6 +40,7 @@ pub(crate) struct Found {
     micro: Micro,
     checker: Checker,
     speech: Option<Speech>,
+    ways: Ways,
     /// Cores that others used, by part.
     others: Vec<(&'static str, f64)>,
 }
@@ -81,6 +83,7 @@ impl Found {
             micro: part!(Micro),
             checker: part!(Checker),
             speech: part!(Speech),
+            ways: part!(Ways),
             others,
         })
     }
@@ -233,6 +236,7 @@ impl Report {
         emission(out, &found.emission)?;
         micro(out, &found.micro)?;
         checker(out, &found.checker)?;
+        found.ways.write(out)?;
         let floor = &found.floor;
         found
             .speech
@@ -345,6 +349,7 @@ impl Report {
             "micro": found.micro,
             "checker": found.checker,
             "speech": found.speech,
+            "ways": found.ways,
             "others": spread,
             "peers": self.peers(),
         })

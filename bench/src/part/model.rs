@@ -46,7 +46,7 @@ pub(super) fn load_to(device: &Device, args: &Args) -> Result<Bundle, Failed> {
 
 pub(super) fn session(args: &Args, bundle: &Bundle, run: Run) -> Result<Session, Failed> {
     let options = SessionOptions {
-        context: (args.prefill.max(args.decode + 1) + 8) as u32,
+        context: (args.prefill.max(args.decode + 1) + 32) as u32,
         precision: Precision::Fast,
         run,
         ..SessionOptions::default()

@@ -2,7 +2,10 @@
 
 use super::session::{Last, Run, Session};
 use crate::Error;
-use std::ops::ControlFlow;
+use std::{
+    ops::ControlFlow,
+    time::{Duration, Instant},
+};
 use warpsmith_graph::{End, Persistent, Until};
 
 /// Why a generation ended.
@@ -66,6 +69,49 @@ impl Session {
             }
         }
         Ok(Ended::Length)
+    }
+
+    /// The time in which the host enqueues the work of a token, the mean over the next `tokens`: what it costs the
+    /// caller, not the device. The session then needs a new prompt.
+    ///
+    /// # Errors
+    /// [`Error::NoLogits`] before a token was drawn, [`Error::ContextFull`], device errors.
+    pub fn enqueue_time(&mut self, tokens: u32) -> Result<Duration, Error> {
+        self.drawn.ok_or(Error::NoLogits)?;
+        if self.len() + tokens > self.context {
+            return Err(Error::ContextFull {
+                context: self.context,
+                have: self.len(),
+                more: tokens as usize,
+            });
+        }
+        if self.options.run == Run::Persistent {
+            self.compile(&[])?;
+        } else if self.decode.is_none() {
+            self.decode = Some(self.plan_decode()?);
+        }
+        (self.drawn, self.last) = (None, None);
+        let start = Instant::now();
+        let took = match (&mut self.persistent, &self.decode) {
+            (Some((_, persistent)), _) => {
+                let running = persistent.start(tokens)?;
+                let took = start.elapsed();
+                running.finish()?;
+                took
+            }
+            (None, Some(decode)) => {
+                for _ in 0..tokens {
+                    match &decode.replay {
+                        Some(replay) => self.stream.replay(replay)?,
+                        None => decode.plan.run(&self.stream)?,
+                    }
+                }
+                start.elapsed()
+            }
+            (None, None) => return Err(Error::NoLogits),
+        };
+        self.stream.synchronize()?;
+        Ok(took / tokens.max(1))
     }
 
     /// One launch of the persistent kernel; why the generation is over, if it is.

@@ -83,7 +83,7 @@ pub(super) struct Evaluated {
 /// The plan of a decode step.
 pub(super) struct Decode {
     pub(super) plan: Plan,
-    replay: Option<Replay>,
+    pub(super) replay: Option<Replay>,
     logits: Node,
 }
 

@@ -1,0 +1,107 @@
+//! The three ways to run one plan: a launch for each step, a replay for each token, one launch for all.
+
+use super::model::{ids, load, session};
+use crate::{Failed, args::Args, stats::median};
+use serde::{Deserialize, Serialize};
+use std::{fmt::Write, ops::ControlFlow, time::Instant};
+use warpsmith::models::llama::Run;
+
+/// What a way takes.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Way {
+    name: String,
+    /// Of each counted run.
+    tok_s: Vec<f64>,
+    /// Kernels that the host launched for all tokens.
+    launches: u64,
+    /// Microseconds in which the host enqueued a token's work.
+    enqueue_us: f64,
+    /// Bytes between host and device for all tokens.
+    moved: u64,
+}
+
+/// All ways.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Ways {
+    tokens: usize,
+    ways: Vec<Way>,
+}
+
+pub(crate) fn measure(args: &Args) -> Result<Ways, Failed> {
+    let bundle = load(args)?;
+    let first = ids(1, bundle.model.config().vocab);
+    let device = bundle.model.device().clone();
+    let mut ways = Vec::new();
+    for (name, run) in [
+        ("eager", Run::Eager),
+        ("replay", Run::Replay),
+        ("persistent", Run::Persistent),
+    ] {
+        let mut session = session(args, &bundle, run)?;
+        let mut way = Way {
+            name: name.into(),
+            tok_s: Vec::new(),
+            launches: 0,
+            enqueue_us: 0.0,
+            moved: 0,
+        };
+        for round in 0..=args.runs {
+            session.reset();
+            session.prefill(&first, &mut |_, _| {})?;
+            session.sample()?;
+            // The plan and its kernels are ready before the clock runs.
+            if round == 0 {
+                session.generate(3, &[], &mut |_| ControlFlow::Continue(()))?;
+                continue;
+            }
+            let (before, start) = (device.stats(), Instant::now());
+            session.generate(args.decode + 1, &[], &mut |_| ControlFlow::Continue(()))?;
+            let speed = args.decode as f64 / start.elapsed().as_secs_f64();
+            way.tok_s.push(speed);
+            let counts = device.stats() - before;
+            way.launches = match run {
+                Run::Replay => counts.enqueues,
+                Run::Eager | Run::Persistent => counts.launches,
+            };
+            way.moved = counts.h2d_bytes + counts.d2h_bytes;
+        }
+        session.reset();
+        session.prefill(&first, &mut |_, _| {})?;
+        session.sample()?;
+        way.enqueue_us = session.enqueue_time(20)?.as_secs_f64() * 1e6;
+        ways.push(way);
+    }
+    Ok(Ways {
+        tokens: args.decode,
+        ways,
+    })
+}
+
+impl Ways {
+    pub(crate) fn write(&self, out: &mut String) -> std::fmt::Result {
+        writeln!(out, "## Three ways to run a plan\n")?;
+        writeln!(
+            out,
+            "{} tokens after a prompt of one. Launches of a replay are replays; host time is that of enqueuing a token's\n\
+             work.\n",
+            self.tokens
+        )?;
+        writeln!(
+            out,
+            "| way | tok/s | launches | host time per token | bytes moved |"
+        )?;
+        writeln!(out, "|---|---|---|---|---|")?;
+        for way in &self.ways {
+            writeln!(
+                out,
+                "| {} | {:.1} | {} | {:.1} us | {} |",
+                way.name,
+                median(&way.tok_s),
+                way.launches,
+                way.enqueue_us,
+                way.moved
+            )?;
+        }
+        writeln!(out)
+    }
+}
