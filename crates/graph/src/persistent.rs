@@ -386,6 +386,11 @@ impl Running<'_> {
         self.persistent.words.set(shared::STOP as usize, 1);
     }
 
+    /// Tokens made so far.
+    pub fn made(&self) -> u32 {
+        self.word(shared::MADE)
+    }
+
     /// The next token as soon as it is made; `None` after the last.
     ///
     /// # Errors

@@ -1,0 +1,187 @@
+//! Persistent runs of a small graph: a table of embeddings, one product, a greedy draw.
+
+use std::sync::Arc;
+use warpsmith_device::{Device, Fresh, Selector, Settings, Stream};
+use warpsmith_formats::quant::WeightType;
+use warpsmith_graph::{
+    End, Error, Graph, MatMul, Persistent, Plan, Precision, SamplerState, Schedule, Shape, Until,
+    Weights,
+};
+use warpsmith_library::{epilogue::Activation, weights::pack};
+
+const VOCAB: u32 = 97;
+const WIDTH: u32 = 36;
+const CONTEXT: u32 = 5000;
+
+struct Chain {
+    stream: Stream,
+    state: SamplerState,
+    plan: Plan,
+}
+
+/// A chain of tokens in which each decides the next.
+fn chain(device: &Device) -> Result<Chain, Error> {
+    let stream = device.stream()?;
+    let matrix = |seed: u32| {
+        let number = |at: u32| {
+            let mixed = (at + 1).wrapping_mul(2_654_435_761 + seed).rotate_left(13);
+            (mixed % 2001) as f32 / 1000.0 - 1.0
+        };
+        let bytes: Vec<u8> = (0..VOCAB * WIDTH)
+            .flat_map(|at| number(at).to_le_bytes())
+            .collect();
+        let packed = pack(WeightType::F32, &bytes, VOCAB, WIDTH).expect("whole rows");
+        Weights::upload(&stream, "w", &packed).map(Arc::new)
+    };
+    let (table, head) = (matrix(2)?, matrix(8)?);
+    let mut state = SamplerState::new(&stream, 8, 8)?;
+    stream.upload(&mut state.floats, &[0.0, 1.0, 0.0, 1.0])?;
+    stream.upload(&mut state.integers, &[0, 0, 0])?;
+    let mut graph = Graph::new();
+    let ids = graph.ids(&state.token);
+    let x = graph.embed(&table, ids)?;
+    let logits = graph.matmul(MatMul {
+        x,
+        weights: head,
+        bias: None,
+        activation: Activation::None,
+        residual: None,
+    })?;
+    graph.draw(logits, &Arc::new(state.sampler()))?;
+    let plan = Plan::new(&stream, &graph, Precision::Exact)?;
+    Ok(Chain {
+        stream,
+        state,
+        plan,
+    })
+}
+
+impl Chain {
+    /// Goes back to the first token, at `position`.
+    fn begin(&mut self, position: u32) -> Result<(), Error> {
+        let Chain { stream, state, .. } = self;
+        stream.upload(&mut state.token, &[3])?;
+        stream.upload(&mut state.position, &[position])?;
+        stream.upload(&mut state.length, &[position + 1])?;
+        Ok(())
+    }
+
+    /// The tokens of single steps.
+    fn steps(&mut self, count: usize) -> Result<Vec<u32>, Error> {
+        self.begin(0)?;
+        let mut tokens = Vec::new();
+        for _ in 0..count {
+            self.plan.run(&self.stream)?;
+            tokens.push(self.stream.download(&self.state.token)?.wait()?[0]);
+        }
+        Ok(tokens)
+    }
+
+    fn persistent(&self, ends: &[u32], shape: Shape) -> Result<Persistent, Error> {
+        let until = Until {
+            token: &self.state.token,
+            position: &self.state.position,
+            ends,
+            context: CONTEXT,
+            most: CONTEXT,
+        };
+        Persistent::new(&self.stream, &self.plan, &until, shape)
+    }
+}
+
+fn device(selector: &str) -> Device {
+    let selector: Selector = selector.parse().expect("a device");
+    let settings = Settings {
+        fresh: Fresh::Poisoned,
+        ..Settings::default()
+    };
+    Device::open_with(&selector, settings).expect("a virtual GPU")
+}
+
+fn run(kernel: &mut Persistent, tokens: u32) -> Result<(Vec<u32>, Option<End>, u32), Error> {
+    let mut running = kernel.start(tokens)?;
+    let mut told = Vec::new();
+    while let Some(token) = running.token()? {
+        told.push(token);
+    }
+    let (end, made) = running.finish()?;
+    Ok((told, end, made))
+}
+
+#[test]
+fn a_run_makes_the_tokens_of_single_steps_and_says_why_it_ended() -> Result<(), Error> {
+    let mut chain = chain(&device("virtual:sms=3"))?;
+    let want = chain.steps(60)?;
+    assert!(want.iter().any(|token| *token != want[0]), "{want:?}");
+    for schedule in [Schedule::Static, Schedule::Claimed] {
+        let shape = Shape {
+            threads: 64,
+            ctas: 0,
+            schedule,
+        };
+        let mut kernel = chain.persistent(&[], shape)?;
+        assert_eq!(kernel.report().ctas, 3);
+        assert_eq!(kernel.report().steps, chain.plan.report().launches);
+        chain.begin(0)?;
+        let (told, end, made) = run(&mut kernel, 60)?;
+        assert_eq!((told, end, made), (want.clone(), Some(End::Tokens), 60));
+        // The next run goes on where this one ended.
+        chain.begin(0)?;
+        run(&mut kernel, 7)?;
+        let (told, end, _) = run(&mut kernel, 9)?;
+        assert_eq!((&told[..], end), (&want[7..16], Some(End::Tokens)));
+        assert_eq!(run(&mut kernel, 0)?, (vec![], Some(End::Tokens), 0));
+        // Three positions are left.
+        chain.begin(CONTEXT - 3)?;
+        let (told, end, _) = run(&mut kernel, 60)?;
+        assert_eq!((&told[..], end), (&want[..3], Some(End::Context)));
+        let mut ending = chain.persistent(&[VOCAB, want[5]], shape)?;
+        chain.begin(0)?;
+        let (told, end, _) = run(&mut ending, 60)?;
+        let first = want.iter().position(|token| *token == want[5]).unwrap_or(0);
+        assert_eq!((&told[..], end), (&want[..=first], Some(End::Token)));
+    }
+    Ok(())
+}
+
+#[test]
+fn the_host_ends_a_run_within_a_token() -> Result<(), Error> {
+    let mut chain = chain(&device("virtual:sms=2"))?;
+    let mut kernel = chain.persistent(&[], Shape::default())?;
+    for wanted in [1, 2, 5] {
+        chain.begin(0)?;
+        let mut running = kernel.start(CONTEXT)?;
+        for _ in 0..wanted {
+            running.token()?;
+        }
+        running.stop();
+        // A token whose end had looked at the flag before, and the one after it.
+        let most = running.made() + 2;
+        let (end, made) = running.finish()?;
+        assert_eq!(end, Some(End::Stopped));
+        assert!((wanted..=most).contains(&made), "{made}, at most {most}");
+    }
+    // Dropping a run, and the kernel with it, ends it, too.
+    chain.begin(0)?;
+    kernel.start(CONTEXT)?.token()?;
+    drop(kernel);
+    chain.stream.synchronize()?;
+    let want = chain.steps(4)?;
+    let mut again = chain.persistent(&[], Shape::default())?;
+    chain.begin(0)?;
+    assert_eq!(run(&mut again, 4)?.0, want);
+    Ok(())
+}
+
+#[test]
+fn shapes_that_do_not_run_are_refused() -> Result<(), Error> {
+    let chain = chain(&device("virtual:sms=2"))?;
+    let shape = Shape::default();
+    let many = chain.persistent(&[], Shape { ctas: 3, ..shape });
+    assert!(matches!(many, Err(Error::Residency { ctas: 3, most: 2 })));
+    for threads in [0, 16, 48, 96, 2048] {
+        let odd = chain.persistent(&[], Shape { threads, ..shape });
+        assert!(matches!(odd, Err(Error::Launch(_))), "{threads}");
+    }
+    Ok(())
+}
