@@ -6,11 +6,15 @@
 #![forbid(unsafe_code)]
 
 mod error;
+mod fused;
 mod graph;
 mod lower;
 mod memory;
+mod passes;
+mod picture;
 mod plan;
 mod resource;
+mod rewire;
 mod span;
 mod speech;
 

@@ -12,6 +12,7 @@ pub mod gemv;
 pub mod kv;
 pub mod norm;
 pub mod pointwise;
+pub mod projection;
 pub mod quantize;
 pub mod registry;
 pub mod rope;
