@@ -129,6 +129,20 @@ const GROWTHS: &[(&str, &[Growth])] = &[
         ],
     ),
     (
+        "projection",
+        &[
+            Growth {
+                scalars: WEIGHTS,
+                axis: Axis::Fast,
+                ..ROWS
+            },
+            Growth {
+                kernels: "heads",
+                ..LONG
+            },
+        ],
+    ),
+    (
         "gemm",
         &[
             Growth {

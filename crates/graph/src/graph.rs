@@ -2,6 +2,7 @@
 
 use crate::{
     error::Error,
+    fused::{Gate, Heads, Normed},
     resource::{Cache, Sampler, Table, Vector, Weights},
     span::Span,
     speech::{Convolution, Decision, Lines, Looks},
@@ -144,6 +145,9 @@ pub(crate) enum Op {
         eps: f32,
     },
     MatMul(MatMul),
+    Normed(Normed),
+    Gate(Gate),
+    Heads(Heads),
     Add {
         a: Node,
         b: Node,
@@ -206,6 +210,8 @@ pub(crate) enum Op {
         limit: u32,
     },
     Look(Looks),
+    /// Nothing: what it did, a fused operation does, or nobody needed it.
+    Absorbed,
 }
 
 impl Op {
@@ -232,11 +238,39 @@ impl Op {
                 bias: _,
                 activation: _,
                 residual,
+            })
+            | Op::Normed(Normed {
+                norm: _,
+                product:
+                    MatMul {
+                        x,
+                        weights: _,
+                        bias: _,
+                        activation: _,
+                        residual,
+                    },
             }) => {
                 let mut inputs = vec![*x];
                 inputs.extend(residual);
                 inputs
             }
+            Op::Gate(Gate {
+                x,
+                norm: _,
+                gate: _,
+                up: _,
+                curve: _,
+            }) => vec![*x],
+            Op::Heads(Heads {
+                x,
+                norm: _,
+                parts: _,
+                turn: _,
+                positions,
+                history: _,
+                cache: _,
+            }) => vec![*x, *positions],
+            Op::Absorbed => Vec::new(),
             Op::Add { a, b } | Op::Mul { a, b } => vec![*a, *b],
             Op::Scale { x, by: _ } | Op::Curve { x, curve: _ } | Op::Softmax { x } => vec![*x],
             Op::Gated { gate, up, curve: _ } => vec![*gate, *up],
@@ -311,6 +345,9 @@ impl Op {
             Op::RmsNorm { .. } => "rms_norm",
             Op::LayerNorm { .. } => "layer_norm",
             Op::MatMul(_) => "matmul",
+            Op::Normed(_) => "norm_matmul",
+            Op::Gate(_) => "gate",
+            Op::Heads(_) => "heads",
             Op::Add { .. } => "add",
             Op::Mul { .. } => "mul",
             Op::Scale { .. } => "scale",
@@ -329,6 +366,7 @@ impl Op {
             Op::Follow { .. } => "follow",
             Op::LogProbability { .. } => "log_probability",
             Op::Look(_) => "look",
+            Op::Absorbed => "absorbed",
         }
     }
 }
@@ -342,7 +380,7 @@ pub(crate) struct Entry {
 }
 
 /// A graph under construction. Nodes are added in the order in which they run.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Graph {
     id: u32,
     pub(crate) entries: Vec<Entry>,
@@ -391,6 +429,14 @@ impl Graph {
         });
         Node {
             index: self.entries.len() as u32 - 1,
+            graph: self.id,
+        }
+    }
+
+    /// The node of an entry.
+    pub(crate) fn node(&self, at: usize) -> Node {
+        Node {
+            index: at as u32,
             graph: self.id,
         }
     }
@@ -446,13 +492,16 @@ impl Graph {
     pub fn operations(&self) -> usize {
         self.entries
             .iter()
-            .filter(|entry| !matches!(entry.op, Op::Floats(_) | Op::Ids(_)))
+            .filter(|entry| !matches!(entry.op, Op::Floats(_) | Op::Ids(_) | Op::Absorbed))
             .count()
     }
 
     /// Leaves: values that come from outside.
     pub fn leaves(&self) -> usize {
-        self.entries.len() - self.operations()
+        self.entries
+            .iter()
+            .filter(|entry| matches!(entry.op, Op::Floats(_) | Op::Ids(_)))
+            .count()
     }
 
     /// Keeps a value to the end of the run, so that it can be read from the plan.

@@ -6,12 +6,16 @@
 #![forbid(unsafe_code)]
 
 mod error;
+mod fused;
 mod graph;
 mod lower;
 mod memory;
+mod passes;
 mod persistent;
+mod picture;
 mod plan;
 mod resource;
+mod rewire;
 mod span;
 mod speech;
 

@@ -66,7 +66,7 @@ impl Touched {
 /// How a plan becomes one kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// Threads of a CTA: a power of two from 32 to 1024.
+    /// Threads of a CTA: a power of two from 32 to 1024; 0 takes what suits the device.
     pub threads: u32,
     /// CTAs; 0 takes as many as run at the same time.
     pub ctas: u32,
@@ -77,12 +77,19 @@ pub struct Shape {
 impl Default for Shape {
     fn default() -> Self {
         Shape {
-            threads: 128,
+            threads: 0,
             ctas: 0,
             schedule: Schedule::Static,
         }
     }
 }
+
+/// Multiprocessors below which they are virtual, with one warp at a time each.
+const FEW_SMS: u32 = 16;
+/// Threads of a CTA there: nothing is gained by more, and barriers cost less.
+const FEW_THREADS: u32 = 32;
+/// Threads of a CTA on a card.
+const MANY_THREADS: u32 = 256;
 
 /// What tells that a run is over.
 #[derive(Debug)]
@@ -216,6 +223,12 @@ impl Persistent {
             ctas,
             schedule,
         } = shape;
+        let device = stream.device();
+        let threads = match threads {
+            0 if device.info().sms < FEW_SMS => FEW_THREADS,
+            0 => MANY_THREADS,
+            threads => threads,
+        };
         require(
             threads.is_power_of_two() && (32..=1024).contains(&threads),
             "threads",
@@ -225,7 +238,6 @@ impl Persistent {
         require(!plan.steps().is_empty(), "steps", 0, "at least 1")?;
         let parts = plan.steps().iter().map(|step| step.part(threads));
         let tables = tables(parts.collect::<Result<_, _>>()?)?;
-        let device = stream.device();
         let built = library::Persistent {
             threads,
             schedule,

@@ -87,11 +87,19 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Chooses kernels for the stream's device, assigns memory, and fixes every launch. One allocation; no transfer.
+    /// Fuses operations, chooses kernels for the stream's device, assigns memory, and fixes every launch. One allocation; no transfer.
     ///
     /// # Errors
     /// Out of memory, or a kernel that refuses its shapes.
     pub fn new(stream: &Stream, graph: &Graph, precision: Precision) -> Result<Plan, Error> {
+        Plan::plain(stream, &graph.fused(stream, precision), precision)
+    }
+
+    /// The same of the graph as it is, without passes: also of operations whose values nobody reads, for tests and timings.
+    ///
+    /// # Errors
+    /// As [`Plan::new`].
+    pub fn plain(stream: &Stream, graph: &Graph, precision: Precision) -> Result<Plan, Error> {
         let lowered = lower::lower(stream, graph, precision)?;
         let mut lives: Vec<Life> = lowered
             .sizes

@@ -13,6 +13,7 @@ pub mod kv;
 pub mod norm;
 pub mod persistent;
 pub mod pointwise;
+pub mod projection;
 pub mod quantize;
 pub mod registry;
 pub mod rope;

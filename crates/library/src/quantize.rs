@@ -5,8 +5,10 @@ mod half_rows;
 mod q8;
 
 pub(crate) use cases::cases;
+pub(crate) use half_rows::power_of_row;
 pub use half_rows::{ToF16, ToF16Args, to_f16_reference};
 pub use q8::{Q8Rows, QuantizeQ8, QuantizeQ8Args, quantize_q8_reference};
+pub(crate) use q8::{Quad, quantize_quad};
 
 use warpsmith_kernel::{
     Global, LaunchError, Read, Scope, Val, require,

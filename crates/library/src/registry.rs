@@ -82,6 +82,11 @@ pub fn registry() -> &'static [Entry] {
             cases: crate::gemv::cases,
         },
         Entry {
+            name: "projection",
+            summary: "few rows through norm, product and what follows, as one: gates, heads with rotation and cache",
+            cases: crate::projection::cases,
+        },
+        Entry {
             name: "gemm",
             summary: "products of weights of every type with many rows: tensor cores, exact f32",
             cases: crate::gemm::cases,

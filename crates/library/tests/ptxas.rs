@@ -131,6 +131,9 @@ fn judge(job: &Job, spilt: &HashMap<String, u32>) -> Result<(), String> {
 const MODEL_SHAPES: &[&str] = &[
     "gemv_q8_q4_1_1",
     "gemv_q8_q8_0_1",
+    "project_q8_rms_1x576_",
+    "gate_q8_rms_1x576_",
+    "heads_f16_q8_rms_1x576_",
     "gemm_q4_1_",
     "gemm_q8_0_",
     "flash_causal_64",

@@ -2,7 +2,7 @@
 
 use crate::support::{load, reference};
 use warpsmith::{
-    graph::Precision,
+    graph::{Plan, Precision},
     models::llama::{Run, Session, SessionOptions},
 };
 
@@ -74,4 +74,35 @@ fn a_full_context_is_an_error_and_overwrites_nothing() {
         .prefill(&[7], &mut |_, _| {})
         .expect("the seventh again");
     assert_eq!(session.logits().expect("logits"), logits);
+}
+
+/// Five launches for each layer of a decode step: heads, attention, output, gate, down; the embedding, the logits with
+/// the last norm, and the draw are the others.
+#[test]
+fn a_layer_is_five_launches() {
+    for name in ["tiny-qwen2", "tiny-llama3", "tiny-llama2spm"] {
+        let bundle = load(&reference().join(format!("synth/{name}.gguf")));
+        for precision in [Precision::Exact, Precision::Fast] {
+            let options = SessionOptions {
+                context: 64,
+                precision,
+                ..SessionOptions::default()
+            };
+            let session = Session::new(&bundle.model, &options).expect("a session");
+            let graph = session.decode_graph().expect("a graph");
+            let plan = Plan::new(session.stream(), &graph, precision).expect("a plan");
+            let layer = ["heads", "attend", "matmul", "gate", "matmul"];
+            let layers = bundle.model.config().layers as usize;
+            let mut want = vec!["embed"];
+            want.extend(layer.repeat(layers));
+            want.push("norm_matmul");
+            let found = plan.launches();
+            assert_eq!(found[..want.len()], want, "{name} {precision:?}");
+            let rest = &found[want.len()..];
+            assert!(
+                rest.len() <= 2 && rest.iter().all(|name| *name == "draw"),
+                "{rest:?}"
+            );
+        }
+    }
 }

@@ -244,6 +244,9 @@ fn windows_after_the_first_allocate_nothing_and_steps_move_little() {
         assert!(each <= 64);
         assert_eq!(moved.allocations, 0, "mode {mode}");
         assert_eq!(moved.launches, 4 * session.step_launches(mode) as u64);
+        // What follows, two embeddings and their sum, logits with the last norm, the decision; and eight for each layer.
+        let layers = bundle.model.dims().n_text_layer as usize;
+        assert_eq!(session.step_launches(mode), 6 + 8 * layers, "mode {mode}");
     }
 }
 

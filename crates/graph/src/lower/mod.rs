@@ -3,11 +3,13 @@
 mod attention;
 mod basic;
 mod draw;
+mod fused;
 mod product;
 mod speech;
 
 use crate::{
     error::Error,
+    fused::Normed,
     graph::{Graph, Node, Op},
     memory::{Block, Memory, Place},
     plan::{Launch, Step},
@@ -95,6 +97,9 @@ pub(crate) fn lower(
     };
     for (at, entry) in graph.entries.iter().enumerate() {
         lowering.name = entry.op.name();
+        if matches!(entry.op, Op::Absorbed) {
+            continue;
+        }
         let place = lowering.operation(at, &entry.op)?;
         if entry.kept {
             let len = u64::from(entry.extent.rows) * u64::from(entry.extent.columns);
@@ -119,6 +124,10 @@ impl Lowering<'_> {
             } => self.rms_norm(at, *x, gain, *eps, *heads),
             Op::LayerNorm { x, gain, bias, eps } => self.layer_norm(at, *x, [gain, bias], *eps),
             Op::MatMul(product) => self.product(at, product),
+            Op::Normed(Normed { norm, product }) => self.project(at, Some(norm), product),
+            Op::Gate(gate) => self.gate(at, gate),
+            Op::Heads(heads) => self.heads(at, heads),
+            Op::Absorbed => unreachable!("what is absorbed is not lowered"),
             Op::Add { a, b } => {
                 self.pointwise(at, warpsmith_library::pointwise::Op::Add, *a, Some(*b), 0.0)
             }

@@ -30,6 +30,11 @@ struct Common {
 
 impl Lowering<'_> {
     pub(super) fn product(&mut self, at: usize, product: &MatMul) -> Result<Place, Error> {
+        let rows = self.graph.entries[at].extent.rows;
+        let few = self.machine().source(rows, None, &[&product.weights]);
+        if few.is_some() {
+            return self.project(at, None, product);
+        }
         let present = |is| {
             if is {
                 Operand::Present

@@ -161,24 +161,36 @@ fn group_step<'k>(
         let words = x.words.from(group * 8);
         let words = [0, 4].map(|at| words.words::<4, _>(8 * ahead + at));
         let [d, first, second, all] = x.scales.from(group * 4).vector::<4, _>(4 * ahead);
-        match scales {
-            GroupScales::Whole(scale) => {
-                let dot = whole_dot(&codes, words);
-                add(layout, sum, scale, dot.f32(), d, all)
-            }
-            GroupScales::Halves([a, b]) => {
-                let dots = [0, 1].map(|half| codes.dot(half, words[half], Val::constant(0)));
-                let second_dot = if codes.shift == 0 {
-                    dots[1]
-                } else {
-                    dots[1] >> codes.shift
-                };
-                let sum = add(layout, sum, a, dots[0].f32(), d, first);
-                add(layout, sum, b, second_dot.f32(), d, second)
-            }
-        }
+        add_group(layout, &codes, scales, words, [d, first, second, all], sum)
     })
     .collect()
+}
+
+/// `sum` and the product of a group of weights with a group of activations: their words, and `d` with its sums.
+pub(crate) fn add_group<'k>(
+    layout: Layout,
+    codes: &GroupCodes<'k>,
+    scales: GroupScales<'k>,
+    words: [[Val<'k, u32, uni::Warp>; 4]; 2],
+    [d, first, second, all]: [Val<'k, f32, uni::Warp>; 4],
+    sum: Val<'k, f32>,
+) -> Val<'k, f32> {
+    match scales {
+        GroupScales::Whole(scale) => {
+            let dot = whole_dot(codes, words);
+            add(layout, sum, scale, dot.f32(), d, all)
+        }
+        GroupScales::Halves([a, b]) => {
+            let dots = [0, 1].map(|half| codes.dot(half, words[half], Val::constant(0)));
+            let second_dot = if codes.shift == 0 {
+                dots[1]
+            } else {
+                dots[1] >> codes.shift
+            };
+            let sum = add(layout, sum, a, dots[0].f32(), d, first);
+            add(layout, sum, b, second_dot.f32(), d, second)
+        }
+    }
 }
 
 /// The dot product of a whole group.

@@ -97,7 +97,7 @@ pub(crate) fn chunk<'k>(
 impl Curve {
     const ALL: [Curve; 3] = [Curve::Silu, Curve::Gelu, Curve::GeluTanh];
 
-    fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Curve::Silu => "silu",
             Curve::Gelu => "gelu",

@@ -82,9 +82,7 @@ impl ToF16 {
             larger(most, end(lane, quad))
         });
         let most: Word<'k> = team.total(own, |a, b| a.max(b));
-        let exponent = (most >> 23).max(EXPONENTS[0]).min(EXPONENTS[1]);
-        // 2^(13 - e) and its inverse, put together from their exponents.
-        let up = ((Word::<'k>::constant(TARGET + 127) - exponent) << 23).as_f32();
+        let [up, down] = power_of_row(most);
         let store = |quad: Word<'k>, four: [F32<'k>; 4]| {
             let [p, q, r, s] = four.map(|x| x * up);
             y.set_words(quad * 4, [p.pack_f16(q), r.pack_f16(s)]);
@@ -94,11 +92,16 @@ impl ToF16 {
         });
         team.fold_lanes(rest(), (), |lane, quad, ()| store(quad, end(lane, quad)));
         let leads = team.member().equals(0);
-        team.if_(leads, |_| {
-            let down = ((exponent - (TARGET - 127)) << 23).as_f32();
-            a.row_scale.set(row, down);
-        });
+        team.if_(leads, |_| a.row_scale.set(row, down));
     }
+}
+
+/// The factor of a row whose largest magnitude has the bits `most`, and its inverse.
+pub(crate) fn power_of_row<'k>(most: Word<'k>) -> [F32<'k>; 2] {
+    let exponent = (most >> 23).max(EXPONENTS[0]).min(EXPONENTS[1]);
+    // 2^(13 - e) and its inverse, put together from their exponents.
+    let up = ((Word::<'k>::constant(TARGET + 127) - exponent) << 23).as_f32();
+    [up, ((exponent - (TARGET - 127)) << 23).as_f32()]
 }
 
 /// The same on the host: values and row scales.

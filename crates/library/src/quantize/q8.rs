@@ -2,7 +2,7 @@
 
 use super::Columns;
 use crate::{team::rounds, weights::GROUP};
-use warpsmith_kernel::{Cta, Device, Kernel, LaunchError, Scope, Val, WARP, args, require};
+use warpsmith_kernel::{Cta, Device, Kernel, LaunchError, Scope, Val, WARP, Warp, args, require};
 
 args! {
     /// `words` has four q to a word; `scales` has `d`, `d` times the sum of the first 16 q, of the last 16, and of all 32
@@ -73,30 +73,46 @@ impl Kernel for QuantizeQ8 {
         rounds(cta, THREADS / WARP, |warp, round| {
             let word = chunk * THREADS + round * WARP + warp.lane();
             let x = self.columns.read(warp, a.x.row(row), a.columns, word * 4);
-            // As integers, magnitudes are ordered with NaN above infinity: a maximum that keeps both.
-            let bits = x.map(|x| x.to_bits() & 0x7fff_ffff);
-            let own = bits[0].max(bits[1]).max(bits[2].max(bits[3]));
-            let most = warp.reduce_within(8, own, |a, b| a.max(b)).as_f32();
-            let tiny = most.lt(TINY);
-            let d = tiny.select(0.0, most / 127.0);
-            let up: Val<'k, f32> = Val::constant(127.0);
-            let up = tiny.select(0.0, up / most);
-            let q = x.map(|x| (x * up).round_i32().as_u32());
-            // Byte 0 of each of two words, then the low halves of two pairs.
-            let pair = |low: Val<'k, u32>, high: Val<'k, u32>| low.permute(high, 0x0040u32);
-            let packed = pair(q[0], q[1]).permute(pair(q[2], q[3]), 0x5410u32);
-            let own = Val::<u32>::constant(0x0101_0101).dot4(packed, 0);
-            let half = warp.reduce_within(4, own, |a, b| a + b);
-            let other = warp.shuffle_xor(half, 4);
+            let Quad { packed, group } = quantize_quad(warp, x);
             warp.if_(word.lt(a.row_words), |lane| {
                 a.words.row(row).set(word, packed);
                 lane.if_((word % 8).equals(0), |_| {
-                    let sums = [half, other, half + other].map(|sum| d * sum.f32());
-                    let group = [d, sums[0], sums[1], sums[2]];
                     a.scales.row(row).set_vector((word / 8) * 4, group);
                 });
             });
         });
+    }
+}
+
+/// Four quantised columns, and what belongs to their group.
+pub(crate) struct Quad<'k> {
+    /// Four q.
+    pub(crate) packed: Val<'k, u32>,
+    /// `d`, and `d` times the sums of the group's halves and of all of it; of the first half in its own lanes.
+    pub(crate) group: [Val<'k, f32>; 4],
+}
+
+/// Quantises four columns a lane; eight lanes side by side have a group.
+pub(crate) fn quantize_quad<'k>(warp: &mut Warp<'k>, x: [Val<'k, f32>; 4]) -> Quad<'k> {
+    // As integers, magnitudes are ordered with NaN above infinity: a maximum that keeps both.
+    let bits = x.map(|x| x.to_bits() & 0x7fff_ffff);
+    let own = bits[0].max(bits[1]).max(bits[2].max(bits[3]));
+    let most = warp.reduce_within(8, own, |a, b| a.max(b)).as_f32();
+    let tiny = most.lt(TINY);
+    let d = tiny.select(0.0, most / 127.0);
+    let up: Val<'k, f32> = Val::constant(127.0);
+    let up = tiny.select(0.0, up / most);
+    let q = x.map(|x| (x * up).round_i32().as_u32());
+    // Byte 0 of each of two words, then the low halves of two pairs.
+    let pair = |low: Val<'k, u32>, high: Val<'k, u32>| low.permute(high, 0x0040u32);
+    let packed = pair(q[0], q[1]).permute(pair(q[2], q[3]), 0x5410u32);
+    let own = Val::<u32>::constant(0x0101_0101).dot4(packed, 0);
+    let half = warp.reduce_within(4, own, |a, b| a + b);
+    let other = warp.shuffle_xor(half, 4);
+    let sums = [half, other, half + other].map(|sum| d * sum.f32());
+    Quad {
+        packed,
+        group: [d, sums[0], sums[1], sums[2]],
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::team::F32;
 
 /// Largest absolute error of [`sin_cos`] for integer positions and angles up to 131072.
-pub(super) const SIN_COS_ERROR: f64 = 1.2e-7;
+pub(crate) const SIN_COS_ERROR: f64 = 1.2e-7;
 
 /// `pi / 2` in two parts: the f32 next to it, and what is missing (Cody and Waite, 1980).
 const HALF_PI: [f32; 2] = [1.570_796_4, -4.371_139e-8];
@@ -23,7 +23,7 @@ const COS: [f32; 5] = [
 /// The angle is brought to within a little more than `pi / 4` by multiples of `pi / 2`: the product of the multiple
 /// with the first part is subtracted exactly by one fused operation, the second part is good for multiples up to 2^17.
 #[track_caller]
-pub(super) fn sin_cos<'k>(position: F32<'k>, frequency: F32<'k>) -> (F32<'k>, F32<'k>) {
+pub(crate) fn sin_cos<'k>(position: F32<'k>, frequency: F32<'k>) -> (F32<'k>, F32<'k>) {
     let angle = position * frequency;
     let lost = position.mul_add(frequency, -angle);
     let quarter = (angle * std::f32::consts::FRAC_2_PI).round_i32();

@@ -9,7 +9,7 @@ use crate::{
     case::{AnyCase, Case, EPS_F32, Expected, Random, Updated},
     team::{Word, rounds},
 };
-use angle::{SIN_COS_ERROR, sin_cos};
+pub(crate) use angle::{SIN_COS_ERROR, sin_cos};
 use warpsmith_kernel::{
     Cta, Device, Global, Kernel, LaunchError, Scope, Write, args, require, steps, uni,
 };

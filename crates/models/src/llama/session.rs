@@ -368,7 +368,15 @@ impl Session {
         self.token()
     }
 
-    pub(super) fn plan_decode(&self) -> Result<Decode, Error> {
+    /// The graph of a decode step, as it is built.
+    ///
+    /// # Errors
+    /// Those of building it.
+    pub fn decode_graph(&self) -> Result<Graph, Error> {
+        Ok(self.build_decode()?.0)
+    }
+
+    fn build_decode(&self) -> Result<(Graph, Node), Error> {
         let mut graph = Graph::new();
         let inputs = Inputs {
             ids: graph.ids(&self.state.token),
@@ -380,6 +388,11 @@ impl Session {
         let logits = logits(&mut graph, &self.model, hidden)?;
         graph.draw(logits, &self.sampler)?;
         graph.keep(logits)?;
+        Ok((graph, logits))
+    }
+
+    pub(super) fn plan_decode(&self) -> Result<Decode, Error> {
+        let (graph, logits) = self.build_decode()?;
         let plan = Plan::new(&self.stream, &graph, self.options.precision)?;
         let replay = match self.options.run {
             Run::Eager | Run::Persistent => None,

@@ -5,6 +5,7 @@ mod check;
 mod devices;
 mod generate;
 mod generation;
+mod graph;
 mod inspect;
 mod interrupt;
 mod kernels;
@@ -48,6 +49,7 @@ enum Command {
     Chat(chat::Chat),
     Transcribe(transcribe::Transcribe),
     Inspect(inspect::Inspect),
+    Graph(graph::ShowGraph),
     Tokenize(tokenize::Tokenize),
     Devices(devices::ListDevices),
     Kernels(kernels::Kernels),
@@ -63,6 +65,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Command::Chat(command) => command.run(),
         Command::Transcribe(command) => command.run(),
         Command::Logits(command) => command.run().map(|()| ExitCode::SUCCESS),
+        Command::Graph(command) => command.run().map(|()| ExitCode::SUCCESS),
         Command::Inspect(command) => command.run().map(|()| ExitCode::SUCCESS),
         Command::Tokenize(command) => command.run().map(|()| ExitCode::SUCCESS),
         Command::Devices(command) => command.run().map(|()| ExitCode::SUCCESS),

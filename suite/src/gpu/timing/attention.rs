@@ -89,7 +89,7 @@ fn run(
             sources: None,
         })?;
     }
-    let plan = Plan::new(&bench.stream, &graph, Precision::Fast)?;
+    let plan = Plan::plain(&bench.stream, &graph, Precision::Fast)?;
     let replay = plan.capture(&bench.stream)?;
     Ok(bench.replay(&replay)? / caches.len() as f64)
 }

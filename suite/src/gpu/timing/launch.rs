@@ -16,7 +16,7 @@ pub(super) fn times(bench: &Bench) -> Result<(), Failed> {
     for _ in 0..COUNT {
         node = graph.scale(node, 1.0)?;
     }
-    let plan = Plan::new(&bench.stream, &graph, Precision::Fast)?;
+    let plan = Plan::plain(&bench.stream, &graph, Precision::Fast)?;
     let each = |seconds: f64| seconds / COUNT as f64;
     let eager = bench.time(|stream| Ok(plan.run(stream)?))?;
     bench.tell(

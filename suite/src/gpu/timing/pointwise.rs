@@ -33,7 +33,7 @@ pub(super) fn times(bench: &Bench) -> Result<(), Failed> {
             graph.floats(&b, rows, columns)?,
         );
         make(&mut graph, a, b)?;
-        let plan = Plan::new(&bench.stream, &graph, Precision::Fast)?;
+        let plan = Plan::plain(&bench.stream, &graph, Precision::Fast)?;
         let replay = plan.capture(&bench.stream)?;
         let seconds = bench.replay(&replay)?;
         let bytes = arrays * array;

@@ -1,0 +1,334 @@
+//! Fused operations of few rows, a launch each.
+
+use super::Lowering;
+use crate::{
+    error::Error,
+    fused::{Gate, Heads, Norm, Part},
+    graph::{Extent, MatMul},
+    memory::Place,
+    passes::Machine,
+    resource::{Planes, Vector, Weights},
+    span::Span,
+};
+use std::sync::Arc;
+use warpsmith_library::{
+    attention::CacheType,
+    epilogue::{Epilogue, Operand},
+    gemm::Hardware,
+    projection::{
+        Gate as GateKernel, GateArgs, Heads as HeadsKernel, HeadsArgs, HeadsF16, HeadsF16Args,
+        HeadsPlan, Part as PartKey, Project, ProjectArgs, Source, Turn, Work,
+    },
+    weights::{BLOCK, PlaneSizes},
+};
+
+fn present<T>(operand: Option<&T>) -> Operand {
+    match operand {
+        Some(_) => Operand::Present,
+        None => Operand::Absent,
+    }
+}
+
+/// Gain, shift and epsilon of a norm.
+struct Vectors {
+    gain: Option<Span<f32>>,
+    shift: Option<Span<f32>>,
+    eps: f32,
+}
+
+impl Vectors {
+    fn of(norm: Option<&Norm>) -> Vectors {
+        let span = |vector: &Vector| Some(Span::of(&vector.buffer));
+        match norm {
+            None => Vectors {
+                gain: None,
+                shift: None,
+                eps: 0.0,
+            },
+            Some(Norm::Rms { gain, eps }) => Vectors {
+                gain: span(gain),
+                shift: None,
+                eps: *eps,
+            },
+            Some(Norm::Layer { gain, shift, eps }) => Vectors {
+                gain: span(gain),
+                shift: span(shift),
+                eps: *eps,
+            },
+        }
+    }
+}
+
+fn sizes_and_planes(weights: &Weights) -> (PlaneSizes, Planes) {
+    let sizes = PlaneSizes::of(weights.layout, weights.rows, weights.columns);
+    (sizes, weights.planes())
+}
+
+impl Lowering<'_> {
+    pub(super) fn machine(&self) -> Machine {
+        Machine {
+            hardware: Hardware {
+                target: self.target,
+                sms: self.sms,
+            },
+            precision: self.precision,
+        }
+    }
+
+    /// The rows of a fused operation: its pass has asked whether one launch takes them.
+    fn source(
+        &self,
+        rows: u32,
+        norm: Option<&Norm>,
+        weights: &[&Weights],
+    ) -> Result<Source, Error> {
+        let source = self.machine().source(rows, norm, weights);
+        source.ok_or_else(|| Error::Value {
+            op: self.name,
+            what: "rows",
+            want: "few enough for one launch",
+            got: rows.to_string(),
+        })
+    }
+
+    /// A product by a fused kernel.
+    pub(super) fn project(
+        &mut self,
+        at: usize,
+        norm: Option<&Norm>,
+        product: &MatMul,
+    ) -> Result<Place, Error> {
+        let rows = self.graph.entries[at].extent.rows;
+        let MatMul {
+            x,
+            weights,
+            bias,
+            activation,
+            residual,
+        } = product;
+        let source = self.source(rows, norm, &[weights])?;
+        let (x, y) = (self.place(*x), self.value(at));
+        let residual = residual.map(|residual| self.place(residual));
+        let kernel = Project {
+            source,
+            layout: weights.layout,
+            work: Work::of_blocks(weights.rows.div_ceil(BLOCK), &source, self.sms),
+            epilogue: Epilogue {
+                bias: present(bias.as_ref()),
+                activation: *activation,
+                residual: present(residual.as_ref()),
+            },
+        };
+        let Vectors { gain, shift, eps } = Vectors::of(norm);
+        let bias = bias.as_ref().map(|bias| Span::of(&bias.buffer));
+        let weights = Arc::clone(weights);
+        let mut used = vec![x.clone(), y.clone()];
+        used.extend(residual.clone());
+        let to = y.clone();
+        self.push(&used.iter().collect::<Vec<_>>(), kernel, move |memory| {
+            let (sizes, planes) = sizes_and_planes(&weights);
+            let out = u64::from(rows) * u64::from(weights.rows);
+            ProjectArgs {
+                x: memory.span(&x, u64::from(rows) * u64::from(weights.columns)),
+                gain,
+                shift,
+                codes: planes.codes,
+                high: planes.high,
+                sub: planes.sub,
+                scales: planes.scales,
+                bias,
+                residual: residual.map(|residual| memory.span(&residual, out)),
+                y: memory.span(&to, out),
+                m: rows,
+                n: weights.rows,
+                columns: weights.columns,
+                blocks: sizes.blocks,
+                code_block: sizes.code_block,
+                high_block: sizes.high_block,
+                sub_block: sizes.sub_block,
+                scale_block: sizes.scale_block,
+                eps,
+            }
+        });
+        Ok(y)
+    }
+
+    pub(super) fn gate(&mut self, at: usize, gate: &Gate) -> Result<Place, Error> {
+        let rows = self.graph.entries[at].extent.rows;
+        let Gate {
+            x,
+            norm,
+            gate,
+            up,
+            curve,
+        } = gate;
+        let source = self.source(rows, norm.as_ref(), &[gate, up])?;
+        let (x, y) = (self.place(*x), self.value(at));
+        let kernel = GateKernel {
+            source,
+            gate: gate.layout,
+            up: up.layout,
+            work: Work::of_blocks(gate.rows.div_ceil(BLOCK), &source, self.sms),
+            curve: *curve,
+        };
+        let Vectors { gain, shift, eps } = Vectors::of(norm.as_ref());
+        let weights = [Arc::clone(gate), Arc::clone(up)];
+        let (from, to) = (x.clone(), y.clone());
+        self.push(&[&x, &y], kernel, move |memory| {
+            let [(gate, gate_planes), (up, up_planes)] =
+                weights.each_ref().map(|of| sizes_and_planes(of));
+            let [first, _] = &weights;
+            let of_rows = |columns: u32| u64::from(rows) * u64::from(columns);
+            GateArgs {
+                x: memory.span(&from, of_rows(first.columns)),
+                gain,
+                shift,
+                gate_codes: gate_planes.codes,
+                gate_high: gate_planes.high,
+                gate_sub: gate_planes.sub,
+                gate_scales: gate_planes.scales,
+                up_codes: up_planes.codes,
+                up_high: up_planes.high,
+                up_sub: up_planes.sub,
+                up_scales: up_planes.scales,
+                y: memory.span(&to, of_rows(first.rows)),
+                m: rows,
+                n: first.rows,
+                columns: first.columns,
+                blocks: gate.blocks,
+                gate_code_block: gate.code_block,
+                gate_high_block: gate.high_block,
+                gate_sub_block: gate.sub_block,
+                gate_scale_block: gate.scale_block,
+                up_code_block: up.code_block,
+                up_high_block: up.high_block,
+                up_sub_block: up.sub_block,
+                up_scale_block: up.scale_block,
+                eps,
+            }
+        });
+        Ok(y)
+    }
+
+    pub(super) fn heads(&mut self, at: usize, heads: &Heads) -> Result<Place, Error> {
+        let Extent { rows, columns } = self.graph.entries[at].extent;
+        let Heads {
+            x,
+            norm,
+            parts,
+            turn,
+            positions,
+            history,
+            cache,
+        } = heads;
+        let weights = parts.each_ref().map(|part| &*part.weights);
+        let source = self.source(rows, norm.as_ref(), &weights)?;
+        let key = |part: &Part| PartKey {
+            layout: part.weights.layout,
+            bias: present(part.bias.as_ref()),
+            norm: present(part.norm.as_ref()),
+        };
+        let keys = parts.each_ref().map(key);
+        let (head_dim, kv_heads, max_len) = (cache.head_dim, cache.kv_heads, cache.max_len);
+        let turn_key = turn.as_ref().map(|(table, pairing)| Turn {
+            pairing: *pairing,
+            pairs: table.inverse_frequencies.len() as u32,
+        });
+        let unit = HeadsPlan::unit(&keys, turn_key, head_dim);
+        let units = weights.iter().map(|of| of.rows.div_ceil(unit)).sum();
+        let plan = HeadsPlan {
+            source,
+            parts: keys,
+            head_dim,
+            turn: turn_key,
+            history: *history,
+            work: Work::of_units(units, unit / BLOCK, &source, self.sms),
+        };
+        let (x, positions, q) = (self.place(*x), self.place(*positions), self.value(at));
+        let Vectors { gain, shift, eps } = Vectors::of(norm.as_ref());
+        let span = |of: &Option<Arc<Vector>>| of.as_ref().map(|of| Span::of(&of.buffer));
+        let [q_bias, k_bias, v_bias] = parts.each_ref().map(|part| span(&part.bias));
+        let gain_of = |part: &Part| part.norm.as_ref().map(|(gain, _)| Span::of(&gain.buffer));
+        let [q_gain, k_gain, _] = parts.each_ref().map(gain_of);
+        let norms = parts.iter().filter_map(|part| part.norm.as_ref());
+        let head_eps = norms.map(|(_, eps)| *eps).next().unwrap_or_default();
+        let inverse = turn
+            .as_ref()
+            .map(|(table, _)| Span::of(&table.inverse_frequencies));
+        let magnitude = turn.as_ref().map_or(1.0, |(table, _)| table.magnitude);
+        let parts = parts.each_ref().map(|part| Arc::clone(&part.weights));
+        let sequences = cache.sequences;
+        let ty = cache.ty;
+        let cache = Arc::clone(cache);
+        let used = [x.clone(), positions.clone(), q.clone()];
+        let used: Vec<&Place> = used.iter().collect();
+        let to = q.clone();
+        macro_rules! heads {
+            ($kernel:ident, $args:ident) => {
+                self.push(&used, $kernel { plan }, move |memory| {
+                    let [(q, q_planes), (k, k_planes), (v, v_planes)] =
+                        parts.each_ref().map(|of| sizes_and_planes(of));
+                    let of_rows = |columns: u32| u64::from(rows) * u64::from(columns);
+                    $args {
+                        x: memory.span(&x, of_rows(source.columns)),
+                        gain,
+                        shift,
+                        q_codes: q_planes.codes,
+                        q_high: q_planes.high,
+                        q_sub: q_planes.sub,
+                        q_scales: q_planes.scales,
+                        k_codes: k_planes.codes,
+                        k_high: k_planes.high,
+                        k_sub: k_planes.sub,
+                        k_scales: k_planes.scales,
+                        v_codes: v_planes.codes,
+                        v_high: v_planes.high,
+                        v_sub: v_planes.sub,
+                        v_scales: v_planes.scales,
+                        q_bias,
+                        k_bias,
+                        v_bias,
+                        q_gain,
+                        k_gain,
+                        positions: memory.span(&positions, rows.into()),
+                        inverse,
+                        q: memory.span(&to, of_rows(columns)),
+                        k_cache: cache.keys.cast(),
+                        v_cache: cache.values.cast(),
+                        m: rows,
+                        columns: source.columns,
+                        heads: columns / head_dim,
+                        kv_heads,
+                        head_dim,
+                        pairs: turn_key.map_or(0, |turn| turn.pairs),
+                        max_len,
+                        sequences,
+                        q_blocks: q.blocks,
+                        q_code_block: q.code_block,
+                        q_high_block: q.high_block,
+                        q_sub_block: q.sub_block,
+                        q_scale_block: q.scale_block,
+                        k_blocks: k.blocks,
+                        k_code_block: k.code_block,
+                        k_high_block: k.high_block,
+                        k_sub_block: k.sub_block,
+                        k_scale_block: k.scale_block,
+                        v_blocks: v.blocks,
+                        v_code_block: v.code_block,
+                        v_high_block: v.high_block,
+                        v_sub_block: v.sub_block,
+                        v_scale_block: v.scale_block,
+                        eps,
+                        head_eps,
+                        magnitude,
+                    }
+                })
+            };
+        }
+        match ty {
+            CacheType::F32 => heads!(HeadsKernel, HeadsArgs),
+            CacheType::F16 => heads!(HeadsF16, HeadsF16Args),
+        }
+        Ok(q)
+    }
+}

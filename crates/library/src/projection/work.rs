@@ -1,0 +1,204 @@
+//! How the rows of W of a projection are spread over CTAs and warps, for any number of warps.
+
+use super::{
+    dot::{Matrix, Products, products},
+    source::{Ready, Source},
+};
+use crate::weights::BLOCK;
+use warpsmith_kernel::{Cta, Lane, Scope, Val, Warp, steps, uni, upto};
+
+/// A CTA has `each` units of rows of W; `split` warps share the groups of a block of 32 rows.
+///
+/// Products depend on `split` alone: a CTA of any size adds them up in the same order. Means and squares of norms are summed
+/// over its threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Work {
+    /// Units of a CTA.
+    pub each: u32,
+    /// Shares of the groups of a row.
+    pub split: u32,
+    /// Warps of a CTA, where it is a launch of its own.
+    pub warps: u32,
+}
+
+type W<'k> = Val<'k, u32, uni::Warp>;
+
+/// Multiprocessors below which they are virtual.
+const FEW_SMS: u32 = 16;
+
+impl Work {
+    /// For `units` of one block of 32 rows, all of a CTA's multiplied at once.
+    pub fn of_blocks(units: u32, source: &Source, sms: u32) -> Work {
+        let each = Self::each(units, sms);
+        Self::spread(units, [each, each], source, sms)
+    }
+
+    /// For `units` of `unit` blocks of 32 rows, one after the other.
+    pub fn of_units(units: u32, unit: u32, source: &Source, sms: u32) -> Work {
+        Self::spread(units, [Self::each(units, sms), unit], source, sms)
+    }
+
+    /// About two CTAs to a multiprocessor, as each makes the rows of x ready for itself; four where multiprocessors are so
+    /// few that they must be virtual.
+    fn each(units: u32, sms: u32) -> u32 {
+        if sms < FEW_SMS {
+            units.div_ceil(4 * sms.max(1)).max(1)
+        } else {
+            (units / (2 * sms)).max(1)
+        }
+    }
+
+    fn spread(units: u32, [each, at_once]: [u32; 2], source: &Source, sms: u32) -> Work {
+        if sms < FEW_SMS {
+            // The virtual GPU has one warp at a time.
+            return Work {
+                each,
+                split: 1,
+                warps: 1,
+            };
+        }
+        // A multiprocessor hides its latencies with some 16 warps. Sums of a CTA take at most 16 KiB for two matrices.
+        let wanted = (16 * sms)
+            .div_ceil(units.div_ceil(each).max(1))
+            .clamp(4, 16);
+        let mut split = 1;
+        while split * at_once < wanted
+            && source.groups() >= 16 * split
+            && 2 * split * at_once * source.rows <= 64
+        {
+            split *= 2;
+        }
+        Work {
+            each,
+            split,
+            warps: (split * at_once).clamp(1, 16),
+        }
+    }
+
+    /// What shows of it in a kernel's name.
+    pub(super) fn suffix(self) -> String {
+        let Work { each, split, warps } = self;
+        format!("_{each}_{split}_{warps}")
+    }
+
+    pub(super) fn threads(self) -> u32 {
+        self.warps * 32
+    }
+
+    /// The same tiles for CTAs of `threads` threads.
+    pub(super) fn resized(self, threads: u32) -> Work {
+        Work {
+            warps: threads / 32,
+            ..self
+        }
+    }
+
+    /// Hands the products of each block and share to `store(warp, block of the CTA, share, products)`.
+    pub(super) fn blocks<'k, const N: usize>(
+        self,
+        cta: &mut Cta<'k>,
+        source: &Source,
+        x: Ready<'_, 'k>,
+        range: Range<'k>,
+        matrices: impl Fn(W<'k>) -> [Matrix<'k>; N],
+        store: impl Fn(&mut Warp<'k>, W<'k>, W<'k>, Products<'k, N>),
+    ) {
+        let (units, warps) = (range.count * self.split, cta.warps());
+        let end: W<'k> = match range.past {
+            Past::Repeat => Val::constant(units),
+            Past::Skip => ((range.blocks - range.first).min(range.count) * self.split).into(),
+        };
+        cta.each_warp(|warp| {
+            let one = |warp: &mut Warp<'k>, unit: W<'k>| {
+                let (at, part) = if self.split == 1 {
+                    (unit, Val::constant(0))
+                } else {
+                    (unit / self.split, unit % self.split)
+                };
+                let block = (at + range.first).min(range.blocks - 1);
+                let own = products(warp, source, x, matrices(block), part, self.split);
+                store(warp, at, part, own);
+            };
+            match (units, warps) {
+                (1, 1) => one(warp, Val::constant(0)),
+                (_, 1) => warp.for_(upto(end), one),
+                _ => warp.for_(steps(warp.id(), end, warps), one),
+            }
+        });
+    }
+
+    /// Hands the sums of each of the CTA's rows of W to `finish(lane, row of x, row of W, a sum for each matrix)`.
+    pub(super) fn run<'k, const N: usize>(
+        self,
+        cta: &mut Cta<'k>,
+        source: &Source,
+        x: Ready<'_, 'k>,
+        [n, blocks]: [Val<'k, u32, uni::Cta>; 2],
+        matrices: impl Fn(W<'k>) -> [Matrix<'k>; N],
+        finish: impl Fn(&mut Lane<'k>, Val<'k, u32>, Val<'k, u32>, [Val<'k, f32>; N]),
+    ) {
+        let rows = source.rows;
+        let range = Range {
+            first: cta.id() * self.each,
+            count: self.each,
+            blocks,
+            past: Past::Skip,
+        };
+        if self.split == 1 {
+            self.blocks(cta, source, x, range, matrices, |warp, at, _, own| {
+                let start = (at + range.first) * BLOCK;
+                own.each(warp, rows, |lane, r, row, values| {
+                    let column = row + start;
+                    lane.if_(column.lt(n), |lane| finish(lane, r, column, values));
+                });
+            });
+            return;
+        }
+        let tile_rows = rows * BLOCK;
+        let count = self.each * self.split * tile_rows;
+        let mut tile = cta.tile::<f32>(count * N as u32);
+        let sums = tile.fill(cta, |cta, slots| {
+            self.blocks(cta, source, x, range, matrices, |warp, at, part, own| {
+                let start = (at * self.split + part) * tile_rows;
+                own.each(warp, rows, |_, r, row, values| {
+                    let own = row + start + r * BLOCK;
+                    for (matrix, value) in values.into_iter().enumerate() {
+                        slots.set(own + matrix as u32 * count, value);
+                    }
+                });
+            });
+        });
+        cta.each(self.each * tile_rows, |lane, i| {
+            let (at, within) = (i / tile_rows, i % tile_rows);
+            let column = (at + range.first) * BLOCK + within % BLOCK;
+            let from = sums.from(at * (self.split * tile_rows) + within);
+            lane.if_(column.lt(n), |lane| {
+                let own = std::array::from_fn(|matrix| {
+                    let part =
+                        |part: u32| from.at(matrix as u32 * count + part * tile_rows).varying();
+                    (1..self.split).fold(part(0), |sum, next| sum + part(next))
+                });
+                finish(lane, within / BLOCK, column, own);
+            });
+        });
+    }
+}
+
+/// Blocks of 32 rows that a CTA has.
+#[derive(Clone, Copy)]
+pub(super) struct Range<'k> {
+    pub(super) first: Val<'k, u32, uni::Cta>,
+    pub(super) count: u32,
+    /// Blocks of the whole matrix.
+    pub(super) blocks: Val<'k, u32, uni::Cta>,
+    pub(super) past: Past,
+}
+
+/// What stands for blocks past the last.
+#[derive(Clone, Copy)]
+pub(super) enum Past {
+    /// The last one again.
+    Repeat,
+    /// Nothing.
+    Skip,
+}

@@ -1,0 +1,68 @@
+//! `graph`: the operations of a decode step, before and after passes have fused them.
+
+use super::{open::open, options::ModelArgs, output::print};
+use anyhow::{Context, Result};
+use clap::Args;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+use warpsmith::graph::Plan;
+
+/// Shows the graph of a decode step: how many operations and launches it has, and a picture of it.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  warpsmith graph --model smollm2.gguf
+  warpsmith graph --model smollm2.gguf --svg fused.svg
+  warpsmith graph --model smollm2.gguf --plain --dot plain.dot")]
+pub(crate) struct ShowGraph {
+    #[command(flatten)]
+    model: ModelArgs,
+    /// The picture is of the operations as the model is written, before passes.
+    #[arg(long, conflicts_with = "fused")]
+    plain: bool,
+    /// The picture is of the operations that are launched (default).
+    #[arg(long)]
+    fused: bool,
+    /// Writes the picture in the DOT language.
+    #[arg(long, value_name = "FILE.dot")]
+    dot: Option<PathBuf>,
+    /// Writes the picture as an SVG.
+    #[arg(long, value_name = "FILE.svg")]
+    svg: Option<PathBuf>,
+}
+
+impl ShowGraph {
+    pub(crate) fn run(self) -> Result<()> {
+        let opened = open(&self.model)?;
+        let session = opened.session(&self.model, 0)?;
+        let (stream, precision) = (session.stream(), self.model.precision.into());
+        let plain = session.decode_graph()?;
+        let fused = plain.fused(stream, precision);
+        let mut text = String::new();
+        for (name, graph) in [("plain", &plain), ("fused", &fused)] {
+            let report = Plan::plain(stream, graph, precision)?.report();
+            let saved = report.unshared - report.arena.min(report.unshared);
+            text += &format!(
+                "{name}: {} operations, {} leaves, {} launches, {} bytes of memory, {saved} saved by lifetimes\n",
+                graph.operations(),
+                graph.leaves(),
+                report.launches,
+                report.arena,
+            );
+        }
+        print(&text)?;
+        let picture = if self.plain && !self.fused {
+            &plain
+        } else {
+            &fused
+        };
+        write(self.dot.as_deref(), || picture.dot())?;
+        write(self.svg.as_deref(), || picture.svg())
+    }
+}
+
+fn write(path: Option<&Path>, text: impl FnOnce() -> String) -> Result<()> {
+    let Some(path) = path else { return Ok(()) };
+    fs::write(path, text()).with_context(|| format!("cannot write {}", path.display()))
+}
