@@ -2,10 +2,7 @@
 
 use super::session::{Last, Run, Session};
 use crate::Error;
-use std::{
-    ops::ControlFlow,
-    time::{Duration, Instant},
-};
+use std::ops::ControlFlow;
 use warpsmith_graph::{End, Persistent, Until};
 
 /// Why a generation ended.
@@ -71,47 +68,32 @@ impl Session {
         Ok(Ended::Length)
     }
 
-    /// The time in which the host enqueues the work of a token, the mean over the next `tokens`: what it costs the
-    /// caller, not the device. The session then needs a new prompt.
+    /// Enqueues the work of the next `tokens` tokens, step by step, and goes on: what they cost the host. What they are is
+    /// not told, and the session then needs a new prompt.
     ///
     /// # Errors
     /// [`Error::NoLogits`] before a token was drawn, [`Error::ContextFull`], device errors.
-    pub fn enqueue_time(&mut self, tokens: u32) -> Result<Duration, Error> {
+    pub fn enqueue(&mut self, tokens: u32) -> Result<(), Error> {
         self.drawn.ok_or(Error::NoLogits)?;
-        if self.len() + tokens > self.context {
+        if u64::from(self.len()) + u64::from(tokens) > u64::from(self.context) {
             return Err(Error::ContextFull {
                 context: self.context,
                 have: self.len(),
                 more: tokens as usize,
             });
         }
-        if self.options.run == Run::Persistent {
-            self.compile(&[])?;
-        } else if self.decode.is_none() {
+        if self.decode.is_none() {
             self.decode = Some(self.plan_decode()?);
         }
         (self.drawn, self.last) = (None, None);
-        let start = Instant::now();
-        let took = match (&mut self.persistent, &self.decode) {
-            (Some((_, persistent)), _) => {
-                let running = persistent.start(tokens)?;
-                let took = start.elapsed();
-                running.finish()?;
-                took
+        let decode = self.decode.as_ref().ok_or(Error::NoLogits)?;
+        for _ in 0..tokens {
+            match &decode.replay {
+                Some(replay) => self.stream.replay(replay)?,
+                None => decode.plan.run(&self.stream)?,
             }
-            (None, Some(decode)) => {
-                for _ in 0..tokens {
-                    match &decode.replay {
-                        Some(replay) => self.stream.replay(replay)?,
-                        None => decode.plan.run(&self.stream)?,
-                    }
-                }
-                start.elapsed()
-            }
-            (None, None) => return Err(Error::NoLogits),
-        };
-        self.stream.synchronize()?;
-        Ok(took / tokens.max(1))
+        }
+        Ok(())
     }
 
     /// One launch of the persistent kernel; why the generation is over, if it is.
