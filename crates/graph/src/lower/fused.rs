@@ -234,12 +234,14 @@ impl Lowering<'_> {
             pairing: *pairing,
             pairs: table.inverse_frequencies.len() as u32,
         });
-        let unit = HeadsPlan::unit(&keys, turn_key, head_dim);
+        let rows_of = weights.map(|of| of.rows);
+        let unit = HeadsPlan::unit(&keys, turn_key, head_dim, rows_of, self.sms);
         let units = weights.iter().map(|of| of.rows.div_ceil(unit)).sum();
         let plan = HeadsPlan {
             source,
             parts: keys,
             head_dim,
+            unit,
             turn: turn_key,
             history: *history,
             work: Work::of_units(units, unit / BLOCK, &source, self.sms),

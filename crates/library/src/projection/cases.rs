@@ -1,37 +1,33 @@
 //! Cases of the projections: every type of weights, norm, epilogue, spread; heads of many sizes, caches of both types.
 
 use super::{
-    Form, Gate, GateArgs, Heads, HeadsArgs, HeadsF16, HeadsF16Args, HeadsPlan, Norm, Part, Project,
-    ProjectArgs, Source, Turn, Work,
-    reference::{Rows, after_heads, rows},
+    Form, Gate, GateArgs, Norm, Project, ProjectArgs, Source, Work,
+    reference::{Rows, rows},
 };
 use crate::{
-    attention::History,
-    case::{AnyCase, Case, Data, EPS_F16, EPS_F32, Expected, HostElem, Random, Updated},
-    epilogue::{Epilogue, Operand},
+    case::{AnyCase, Case, Data, EPS_F32, Expected, Random},
+    epilogue::Epilogue,
     gemm::matrix::{Matrix, Near, Operands, epilogues},
     pointwise::Curve,
-    rope::{Frequencies, Pairing, Scaling},
 };
-use half::f16;
 use warpsmith_formats::quant::WeightType;
 
-const EPS: f32 = 1e-5;
+pub(super) const EPS: f32 = 1e-5;
 
-fn work(each: u32, split: u32, warps: u32) -> Work {
+pub(super) fn work(each: u32, split: u32, warps: u32) -> Work {
     Work { each, split, warps }
 }
 
 /// A random x with the vectors of its norm, and what the products read of it.
-struct X {
-    x: Vec<f32>,
+pub(super) struct X {
+    pub(super) x: Vec<f32>,
     gain: Option<Vec<f32>>,
     shift: Option<Vec<f32>>,
-    ready: Rows,
+    pub(super) ready: Rows,
 }
 
 impl X {
-    fn random(rng: &mut Random, source: Source) -> X {
+    pub(super) fn random(rng: &mut Random, source: Source) -> X {
         let k = source.columns as usize;
         let x = rng.numbers(source.rows as usize * k, 3.0);
         let gain = (source.norm != Norm::None).then(|| rng.numbers(k, 2.0));
@@ -45,16 +41,16 @@ impl X {
         }
     }
 
-    fn gain(&self) -> Option<Data<f32>> {
+    pub(super) fn gain(&self) -> Option<Data<f32>> {
         self.gain.clone().map(Data::from)
     }
 
-    fn shift(&self) -> Option<Data<f32>> {
+    pub(super) fn shift(&self) -> Option<Data<f32>> {
         self.shift.clone().map(Data::from)
     }
 }
 
-fn source(form: Form, norm: Norm, rows: u32, columns: u32) -> Source {
+pub(super) fn source(form: Form, norm: Norm, rows: u32, columns: u32) -> Source {
     Source {
         form,
         norm,
@@ -150,7 +146,7 @@ pub(crate) fn cases(rng: &mut Random) -> Vec<Box<dyn AnyCase>> {
         )));
     }
     gates(rng, &mut cases);
-    heads(rng, &mut cases);
+    super::head_cases::heads(rng, &mut cases);
     cases
 }
 
@@ -317,316 +313,4 @@ fn gated(curve: Curve, gate: Near, up: Near) -> (f64, f64) {
         value * up.value,
         product + EPS_F32 * (value * up.value).abs() + f64::from(f32::MIN_POSITIVE),
     )
-}
-
-/// What varies between the cases of heads.
-struct Shape {
-    form: Form,
-    norm: Norm,
-    m: u32,
-    k: u32,
-    heads: [u32; 2],
-    head_dim: u32,
-    types: [WeightType; 3],
-    /// Biases, norms of heads.
-    with: [Operand; 2],
-    turn: Option<(Pairing, u32)>,
-    history: History,
-    work: Work,
-}
-
-fn heads(rng: &mut Random, cases: &mut Vec<Box<dyn AnyCase>>) {
-    use {
-        Form::{Bytes, Half, Single},
-        History::{Forked, Shared},
-        Operand::{Absent, Present},
-        Pairing::{Halves, Neighbours},
-        WeightType::{F16, F32, Q4_1, Q4K, Q6K, Q8_0},
-    };
-    let shape = |form, m, k, heads, head_dim, types| Shape {
-        form,
-        norm: Norm::Rms,
-        m,
-        k,
-        heads,
-        head_dim,
-        types,
-        with: [Absent; 2],
-        turn: None,
-        history: Shared,
-        work: work(1, 1, 1),
-    };
-    let all = [
-        // SmolLM2; Qwen2 with biases; Qwen3 with norms of heads; Whisper; odd ones.
-        Shape {
-            turn: Some((Neighbours, 32)),
-            work: work(4, 1, 1),
-            ..shape(Bytes, 1, 576, [9, 3], 64, [Q4_1, Q4_1, Q8_0])
-        },
-        Shape {
-            turn: Some((Halves, 32)),
-            with: [Present, Absent],
-            work: work(1, 2, 4),
-            ..shape(Bytes, 2, 256, [4, 1], 64, [Q4K, Q4K, Q6K])
-        },
-        Shape {
-            turn: Some((Halves, 64)),
-            with: [Absent, Present],
-            work: work(2, 2, 8),
-            ..shape(Bytes, 1, 128, [4, 2], 128, [Q8_0; 3])
-        },
-        Shape {
-            norm: Norm::Layer,
-            with: [Present, Absent],
-            history: Forked,
-            work: work(2, 1, 1),
-            ..shape(Single, 5, 128, [2, 2], 64, [F16; 3])
-        },
-        Shape {
-            norm: Norm::Layer,
-            with: [Present, Absent],
-            history: Forked,
-            work: work(2, 1, 1),
-            ..shape(Half, 5, 128, [2, 2], 64, [F16; 3])
-        },
-        Shape {
-            turn: Some((Neighbours, 20)),
-            work: work(4, 1, 2),
-            ..shape(Bytes, 3, 64, [5, 1], 40, [Q8_0; 3])
-        },
-        Shape {
-            turn: Some((Halves, 16)),
-            with: [Absent, Present],
-            work: work(1, 1, 4),
-            ..shape(Single, 8, 45, [3, 1], 40, [F32; 3])
-        },
-        Shape {
-            norm: Norm::None,
-            turn: Some((Halves, 20)),
-            ..shape(Single, 1, 80, [2, 1], 80, [F16, F32, F16])
-        },
-        Shape {
-            turn: Some((Halves, 128)),
-            with: [Present; 2],
-            work: work(1, 2, 8),
-            ..shape(Bytes, 2, 64, [2, 1], 256, [Q8_0; 3])
-        },
-    ];
-    for shape in all {
-        let half = cases.len().is_multiple_of(2);
-        for_shape(rng, &shape, half, cases);
-    }
-}
-
-fn for_shape(rng: &mut Random, shape: &Shape, half: bool, cases: &mut Vec<Box<dyn AnyCase>>) {
-    let Shape {
-        form,
-        norm,
-        m,
-        k,
-        heads: [heads, kv_heads],
-        head_dim,
-        types,
-        with: [bias, head_norm],
-        turn,
-        history,
-        work,
-    } = *shape;
-    let source = source(form, norm, m, k);
-    let x = X::random(rng, source);
-    let part = |ty, norm| Part {
-        layout: crate::weights::Layout::of(ty),
-        bias,
-        norm,
-    };
-    let plan = HeadsPlan {
-        source,
-        parts: [
-            part(types[0], head_norm),
-            part(types[1], head_norm),
-            part(types[2], Operand::Absent),
-        ],
-        head_dim,
-        turn: turn.map(|(pairing, pairs)| Turn { pairing, pairs }),
-        history,
-        work,
-    };
-    let max_len = rng.range(20, 40);
-    let sequences = match history {
-        History::Shared => 1,
-        History::Forked => m + 1,
-    };
-    let pairs = turn.map_or(0, |(_, pairs)| pairs);
-    let frequencies = Frequencies {
-        rotated: 2 * pairs,
-        base: 10_000.0,
-        factors: None,
-        scaling: Scaling::None,
-    };
-    let inverse = turn.map(|_| frequencies.inverse().expect("sound parameters"));
-    let magnitude = 1.25f32;
-    let start = rng.range(0, max_len - 1);
-    let mut positions: Vec<u32> = (0..m).map(|r| (start + r) % max_len).collect();
-    if m > 2 {
-        // One behind the end of the cache.
-        positions[1] = max_len;
-    }
-    let counts = [heads, kv_heads, kv_heads];
-    let w: Vec<Matrix> = types
-        .iter()
-        .zip(counts)
-        .map(|(ty, heads)| Matrix::random(rng, *ty, heads * head_dim, k))
-        .collect();
-    let biases: Vec<Vec<f32>> = counts
-        .iter()
-        .map(|heads| rng.numbers((heads * head_dim) as usize, 2.0))
-        .collect();
-    let gains: Vec<Vec<f32>> = (0..2)
-        .map(|_| rng.numbers(head_dim as usize, 2.0))
-        .collect();
-    let present =
-        |of: Operand, data: &Vec<f32>| (of == Operand::Present).then(|| data.clone().into());
-    let finished: Vec<Vec<Near>> = (0..3)
-        .map(|at| {
-            let products = x.ready.products(&w[at]);
-            let bias = (bias == Operand::Present).then_some(&biases[at][..]);
-            let normed = at < 2 && head_norm == Operand::Present;
-            let gain = normed.then(|| &gains[at][..]);
-            let turned = turn.filter(|_| at < 2);
-            let turned =
-                turned.map(|(pairing, _)| (pairing, inverse.as_deref().unwrap_or(&[]), magnitude));
-            after_heads(
-                &products,
-                head_dim,
-                &positions,
-                bias,
-                gain.map(|gain| (gain, EPS)),
-                turned,
-            )
-        })
-        .collect();
-    let (q, q_error) = finished[0]
-        .iter()
-        .map(|near| (near.value, near.error))
-        .unzip();
-    let sizes: Vec<_> = w.iter().map(Matrix::sizes).collect();
-    let label = format!("{m} rows of {k}, {heads} and {kv_heads} heads of {head_dim}");
-    let cache = Cache {
-        history,
-        sizes: [m, sequences, kv_heads, head_dim, max_len],
-        positions: &positions,
-    };
-    macro_rules! case {
-        ($kernel:ident, $args:ident, $number:expr, $rounding:expr) => {
-            cases.push(Box::new(Case {
-                label,
-                kernel: $kernel { plan },
-                args: $args {
-                    gain: x.gain(),
-                    shift: x.shift(),
-                    x: x.x.into(),
-                    q_codes: w[0].codes(),
-                    q_high: w[0].high(),
-                    q_sub: w[0].sub(),
-                    q_scales: w[0].scales(),
-                    k_codes: w[1].codes(),
-                    k_high: w[1].high(),
-                    k_sub: w[1].sub(),
-                    k_scales: w[1].scales(),
-                    v_codes: w[2].codes(),
-                    v_high: w[2].high(),
-                    v_sub: w[2].sub(),
-                    v_scales: w[2].scales(),
-                    q_bias: present(bias, &biases[0]),
-                    k_bias: present(bias, &biases[1]),
-                    v_bias: present(bias, &biases[2]),
-                    q_gain: present(head_norm, &gains[0]),
-                    k_gain: present(head_norm, &gains[1]),
-                    positions: positions.clone().into(),
-                    inverse: inverse.clone().map(Data::from),
-                    q: Expected::within(q, q_error),
-                    k_cache: cache.placed(rng, &finished[1], $number, $rounding),
-                    v_cache: cache.placed(rng, &finished[2], $number, $rounding),
-                    m,
-                    columns: k,
-                    heads,
-                    kv_heads,
-                    head_dim,
-                    pairs,
-                    max_len,
-                    sequences,
-                    q_blocks: sizes[0].blocks,
-                    q_code_block: sizes[0].code_block,
-                    q_high_block: sizes[0].high_block,
-                    q_sub_block: sizes[0].sub_block,
-                    q_scale_block: sizes[0].scale_block,
-                    k_blocks: sizes[1].blocks,
-                    k_code_block: sizes[1].code_block,
-                    k_high_block: sizes[1].high_block,
-                    k_sub_block: sizes[1].sub_block,
-                    k_scale_block: sizes[1].scale_block,
-                    v_blocks: sizes[2].blocks,
-                    v_code_block: sizes[2].code_block,
-                    v_high_block: sizes[2].high_block,
-                    v_sub_block: sizes[2].sub_block,
-                    v_scale_block: sizes[2].scale_block,
-                    eps: EPS,
-                    head_eps: EPS,
-                    magnitude,
-                },
-            }))
-        };
-    }
-    if half {
-        case!(HeadsF16, HeadsF16Args, f16::from_f32, EPS_F16);
-    } else {
-        case!(Heads, HeadsArgs, |x| x, 0.0);
-    }
-}
-
-/// Where new keys or values go.
-struct Cache<'a> {
-    history: History,
-    /// Rows, sequences, heads, size of a head, length.
-    sizes: [u32; 5],
-    positions: &'a [u32],
-}
-
-impl Cache<'_> {
-    /// A random cache, and what it must be with `new` `[rows, heads * head_dim]` in it, rounded by at most `rounding`.
-    fn placed<T: HostElem + Into<f64>>(
-        &self,
-        rng: &mut Random,
-        new: &[Near],
-        number: impl Fn(f32) -> T,
-        rounding: f64,
-    ) -> Updated<T> {
-        let [m, sequences, heads, dim, max_len] = self.sizes;
-        let elements = (sequences * heads * max_len * dim) as usize;
-        let before: Vec<T> = rng.numbers(elements, 3.0).into_iter().map(number).collect();
-        let mut after: Vec<f64> = before.iter().map(|x| (*x).into()).collect();
-        let mut tolerance = vec![0.0; elements];
-        for r in 0..m {
-            let position = self.positions[r as usize];
-            if position >= max_len {
-                continue;
-            }
-            let sequence = match self.history {
-                History::Shared => 0,
-                History::Forked => r,
-            };
-            for i in 0..heads * dim {
-                let (head, within) = (i / dim, i % dim);
-                let to = ((sequence * heads + head) * max_len + position) * dim + within;
-                let Near { value, error } = new[(r * heads * dim + i) as usize];
-                after[to as usize] = value;
-                tolerance[to as usize] =
-                    error + rounding * (value.abs() + error) + rounding * 2f64.powi(-14);
-            }
-        }
-        Updated {
-            before: Data::from(before),
-            after: Expected::within(after, tolerance),
-        }
-    }
 }

@@ -4,7 +4,7 @@ use super::{
     dot::{Matrix, matrix},
     product::supports,
     source::{Ready, Source, input},
-    work::{Past, Range, Work},
+    work::{FEW_SMS, Past, Range, Work},
 };
 use crate::{
     attention::History,
@@ -48,11 +48,13 @@ pub struct HeadsPlan {
     pub parts: [Part; 3],
     /// Dimensions of a head, an even number.
     pub head_dim: u32,
+    /// Rows of W that a CTA finishes together: [`HeadsPlan::unit`].
+    pub unit: u32,
     /// Rotation of queries and keys.
     pub turn: Option<Turn>,
     /// Whose keys and values they are.
     pub history: History,
-    /// Units are [`HeadsPlan::unit`] rows of W.
+    /// How units are spread.
     pub work: Work,
 }
 
@@ -71,8 +73,8 @@ type Word<'k> = Val<'k, u32, uni::Lane>;
 type F32<'k> = Val<'k, f32, uni::Lane>;
 
 impl HeadsPlan {
-    /// Rows of W that a CTA finishes together: whole heads where an element needs others of its head, else one block.
-    pub fn unit(parts: &[Part; 3], turn: Option<Turn>, head_dim: u32) -> u32 {
+    /// What a unit is a multiple of: whole heads where an element needs others of its head, else one block of rows.
+    fn least_unit(parts: &[Part; 3], turn: Option<Turn>, head_dim: u32) -> u32 {
         let normed = parts.iter().any(|part| part.norm == Operand::Present);
         let halves = turn.is_some_and(|turn| turn.pairing == Pairing::Halves);
         if !normed && !halves {
@@ -85,8 +87,26 @@ impl HeadsPlan {
         unit
     }
 
-    fn own_unit(&self) -> u32 {
-        Self::unit(&self.parts, self.turn, self.head_dim)
+    /// Rows of W that a CTA finishes together, of matrices with `rows` rows, on `sms` multiprocessors.
+    ///
+    /// Where these are so few that they must be virtual, a unit is as large as keeps four CTAs for each of them, for rows of
+    /// x are made ready in each, at the cost of half a block; blocks behind a part's last one are idle.
+    pub fn unit(
+        parts: &[Part; 3],
+        turn: Option<Turn>,
+        head_dim: u32,
+        rows: [u32; 3],
+        sms: u32,
+    ) -> u32 {
+        let least = Self::least_unit(parts, turn, head_dim);
+        if sms >= FEW_SMS {
+            return least;
+        }
+        let ctas = |unit: u32| rows.iter().map(|rows| rows.div_ceil(unit)).sum::<u32>();
+        let units = (1..=8).map(|times| times * least);
+        let fitting = units.filter(|unit| *unit <= 512 && ctas(*unit) >= 4 * sms.max(1));
+        let cost = |unit: &u32| ctas(*unit) * (2 * unit / BLOCK + 1);
+        fitting.min_by_key(cost).unwrap_or(least)
     }
 
     fn suffix(&self) -> String {
@@ -115,7 +135,11 @@ impl HeadsPlan {
             History::Forked => "_forked",
         };
         let (source, head_dim, work) = (self.source.suffix(), self.head_dim, self.work.suffix());
-        format!("{source}{}_{head_dim}{turn}{history}{work}", parts.concat())
+        let unit = self.unit;
+        format!(
+            "{source}{}_{head_dim}{turn}{history}_{unit}{work}",
+            parts.concat()
+        )
     }
 
     fn grid(&self, sizes: Sizes, planes: [PlaneSizes; 3]) -> Result<u64, LaunchError> {
@@ -145,6 +169,9 @@ impl HeadsPlan {
             pairs.into(),
             "the kernel's, at most half of head_dim",
         )?;
+        let least = Self::least_unit(&self.parts, self.turn, self.head_dim);
+        let whole = self.unit > 0 && self.unit.is_multiple_of(least);
+        require(whole, "unit", self.unit.into(), "whole blocks and heads")?;
         let enough = match self.history {
             History::Shared => sequences > 0,
             History::Forked => sequences >= m,
@@ -171,14 +198,14 @@ impl HeadsPlan {
                 "at least 1, below 2^31 / head_dim",
             )?;
             planes.check(part.layout, rows as u32, columns)?;
-            units += (rows as u32).div_ceil(self.own_unit());
+            units += (rows as u32).div_ceil(self.unit);
         }
         Ok(units.div_ceil(self.work.each).into())
     }
 
     /// The whole body; `caches` are those of keys and values.
     fn run<'k, T: Cached>(&self, cta: &mut Cta<'k>, x: Ready<'_, 'k>, a: &Outputs<'k, T>) {
-        let unit = self.own_unit();
+        let unit = self.unit;
         let ends = {
             let [q, kv] = [a.heads, a.kv_heads].map(|heads| (heads * self.head_dim).div_ceil(unit));
             [q, q + kv, q + kv + kv]
@@ -213,7 +240,7 @@ impl HeadsPlan {
         tile: &mut Tile<'k, f32>,
         heads: &mut Option<Tile<'k, f32>>,
     ) {
-        let (unit, rows, split) = (self.own_unit(), self.source.rows, self.work.split);
+        let (unit, rows, split) = (self.unit, self.source.rows, self.work.split);
         let (part, planes) = (self.parts[role.index()], a.parts[role.index()]);
         let (warps, tile_rows) = (cta.warps(), rows * BLOCK);
         let lane = cta.in_warps(|warp| warp.lane());
@@ -221,7 +248,11 @@ impl HeadsPlan {
             first: at * (unit / BLOCK),
             count: unit / BLOCK,
             blocks: planes.blocks,
-            past: Past::Repeat,
+            past: match part.norm {
+                Operand::Present => Past::Repeat,
+                // Only rows of heads that are there are read.
+                Operand::Absent => Past::Skip,
+            },
         };
         let matrices = |block| [planes.row(part.layout, block, lane)];
         let sums = tile.fill(cta, |cta, slots| {
@@ -299,7 +330,7 @@ impl HeadsPlan {
         count: Uniform<'k>,
         value: impl Fn(Word<'k>, Word<'k>) -> F32<'k>,
     ) {
-        let (unit, dim) = (self.own_unit(), self.head_dim);
+        let (unit, dim) = (self.unit, self.head_dim);
         let (pairs_of_unit, pairs_of_head) = (unit / 2, dim / 2);
         cta.each(self.source.rows * pairs_of_unit, |lane, j| {
             let (r, within) = (j / pairs_of_unit, j % pairs_of_unit);

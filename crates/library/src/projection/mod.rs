@@ -4,6 +4,7 @@
 mod cases;
 mod dot;
 mod gate;
+mod head_cases;
 mod heads;
 mod product;
 mod reference;

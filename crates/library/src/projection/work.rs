@@ -24,43 +24,43 @@ pub struct Work {
 type W<'k> = Val<'k, u32, uni::Warp>;
 
 /// Multiprocessors below which they are virtual.
-const FEW_SMS: u32 = 16;
+pub(super) const FEW_SMS: u32 = 16;
+/// The most warps of a CTA.
+const WARPS: u32 = 16;
 
 impl Work {
     /// For `units` of one block of 32 rows, all of a CTA's multiplied at once.
-    pub fn of_blocks(units: u32, source: &Source, sms: u32) -> Work {
-        let each = Self::each(units, sms);
-        Self::spread(units, [each, each], source, sms)
-    }
-
-    /// For `units` of `unit` blocks of 32 rows, one after the other.
-    pub fn of_units(units: u32, unit: u32, source: &Source, sms: u32) -> Work {
-        Self::spread(units, [Self::each(units, sms), unit], source, sms)
-    }
-
+    ///
     /// About two CTAs to a multiprocessor, as each makes the rows of x ready for itself; four where multiprocessors are so
-    /// few that they must be virtual.
-    fn each(units: u32, sms: u32) -> u32 {
+    /// few that they must be virtual. There a warp has one block: loops inside of loops are slower.
+    pub fn of_blocks(units: u32, source: &Source, sms: u32) -> Work {
         if sms < FEW_SMS {
-            units.div_ceil(4 * sms.max(1)).max(1)
-        } else {
-            (units / (2 * sms)).max(1)
-        }
-    }
-
-    fn spread(units: u32, [each, at_once]: [u32; 2], source: &Source, sms: u32) -> Work {
-        if sms < FEW_SMS {
-            // The virtual GPU has one warp at a time.
+            let each = units.div_ceil(4 * sms.max(1)).clamp(1, WARPS);
             return Work {
                 each,
                 split: 1,
-                warps: 1,
+                warps: each,
             };
         }
+        let each = (units / (2 * sms)).max(1);
+        Self::spread(units.div_ceil(each), [each, each], source, sms)
+    }
+
+    /// For `units` of `unit` blocks of 32 rows, a CTA each.
+    pub fn of_units(units: u32, unit: u32, source: &Source, sms: u32) -> Work {
+        if sms < FEW_SMS {
+            return Work {
+                each: 1,
+                split: 1,
+                warps: unit.clamp(1, WARPS),
+            };
+        }
+        Self::spread(units, [1, unit], source, sms)
+    }
+
+    fn spread(ctas: u32, [each, at_once]: [u32; 2], source: &Source, sms: u32) -> Work {
         // A multiprocessor hides its latencies with some 16 warps. Sums of a CTA take at most 16 KiB for two matrices.
-        let wanted = (16 * sms)
-            .div_ceil(units.div_ceil(each).max(1))
-            .clamp(4, 16);
+        let wanted = (16 * sms).div_ceil(ctas.max(1)).clamp(4, WARPS);
         let mut split = 1;
         while split * at_once < wanted
             && source.groups() >= 16 * split
@@ -71,7 +71,7 @@ impl Work {
         Work {
             each,
             split,
-            warps: (split * at_once).clamp(1, 16),
+            warps: (split * at_once).clamp(1, WARPS),
         }
     }
 
@@ -122,6 +122,10 @@ impl Work {
             match (units, warps) {
                 (1, 1) => one(warp, Val::constant(0)),
                 (_, 1) => warp.for_(upto(end), one),
+                _ if units <= warps => {
+                    let id = warp.id();
+                    warp.if_all(id.lt(end), |warp| one(warp, id));
+                }
                 _ => warp.for_(steps(warp.id(), end, warps), one),
             }
         });
