@@ -2,6 +2,7 @@
 
 use crate::{
     error::Error,
+    observe::Names,
     resource::{Cache, Sampler, Table, Vector, Weights},
     span::Span,
     speech::{Convolution, Decision, Lines, Looks},
@@ -345,6 +346,7 @@ pub(crate) struct Entry {
 #[derive(Debug)]
 pub struct Graph {
     id: u32,
+    pub(crate) names: Names,
     pub(crate) entries: Vec<Entry>,
 }
 
@@ -378,6 +380,7 @@ impl Graph {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         Graph {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
+            names: Names::default(),
             entries: Vec::new(),
         }
     }

@@ -9,6 +9,7 @@ mod error;
 mod graph;
 mod lower;
 mod memory;
+mod observe;
 mod plan;
 mod resource;
 mod span;
@@ -16,6 +17,7 @@ mod speech;
 
 pub use error::Error;
 pub use graph::{At, Attention, Extent, Graph, MatMul, Node, Rotation, Seen};
+pub use observe::{Observed, Observer, Origin, SharedObserver, Statistics};
 pub use plan::{Plan, PlanReport};
 pub use resource::{Cache, Sampler, SamplerState, Table, Vector, Weights};
 pub use span::{Planned, Span};

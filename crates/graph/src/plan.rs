@@ -5,6 +5,7 @@ use crate::{
     graph::{Graph, Node},
     lower,
     memory::{Life, Memory, Place, assign},
+    observe::{self, Parameter, Value},
     span::Planned,
 };
 use std::{collections::BTreeMap, sync::Arc};
@@ -53,12 +54,14 @@ pub struct PlanReport {
 
 /// A graph that is ready to run on a device.
 pub struct Plan {
-    steps: Vec<Box<dyn Step>>,
+    pub(crate) steps: Vec<Box<dyn Step>>,
     names: Vec<&'static str>,
     kept: BTreeMap<u32, (Place, u64)>,
     arena: Buffer<u8>,
     offsets: Vec<u64>,
     report: PlanReport,
+    pub(crate) values: Vec<Value>,
+    pub(crate) parameters: Vec<Parameter>,
     // Scratch that must be zero before the first run, and keeps its contents between runs.
     _persistent: Vec<Arc<Buffer<u32>>>,
 }
@@ -108,6 +111,7 @@ impl Plan {
             arena: total,
             unshared: lives.iter().map(|life| life.bytes).sum(),
         };
+        let values = observe::values(graph, &lowered.values, &memory);
         let names = lowered.steps.iter().map(|step| step.name).collect();
         let steps = lowered
             .steps
@@ -121,6 +125,8 @@ impl Plan {
             arena,
             offsets,
             report,
+            values,
+            parameters: observe::parameters(graph),
             _persistent: lowered.persistent,
         })
     }

@@ -4,10 +4,14 @@ use super::{
     forward::{Inputs, hidden, logits},
     model::Model,
 };
-use crate::{Error, sampling::SamplerConfig};
+use crate::{
+    Error,
+    sampling::SamplerConfig,
+    watch::{lock, observed},
+};
 use std::sync::Arc;
 use warpsmith_device::{Buffer, Replay, Stream};
-use warpsmith_graph::{Cache, Graph, Node, Plan, Precision, Sampler, SamplerState};
+use warpsmith_graph::{Cache, Graph, Node, Plan, Precision, Sampler, SamplerState, SharedObserver};
 use warpsmith_library::{attention::CacheType, sample::Settings};
 
 /// How decode steps run.
@@ -56,6 +60,7 @@ pub struct Session {
     sampler: Arc<Sampler>,
     last: Option<Last>,
     decode: Option<Decode>,
+    observer: Option<SharedObserver>,
 }
 
 /// Logits of the last position, on the device.
@@ -111,6 +116,7 @@ impl Session {
             sampler,
             last: None,
             decode: None,
+            observer: None,
         };
         session.sampler(&SamplerConfig::default())?;
         Ok(session)
@@ -129,6 +135,34 @@ impl Session {
     /// The stream its work is enqueued on: for events around that work, and times of its kernels.
     pub fn stream(&self) -> &Stream {
         &self.stream
+    }
+
+    /// Shows `observer` every parameter now, and every value of the passes that follow, until it is `None`. Steps then run
+    /// launch by launch, and wait, also where [`SessionOptions::run`] asks for replays.
+    ///
+    /// # Errors
+    /// Those of planning a step; device errors.
+    pub fn observe(&mut self, observer: Option<SharedObserver>) -> Result<(), Error> {
+        if let Some(observer) = &observer {
+            let decode = match self.decode.take() {
+                Some(decode) => decode,
+                None => self.plan_decode()?,
+            };
+            let decode = self.decode.insert(decode);
+            decode
+                .plan
+                .observe_parameters(&self.stream, &mut *lock(observer))?;
+        }
+        self.observer = observer;
+        Ok(())
+    }
+
+    /// Launch by launch, observed or not.
+    fn run(&self, pass: &str, plan: &Plan) -> Result<(), Error> {
+        match &self.observer {
+            Some(observer) => observed(observer, &self.stream, pass, plan),
+            None => Ok(plan.run(&self.stream)?),
+        }
     }
 
     /// The tokens in the cache.
@@ -205,7 +239,7 @@ impl Session {
         let logits = logits(&mut graph, &self.model, rows_of_interest)?;
         graph.keep(logits)?;
         let plan = Plan::new(&self.stream, &graph, self.options.precision)?;
-        plan.run(&self.stream)?;
+        self.run("prefill", &plan)?;
         self.history.extend_from_slice(ids);
         self.drawn = None;
         Ok(Evaluated { plan, logits })
@@ -321,7 +355,8 @@ impl Session {
         let mut graph = Graph::new();
         let row = graph.floats(&row, 1, self.model.config().vocab)?;
         graph.draw(row, &self.sampler)?;
-        Plan::new(&self.stream, &graph, self.options.precision)?.run(&self.stream)?;
+        let plan = Plan::new(&self.stream, &graph, self.options.precision)?;
+        self.run("sample", &plan)?;
         self.token()
     }
 
@@ -349,8 +384,8 @@ impl Session {
         }
         let decode = self.decode.as_ref().ok_or(Error::NoLogits)?;
         match &decode.replay {
-            Some(replay) => self.stream.replay(replay)?,
-            None => decode.plan.run(&self.stream)?,
+            Some(replay) if self.observer.is_none() => self.stream.replay(replay)?,
+            Some(_) | None => self.run("step", &decode.plan)?,
         }
         self.history.push(drawn);
         self.last = Some(Last::Decode);
