@@ -264,7 +264,7 @@ impl Stream {
         if let Some(all) = &mut state.timed {
             all.push(timed.clone());
         }
-        drop(state);
+        // Still under the lock of the queue: pieces of a stream are told in their order.
         recorder.push(queue.id, timed)
     }
 }

@@ -162,15 +162,14 @@ impl Device {
     /// # Errors
     /// [`Error::Unsupported`] while another timeline is kept; device errors.
     pub fn timeline(&self) -> Result<Timeline, Error> {
-        let queue = self.0.janitor()?;
+        let begin = self.0.janitor()?.tail()?;
+        begin.wait()?;
         let mut recording = lock(&self.0.recorder.recording);
         if recording.is_some() {
             return Err(Error::Unsupported {
                 what: "a timeline inside a timeline",
             });
         }
-        let begin = queue.tail()?;
-        begin.wait()?;
         *recording = Some(Recording {
             begin,
             last: BTreeMap::new(),

@@ -7,7 +7,9 @@ mod traces;
 use common::{model, reference, warpsmith, warpsmith_with};
 use facts::{MODELS, facts, ids};
 use serde_json::{Value, json};
-use std::path::Path;
+use std::{fs, path::Path};
+use tempfile::TempDir;
+use traces::Trace;
 
 /// Below this distance of the best two logits the reference's choice is not ours to hold.
 const MARGIN: f64 = 0.02;

@@ -266,8 +266,11 @@ impl Transcribe {
                 Ok(()) => {}
                 Err(error) if output::is_closed(&error) => return Err(error),
                 Err(error) => {
-                    let name = printable(&file.display().to_string());
-                    output::note(&format!("error: {name}: {}", one_line(&error)));
+                    let (name, text) = (printable(&file.display().to_string()), one_line(&error));
+                    output::note(&match text.starts_with(&name) {
+                        true => format!("error: {text}"),
+                        false => format!("error: {name}: {text}"),
+                    });
                     failed += 1;
                 }
             }
@@ -391,8 +394,9 @@ fn summary(totals: &Totals, load_s: f64, device: &Device, moved: Snapshot) -> St
         0.0
     };
     format!(
-        "{sounds} sounds, {sound_s:.1} s in {work_s:.2} s (real-time factor {factor:.3}), load {load_s:.2} s, {}\n\
+        "{sounds} {}, {sound_s:.1} s in {work_s:.2} s (real-time factor {factor:.3}), load {load_s:.2} s, {}\n\
          {} launches, {} to the device in {} transfers, {} back in {}",
+        if *sounds == 1 { "sound" } else { "sounds" },
         device.info().name,
         moved.launches,
         bytes(moved.h2d_bytes),
