@@ -109,8 +109,23 @@ impl Names {
     }
 }
 
+/// What of a plan an observer sees.
+pub(crate) struct Visible {
+    values: Vec<Value>,
+    parameters: Vec<Parameter>,
+}
+
+impl Visible {
+    pub(crate) fn of(graph: &Graph, places: &[(u32, usize, Place)], memory: &Memory) -> Visible {
+        Visible {
+            values: values(graph, places, memory),
+            parameters: parameters(graph),
+        }
+    }
+}
+
 /// A value of a plan: its name, its memory, and after how many launches it is there.
-pub(crate) struct Value {
+struct Value {
     name: String,
     op: &'static str,
     shape: [u32; 2],
@@ -119,7 +134,7 @@ pub(crate) struct Value {
 }
 
 /// The f32 values of a plan, in the order in which they come to be. Views and what is written to caches are left out.
-pub(crate) fn values(graph: &Graph, places: &[(u32, usize, Place)], memory: &Memory) -> Vec<Value> {
+fn values(graph: &Graph, places: &[(u32, usize, Place)], memory: &Memory) -> Vec<Value> {
     let values = places.iter().filter_map(|(index, after, place)| {
         let entry = &graph.entries[*index as usize];
         let view = matches!(entry.op, Op::Rows { .. } | Op::Append { .. });
@@ -197,13 +212,13 @@ impl Op {
 }
 
 /// A parameter of a plan, called after the node that uses it first.
-pub(crate) struct Parameter {
+struct Parameter {
     name: String,
     tensor: Tensor,
 }
 
 /// The parameters of a graph, each once.
-pub(crate) fn parameters(graph: &Graph) -> Vec<Parameter> {
+fn parameters(graph: &Graph) -> Vec<Parameter> {
     let mut known = BTreeSet::new();
     let mut all = Vec::new();
     for (index, entry) in graph.entries.iter().enumerate() {
@@ -280,7 +295,7 @@ impl Plan {
     /// # Errors
     /// As [`Plan::run`].
     pub fn run_observed(&self, stream: &Stream, observer: &mut dyn Observer) -> Result<(), Error> {
-        let mut values = self.values.iter().peekable();
+        let mut values = self.visible.values.iter().peekable();
         for done in 0..=self.steps.len() {
             while let Some(value) = values.next_if(|value| value.after <= done) {
                 value.show(stream, observer)?;
@@ -302,7 +317,7 @@ impl Plan {
         stream: &Stream,
         observer: &mut dyn Observer,
     ) -> Result<(), Error> {
-        let mut parameters = self.parameters.iter();
+        let mut parameters = self.visible.parameters.iter();
         parameters.try_for_each(|parameter| parameter.show(stream, observer))
     }
 }

@@ -5,7 +5,7 @@ use crate::{
     graph::{Graph, Node},
     lower,
     memory::{Life, Memory, Place, assign},
-    observe::{self, Parameter, Value},
+    observe::Visible,
     span::Planned,
 };
 use std::{collections::BTreeMap, sync::Arc};
@@ -60,8 +60,7 @@ pub struct Plan {
     arena: Buffer<u8>,
     offsets: Vec<u64>,
     report: PlanReport,
-    pub(crate) values: Vec<Value>,
-    pub(crate) parameters: Vec<Parameter>,
+    pub(crate) visible: Box<Visible>,
     // Scratch that must be zero before the first run, and keeps its contents between runs.
     _persistent: Vec<Arc<Buffer<u32>>>,
 }
@@ -111,7 +110,7 @@ impl Plan {
             arena: total,
             unshared: lives.iter().map(|life| life.bytes).sum(),
         };
-        let values = observe::values(graph, &lowered.values, &memory);
+        let visible = Box::new(Visible::of(graph, &lowered.values, &memory));
         let names = lowered.steps.iter().map(|step| step.name).collect();
         let steps = lowered
             .steps
@@ -125,8 +124,7 @@ impl Plan {
             arena,
             offsets,
             report,
-            values,
-            parameters: observe::parameters(graph),
+            visible,
             _persistent: lowered.persistent,
         })
     }
