@@ -49,6 +49,7 @@ pub(super) fn session(args: &Args, bundle: &Bundle, run: Run) -> Result<Session,
         context: (args.prefill.max(args.decode + 1) + 8) as u32,
         precision: Precision::Fast,
         run,
+        ..SessionOptions::default()
     };
     Ok(Session::new(&bundle.model, &options)?)
 }

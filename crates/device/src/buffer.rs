@@ -408,6 +408,13 @@ pub struct Use<'a> {
     pub(crate) touch: Touch,
 }
 
+impl<'a> Use<'a> {
+    /// Of memory that a buffer owns.
+    pub fn of(allocation: &'a Arc<dyn Any + Send + Sync>, touch: Touch) -> Use<'a> {
+        Use { allocation, touch }
+    }
+}
+
 impl<'a, T: Elem> Slice<'a, T> {
     /// For a raw launch that reads it.
     pub fn read(&self) -> Use<'a> {

@@ -60,6 +60,7 @@ mod timeline;
 mod times;
 mod transfer;
 mod virtual_card;
+mod words;
 
 pub use arguments::Arguments;
 pub use back::{MemoryInfo, Placement};
@@ -83,6 +84,7 @@ pub use transfer::Pending;
 pub use virtual_card::{UnknownSetting, VirtualCard};
 /// What a kernel is checked for, and what was found.
 pub use warpsmith_vgpu::check;
+pub use words::Words;
 
 /// What threads share.
 const fn shared<T: Send + Sync>() {}

@@ -67,6 +67,8 @@ pub struct Settings {
     pub disk_cache: Option<PathBuf>,
     /// When errors of running kernels are looked for.
     pub checks: Checks,
+    /// The virtual GPU runs CTAs, and the warps of each, in an order that this number decides; `None` in theirs.
+    pub seed: Option<u64>,
     /// What fresh memory of the virtual GPU holds.
     pub fresh: Fresh,
     /// What the virtual GPU checks while kernels run; `None` runs at full speed. See [`Device::take_findings`].
@@ -84,6 +86,7 @@ impl Default for Settings {
             cache_entries: 1024,
             disk_cache: None,
             checks: Checks::AtWaits,
+            seed: None,
             fresh: Fresh::Poisoned,
             checker: None,
             rewrite: None,
@@ -97,6 +100,14 @@ impl Settings {
         Settings {
             checker: Some(warpsmith_vgpu::check::Checks::default()),
             ..Settings::default()
+        }
+    }
+
+    /// The same in an order of CTAs and warps that `seed` decides.
+    pub fn with_seed(self, seed: u64) -> Settings {
+        Settings {
+            seed: Some(seed),
+            ..self
         }
     }
 }

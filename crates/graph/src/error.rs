@@ -56,6 +56,37 @@ pub enum Error {
         /// Node.
         node: u32,
     },
+    /// A kernel that cannot run as a work item of CTAs of this size.
+    #[error("kernel `{kernel}` has no form for CTAs of {threads} threads")]
+    Resize {
+        /// Kernel.
+        kernel: String,
+        /// Threads.
+        threads: u32,
+    },
+    /// More CTAs than run at the same time.
+    #[error(
+        "a persistent kernel of {ctas} CTAs: at most {most} run at the same time on this device"
+    )]
+    Residency {
+        /// Asked for.
+        ctas: u64,
+        /// That there are.
+        most: u64,
+    },
+    /// More shared memory than a CTA has.
+    #[error(
+        "a persistent kernel needs {bytes} bytes of shared memory, a CTA of this device has {most}"
+    )]
+    Shared {
+        /// Needed.
+        bytes: u32,
+        /// There.
+        most: u32,
+    },
+    /// A kernel that was not built.
+    #[error(transparent)]
+    Build(#[from] warpsmith_kernel::BuildError),
     /// From the device.
     #[error(transparent)]
     Device(#[from] warpsmith_device::Error),

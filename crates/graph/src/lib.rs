@@ -10,6 +10,7 @@ mod graph;
 mod lower;
 mod memory;
 mod observe;
+mod persistent;
 mod plan;
 mod resource;
 mod span;
@@ -18,8 +19,12 @@ mod speech;
 pub use error::Error;
 pub use graph::{At, Attention, Extent, Graph, MatMul, Node, Rotation, Seen};
 pub use observe::{Observed, Observer, Origin, SharedObserver, Statistics};
+pub use persistent::{Persistent, PersistentReport, Running, Shape, Until};
 pub use plan::{Plan, PlanReport};
 pub use resource::{Cache, Sampler, SamplerState, Table, Vector, Weights};
 pub use span::{Planned, Span};
 pub use speech::{Convolution, Decision, LineSizes, LineState, Lines, Looks};
-pub use warpsmith_library::gemm::Precision;
+pub use warpsmith_library::{
+    gemm::Precision,
+    persistent::{End, Schedule},
+};

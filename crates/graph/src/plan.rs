@@ -6,11 +6,12 @@ use crate::{
     lower,
     memory::{Life, Memory, Place, assign},
     observe::Visible,
+    persistent::{Part, Touched},
     span::Planned,
 };
 use std::{collections::BTreeMap, sync::Arc};
-use warpsmith_device::{Buffer, Device, Replay, Slice, Stream};
-use warpsmith_kernel::{Kernel, Options, Shapes, args::Signature};
+use warpsmith_device::{Arguments, Buffer, Device, Replay, Slice, Stream};
+use warpsmith_kernel::{Kernel, Options, Shapes, args::Signature, item::Item};
 use warpsmith_library::gemm::Precision;
 
 /// One launch of a plan.
@@ -18,6 +19,8 @@ pub(crate) trait Step: Send + Sync {
     /// Has its kernel ready on the device.
     fn load(&self, device: &Device) -> Result<(), warpsmith_device::Error>;
     fn enqueue(&self, stream: &Stream) -> Result<(), warpsmith_device::Error>;
+    /// The same work for CTAs of `threads` threads inside a larger kernel.
+    fn part(&self, threads: u32) -> Result<Part, Error>;
 }
 
 /// A kernel with its arguments.
@@ -38,6 +41,26 @@ where
 
     fn enqueue(&self, stream: &Stream) -> Result<(), warpsmith_device::Error> {
         stream.launch::<K, Planned>(&self.kernel, &self.args)
+    }
+
+    fn part(&self, threads: u32) -> Result<Part, Error> {
+        let kernel = self.kernel.resized(threads);
+        let kernel = kernel.ok_or_else(|| Error::Resize {
+            kernel: self.kernel.name(),
+            threads,
+        })?;
+        let arguments = Arguments::check(
+            || kernel.name(),
+            |visitor| K::Args::visit::<Planned>(&self.args, visitor),
+        )?;
+        let mut touched = Touched::default();
+        K::Args::visit::<Planned>(&self.args, &mut touched);
+        Ok(Part {
+            tiles: kernel.grid(&K::Args::shapes::<Planned>(&self.args))?,
+            arguments: arguments.bytes().to_vec(),
+            touched,
+            body: Arc::new(Item(kernel)),
+        })
     }
 }
 
@@ -127,6 +150,10 @@ impl Plan {
             visible,
             _persistent: lowered.persistent,
         })
+    }
+
+    pub(crate) fn steps(&self) -> &[Box<dyn Step>] {
+        &self.steps
     }
 
     /// What it does.

@@ -236,10 +236,34 @@ pub trait Signature: 'static {
 
 /// Declares kernel parameters in order.
 #[derive(Debug, Default)]
-pub struct Parameters<'k>(PhantomData<fn(&'k ()) -> &'k ()>);
+pub struct Parameters<'k> {
+    /// Where they stand in global memory, if they are not the kernel's own, and how far they are read.
+    packed: Option<(Val<'k, u64, uni::Cta>, u32)>,
+}
 
 impl<'k> Parameters<'k> {
+    /// Parameters that stand packed in global memory from `address` on, each at a multiple of its size: the arguments of
+    /// a work item.
+    pub(crate) fn packed(address: Val<'k, u64, uni::Cta>) -> Parameters<'k> {
+        Parameters {
+            packed: Some((address, 0)),
+        }
+    }
+
+    #[track_caller]
     fn parameter<V: Ty>(&mut self, name: &'static str, ty: Type) -> Val<'k, V, uni::Cta> {
+        if let Some((address, read)) = &mut self.packed {
+            let at = read.next_multiple_of(ty.bytes());
+            *read = at + ty.bytes();
+            let pointer = crate::memory::Pointer {
+                space: Space::Global,
+                base: address.reg(),
+                offset: at.into(),
+                read_only: false,
+            };
+            let [reg] = pointer.load(Location::caller(), ty, ty);
+            return Val::from_reg(reg);
+        }
         Val::from_reg(with(|b| {
             let id = b.function.params.len() as u32;
             b.function

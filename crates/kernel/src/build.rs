@@ -38,7 +38,10 @@ pub(crate) struct Builder {
     pub(crate) function: Function,
     pub(crate) target: Target,
     pub(crate) threads: u32,
+    /// Bytes of shared memory that are taken.
     pub(crate) shared_bytes: u32,
+    /// The most that were ever taken.
+    shared_most: u32,
     pub(crate) loop_depth: u32,
     pub(crate) read_only_cache: bool,
     /// Values computed once at the entry and shared by all who ask (thread index, lane index).
@@ -144,6 +147,7 @@ impl Builder {
             target,
             threads,
             shared_bytes: 0,
+            shared_most: 0,
             loop_depth: 0,
             read_only_cache,
             entry: FxHashMap::default(),
@@ -270,7 +274,13 @@ impl Builder {
     pub(crate) fn shared(&mut self, bytes: u32, align: u32) -> u32 {
         let offset = self.shared_bytes.next_multiple_of(align);
         self.shared_bytes = offset + bytes;
+        self.shared_most = self.shared_most.max(self.shared_bytes);
         offset
+    }
+
+    /// Gives back the shared memory that was taken since `mark` bytes were; whether there was any.
+    pub(crate) fn release_shared(&mut self, mark: u32) -> bool {
+        std::mem::replace(&mut self.shared_bytes, mark) != mark
     }
 
     /// The 32-bit shared address of the arena's start.
@@ -293,11 +303,11 @@ impl Builder {
         if self.entry.contains_key(&EntryValue::SharedBase) {
             let mut arena = Var::new(SHARED_ARENA, Space::Shared, Type::B8);
             arena.align = Some(16);
-            if self.shared_bytes <= STATIC_SHARED {
-                arena.dims.push(Some(u64::from(self.shared_bytes)));
+            if self.shared_most <= STATIC_SHARED {
+                arena.dims.push(Some(u64::from(self.shared_most)));
                 self.function.vars.push(arena);
             } else {
-                dynamic = self.shared_bytes;
+                dynamic = self.shared_most;
                 arena.dims.push(None);
                 arena.linkage = Linkage::Extern;
                 module_vars.push(arena);

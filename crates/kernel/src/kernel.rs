@@ -31,6 +31,12 @@ pub trait Kernel: Clone + Hash + Eq + Send + Sync + 'static {
     /// Where the scalars make no sense for this kernel.
     fn grid(&self, args: &<Self::Args as Signature>::On<Shapes>) -> Result<u64, LaunchError>;
 
+    /// The kernel whose body is right for CTAs of `threads` threads, a multiple of 32; its grid counts tiles for them.
+    /// `None` where there is none. Larger kernels run bodies as work items, with CTAs of their own size.
+    fn resized(&self, threads: u32) -> Option<Self> {
+        (threads == self.threads()).then(|| self.clone())
+    }
+
     /// Refuses targets that lack what the body needs.
     ///
     /// # Errors
@@ -179,25 +185,34 @@ pub struct Built {
 /// # Errors
 /// If the target lacks a feature, or the verifier refuses.
 pub fn build<K: Kernel>(kernel: &K, target: Target, options: Options) -> Result<Built, BuildError> {
-    let name = kernel.name();
-    let threads = kernel.threads();
+    kernel.supports(target)?;
+    build_body(kernel.name(), kernel.threads(), target, options, || {
+        let args = K::Args::declare(&mut Parameters::default());
+        kernel.body(&mut Cta::entry(None), args);
+    })
+}
+
+/// Builds and verifies the kernel that `body` records.
+pub(crate) fn build_body(
+    name: String,
+    threads: u32,
+    target: Target,
+    options: Options,
+    body: impl FnOnce(),
+) -> Result<Built, BuildError> {
     if threads == 0 || threads > 1024 || !threads.is_multiple_of(32) {
         return Err(BuildError::Threads {
             kernel: name,
             threads,
         });
     }
-    kernel.supports(target)?;
     let builder = Builder::new(
         name.clone(),
         target,
         threads,
         options.inputs == Inputs::ReadOnly,
     );
-    let builder = record(builder, || {
-        let args = K::Args::declare(&mut Parameters::default());
-        kernel.body(&mut Cta::entry(None), args);
-    });
+    let builder = record(builder, body);
     let (module, dynamic_shared) = builder.finish();
     let entry = name.as_str().into();
     match verify(module) {

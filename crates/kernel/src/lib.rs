@@ -5,6 +5,8 @@ pub mod args;
 mod build;
 mod frag;
 mod functions;
+mod grid;
+pub mod item;
 pub mod kernel;
 mod memory;
 mod optimise;

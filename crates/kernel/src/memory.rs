@@ -253,6 +253,11 @@ impl<'k, T: Elem, A: AccessMark, U: Uni> Global<'k, T, A, U> {
         }
     }
 
+    /// The address of the element at `index`.
+    pub(crate) fn element(self, at: At, index: impl Index<'k>) -> Pointer {
+        index.add_to(at, self.pointer(at), T::MEMORY.bytes())
+    }
+
     fn moved<V: Uni>(self, pointer: Pointer) -> Global<'k, T, A, V> {
         Global {
             pointer: Rep::Reg(pointer.base),
@@ -290,6 +295,19 @@ impl<'k, T: Elem, A: AccessMark, U: Uni> Global<'k, T, A, U> {
     {
         let at = Location::caller();
         self.moved(index.add_to(at, self.pointer(at), T::MEMORY.bytes()))
+    }
+
+    /// The first element's address.
+    #[track_caller]
+    pub fn address(self) -> Val<'k, u64, U> {
+        let at = Location::caller();
+        let pointer = self.pointer(at);
+        let offset = Rep::Imm(Imm::Int(pointer.offset));
+        let base = Rep::Reg(pointer.base);
+        match pointer.offset {
+            0 => Val::from_rep(base),
+            _ => Val::from_rep(with(|b| binary(b, at, Op::Add, Type::U64, base, offset))),
+        }
     }
 
     /// Whether the first element's address is a multiple of `bytes`, a power of two.

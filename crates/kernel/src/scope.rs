@@ -28,7 +28,8 @@ pub const WARP: u32 = 32;
 #[derive(Debug)]
 pub struct Cta<'k> {
     brand: Brand<'k>,
-    tile: Option<Val<'k, u32, uni::Cta>>,
+    /// Of a work item: its tile, and how many there are.
+    tile: Option<[Val<'k, u32, uni::Cta>; 2]>,
 }
 
 /// A whole warp is executing.
@@ -382,8 +383,9 @@ pub(crate) fn warp_id<'k>() -> Val<'k, u32, uni::Warp> {
 }
 
 impl<'k> Cta<'k> {
-    /// The scope at the entry of a kernel. `tile` overrides the CTA index, for bodies that run as work items.
-    pub(crate) fn entry(tile: Option<Val<'k, u32, uni::Cta>>) -> Cta<'k> {
+    /// The scope at the entry of a kernel. A tile and their number override index and number of CTAs, for bodies that
+    /// run as work items.
+    pub(crate) fn entry(tile: Option<[Val<'k, u32, uni::Cta>; 2]>) -> Cta<'k> {
         Cta {
             brand: PhantomData,
             tile,
@@ -392,13 +394,18 @@ impl<'k> Cta<'k> {
 
     /// The index of the tile this body computes.
     pub fn id(&self) -> Val<'k, u32, uni::Cta> {
-        self.tile
-            .unwrap_or_else(|| special(EntryValue::CtaId, Special::CtaidX))
+        match self.tile {
+            Some([tile, _]) => tile,
+            None => special(EntryValue::CtaId, Special::CtaidX),
+        }
     }
 
     /// The number of tiles of this launch.
     pub fn tiles(&self) -> Val<'k, u32, uni::Cta> {
-        special(EntryValue::CtaCount, Special::NctaidX)
+        match self.tile {
+            Some([_, tiles]) => tiles,
+            None => special(EntryValue::CtaCount, Special::NctaidX),
+        }
     }
 
     /// Threads of the CTA.

@@ -42,6 +42,10 @@ impl Kernel for Embed {
         64
     }
 
+    fn resized(&self, _threads: u32) -> Option<Self> {
+        Some(self.clone())
+    }
+
     fn grid(&self, a: &EmbedArgs) -> Result<u64, LaunchError> {
         self.columns.check(a.columns)?;
         plane_sizes!(a).check(self.layout, a.vocab, a.columns)?;

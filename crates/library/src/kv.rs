@@ -182,6 +182,10 @@ impl Kernel for KvScatter {
         128
     }
 
+    fn resized(&self, _threads: u32) -> Option<Self> {
+        Some(self.clone())
+    }
+
     fn grid(&self, a: &KvScatterArgs) -> Result<u64, LaunchError> {
         grid(
             self.history,
@@ -219,6 +223,10 @@ impl Kernel for KvScatterF16 {
 
     fn threads(&self) -> u32 {
         128
+    }
+
+    fn resized(&self, _threads: u32) -> Option<Self> {
+        Some(self.clone())
     }
 
     fn grid(&self, a: &KvScatterF16Args) -> Result<u64, LaunchError> {

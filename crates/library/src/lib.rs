@@ -11,6 +11,7 @@ pub mod gemm;
 pub mod gemv;
 pub mod kv;
 pub mod norm;
+pub mod persistent;
 pub mod pointwise;
 pub mod quantize;
 pub mod registry;

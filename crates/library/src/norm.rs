@@ -80,6 +80,10 @@ impl Kernel for RmsNorm {
         self.rows.threads()
     }
 
+    fn resized(&self, _threads: u32) -> Option<Self> {
+        Some(self.clone())
+    }
+
     fn grid(&self, a: &RmsNormArgs) -> Result<u64, LaunchError> {
         self.rows.grid(a.rows, a.n)
     }
@@ -133,6 +137,10 @@ impl Kernel for AddRmsNorm {
         self.rows.threads()
     }
 
+    fn resized(&self, _threads: u32) -> Option<Self> {
+        Some(self.clone())
+    }
+
     fn grid(&self, a: &AddRmsNormArgs) -> Result<u64, LaunchError> {
         self.rows.grid(a.rows, a.n)
     }
@@ -176,6 +184,10 @@ impl Kernel for LayerNorm {
 
     fn threads(&self) -> u32 {
         self.rows.threads()
+    }
+
+    fn resized(&self, _threads: u32) -> Option<Self> {
+        Some(self.clone())
     }
 
     fn grid(&self, a: &LayerNormArgs) -> Result<u64, LaunchError> {

@@ -127,8 +127,8 @@ macro_rules! each_row {
             $crate::team::Rows::PerWarp => {
                 let first = $cta.id() * $crate::team::ROWS_OF_A_CTA;
                 let rows = $rows;
-                $cta.each_warp(|warp| {
-                    let row = first + warp.id();
+                $crate::team::rounds($cta, $crate::team::ROWS_OF_A_CTA, |warp, round| {
+                    let row = first + round;
                     warp.if_all(row.lt(rows), |$team| {
                         let $row = row.varying();
                         $body
@@ -139,6 +139,23 @@ macro_rules! each_row {
     };
 }
 pub(crate) use each_row;
+
+/// `body(warp, i)` for each `i < count`, spread over the warps of a CTA of any size.
+pub(crate) fn rounds<'k>(
+    cta: &mut Cta<'k>,
+    count: u32,
+    body: impl FnOnce(&mut Warp<'k>, Val<'k, u32, uni::Warp>),
+) {
+    let warps = cta.warps();
+    cta.each_warp(|warp| {
+        let own = warp.id();
+        if warps == count {
+            body(warp, own);
+        } else {
+            warp.for_(steps(own, count, warps), body);
+        }
+    });
+}
 
 /// Neighbours of one access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

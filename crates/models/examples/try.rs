@@ -17,10 +17,28 @@ fn main() {
     let start = Instant::now();
     let bundle = Bundle::load(&device, Path::new(&args[1]), &mut |_, _| {}).unwrap();
     println!("load {:?}", start.elapsed());
+    let run = match std::env::var("RUN").as_deref() {
+        Ok("eager") => Run::Eager,
+        Ok("persistent") => Run::Persistent,
+        _ => Run::Replay,
+    };
+    let mut shape = warpsmith_graph::Shape::default();
+    if let Ok(threads) = std::env::var("THREADS") {
+        shape.threads = threads.parse().unwrap();
+    }
+    if let Ok(ctas) = std::env::var("CTAS") {
+        shape.ctas = ctas.parse().unwrap();
+    }
+    if std::env::var("CLAIMED").is_ok() {
+        shape.schedule = warpsmith_graph::Schedule::Claimed;
+    }
     let mut session = Session::new(
         &bundle.model,
         &SessionOptions {
             precision,
+            run,
+            shape,
+            context: 1024,
             ..Default::default()
         },
     )
@@ -51,9 +69,23 @@ fn main() {
         println!("max difference {worst} rms {rms}");
     }
     let mut out = vec![session.sample().unwrap()];
+    if run == Run::Persistent {
+        let begin = Instant::now();
+        println!("{:?}", session.persistent_report(&[]).unwrap());
+        println!("compiled in {:?}", begin.elapsed());
+    }
     let start = Instant::now();
-    for _ in 1..n {
-        out.push(session.step().unwrap());
+    if run == Run::Persistent {
+        out.clear();
+        let ended = session.generate(n, &[], &mut |token| {
+            out.push(token);
+            std::ops::ControlFlow::Continue(())
+        });
+        println!("{ended:?}");
+    } else {
+        for _ in 1..n {
+            out.push(session.step().unwrap());
+        }
     }
     println!(
         "{} steps {:?} each, {} launches",

@@ -42,6 +42,7 @@ fn main() {
     let options = SessionOptions {
         precision,
         run,
+        shape: Default::default(),
         rules,
         modes: vec![Mode::Samples(1)],
     };

@@ -282,6 +282,11 @@ impl Tokenizer {
         self.ends.binary_search(&id).is_ok()
     }
 
+    /// The ids that end a text, in ascending order.
+    pub fn end_of_generation(&self) -> &[u32] {
+        &self.ends
+    }
+
     /// The same tokenizer, also stopping at `ids` (a `generation_config.json` lists them).
     pub fn with_end_of_generation(mut self, ids: &[u32]) -> Self {
         self.ends.extend(ids);

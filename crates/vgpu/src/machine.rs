@@ -163,6 +163,31 @@ impl Machine {
             .checked(|checker| checker.host_reads(address, bytes.len() as u64));
         Ok(())
     }
+
+    /// One aligned word of device memory, while kernels run: what was written before it is seen after this.
+    ///
+    /// # Errors
+    /// [`Error::Range`].
+    pub fn load_word(&self, address: u64) -> Result<u32, Error> {
+        let word = self.0.arena.window().load::<u32>(address);
+        std::sync::atomic::fence(Ordering::Acquire);
+        word.map_err(|_| Error::Range { address, len: 4 })
+    }
+
+    /// Writes one aligned word of device memory, while kernels run, after all that was written before this.
+    ///
+    /// # Errors
+    /// [`Error::Range`].
+    pub fn store_word(&self, address: u64, value: u32) -> Result<(), Error> {
+        std::sync::atomic::fence(Ordering::Release);
+        let done = self.0.arena.window().store(address, value);
+        done.map_err(|_| Error::Range { address, len: 4 })
+    }
+
+    /// Where a byte of device memory is in this process; whoever writes there races with running kernels.
+    pub fn host_pointer(&self, address: u64) -> Option<*mut u8> {
+        self.0.arena.window().pointer(address)
+    }
 }
 
 impl Inner {

@@ -52,6 +52,9 @@ enum Round {
     Stuck,
 }
 
+/// Rounds that only wait before a worker offers its core to others.
+const PATIENCE: u32 = 16;
+
 /// A worker: its context and the CTA it reuses.
 pub(crate) struct Worker {
     ctx: Ctx,
@@ -113,16 +116,23 @@ impl Worker {
         view.sms = job.view.sms;
     }
 
-    /// Cooperative launches: all CTAs exist, and each worker runs whichever waits longest for a turn.
+    /// Cooperative launches: all CTAs exist. A worker stays with one, whose registers are in its cache, until others wait
+    /// for a turn; then the one that has waited longest gets it.
     fn share(&mut self, job: &Job) {
         while let Some(index) = job.take() {
             let mut cta = self.spare.pop().unwrap_or_else(|| Box::new(Cta::new()));
             cta.start(&mut self.ctx, job, index);
             queue(job).push_back(cta);
         }
+        let (mut own, mut idle) = (None, 0);
         while !job.is_done() && !job.aborted() {
-            let next = queue(job).pop_front();
-            let Some(mut cta) = next else {
+            {
+                let mut waiting = queue(job);
+                if let Some(next) = waiting.pop_front() {
+                    waiting.extend(own.replace(next));
+                }
+            }
+            let Some(mut cta) = own.take() else {
                 std::thread::yield_now();
                 continue;
             };
@@ -133,9 +143,19 @@ impl Worker {
                     self.spare.push(cta);
                     job.end();
                 }
-                Round::Progress | Round::Stuck => queue(job).push_back(cta),
+                Round::Progress | Round::Stuck => own = Some(cta),
+            }
+            // Whom a CTA waits for may need this core.
+            idle = if std::mem::take(&mut self.ctx.slept) {
+                idle + 1
+            } else {
+                0
+            };
+            if idle > PATIENCE {
+                std::thread::yield_now();
             }
         }
+        self.spare.extend(own);
         if job.aborted() {
             self.spare.extend(queue(job).drain(..));
         }

@@ -426,6 +426,15 @@ fn a_generation_can_be_traced() {
         );
     }
     let text = fs::read_to_string(&stats).expect("statistics");
+    // However the run was asked for.
+    let persistent = [&plain[..], &["--run", "persistent"]].concat();
+    let observed = warpsmith(&[&persistent[..], &args[2..]].concat()).json();
+    assert_eq!(observed["ids"], want["ids"]);
+    assert_eq!(fs::read_to_string(&stats).expect("statistics"), text);
+    let timed = warpsmith(&[&persistent[..], &args[..2]].concat()).json();
+    assert_eq!(timed["ids"], want["ids"]);
+    let kernels = Trace::read(&timeline).kernels;
+    assert_eq!(Some(kernels), timed["launches"]["total"].as_u64());
     let lines: Vec<Value> = text
         .lines()
         .map(|l| serde_json::from_str(l).expect("JSON"))

@@ -112,6 +112,7 @@ pub(super) fn session(bundle: &Bundle, precision: Precision, run: Run) -> Result
         context: 2048,
         precision,
         run,
+        ..SessionOptions::default()
     };
     Ok(Session::new(&bundle.model, &options)?)
 }

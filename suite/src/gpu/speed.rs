@@ -34,6 +34,7 @@ pub(super) fn measure(
         context: (prompt + steps + 8) as u32,
         precision,
         run,
+        ..SessionOptions::default()
     };
     let vocab = model.config().vocab as usize;
     let ids: Vec<u32> = (0..prompt).map(|i| (i * 7919 % vocab) as u32).collect();

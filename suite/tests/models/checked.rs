@@ -32,6 +32,7 @@ fn smollm2_is_clean_in_a_chunk_and_in_a_step() {
             context: 64,
             precision,
             run,
+            ..SessionOptions::default()
         };
         let start = std::time::Instant::now();
         let mut session = Session::new(&bundle.model, &options).expect("a session");

@@ -1,6 +1,7 @@
 //! Whole models against independent engines: tokens, logits, greedy continuations.
 
 mod checked;
+mod persistent;
 mod returns;
 mod smollm2;
 mod steps;

@@ -6,7 +6,10 @@ use std::{sync::Arc, time::Instant};
 use warpsmith::{
     device::forbid_transfers,
     graph::{Graph, Plan, Precision},
-    models::whisper::{BlockConfig, Mode, Model, Scratch, Session},
+    models::{
+        llama::Run,
+        whisper::{BlockConfig, DecodeOptions, Mode, Model, Scratch, Session, SessionOptions},
+    },
 };
 use warpsmith_library::decoding::Rules;
 
@@ -98,6 +101,42 @@ fn check_greedy(session: &mut Session, prompt: &[u32], golden: &Value, margin: f
     }
 }
 
+/// One launch gives the tokens of single steps, and moves nothing but what the prompt and the first token do.
+fn check_persistent(session: &mut Session, prompt: &[u32], what: &str) {
+    let end = vocabulary(session.model()).end;
+    session.prompt(prompt).expect("a prompt");
+    let mut want = Vec::new();
+    let mut next = session.first(0).expect("a first token")[0][0].id;
+    while next != end && want.len() < 100 {
+        want.push(next);
+        next = session.step(0, None).expect("a step")[0][0].id;
+    }
+    let device = session.model().device().clone();
+    let mut decode = |most: usize| {
+        let options = DecodeOptions {
+            mode: 0,
+            temperature: 0.0,
+            seed: 0,
+            patience: 1.0,
+            length_penalty: None,
+            most,
+        };
+        let before = device.stats();
+        let found = session.decode(prompt, prompt.len() - 1, &options);
+        (found.expect("tokens"), device.stats() - before)
+    };
+    let (first, begun) = decode(1);
+    let (found, moved) = decode(100);
+    assert_eq!((&first[..], &found), (&want[..1], &want), "{what}");
+    assert_eq!(moved.launches, begun.launches + 1, "{what}");
+    assert_eq!(
+        (moved.h2d_bytes, moved.d2h_bytes),
+        (begun.h2d_bytes, begun.d2h_bytes),
+        "{what}"
+    );
+    assert_eq!(moved.allocations, begun.allocations, "{what}");
+}
+
 /// Logits and tokens of every clip in one precision.
 fn check_clips(model: &Arc<Model>, name: &str, precision: Precision, clips: &[&str]) {
     let (logit_error, margin) = match precision {
@@ -108,7 +147,10 @@ fn check_clips(model: &Arc<Model>, name: &str, precision: Precision, clips: &[&s
         (Rules::Free, "notimestamps"),
         (Rules::Timestamps, "timestamps"),
     ] {
-        let options = options(model, name, rules, precision);
+        let options = SessionOptions {
+            run: Run::Persistent,
+            ..options(model, name, rules, precision)
+        };
         let mut session = Session::new(model, &options).expect("a session");
         for clip in clips {
             let golden = json(&format!("whisper/{name}.{clip}.json"));
@@ -148,6 +190,7 @@ fn check_clips(model: &Arc<Model>, name: &str, precision: Precision, clips: &[&s
                 margin,
                 &what,
             );
+            check_persistent(&mut session, &prompt, &what);
         }
     }
 }

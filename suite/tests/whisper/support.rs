@@ -8,7 +8,7 @@ use std::{
 use warpsmith::{
     device::{Device, Selector},
     formats::whisper::WhisperFile,
-    graph::Precision,
+    graph::{Precision, Shape},
     models::{
         llama::Run,
         whisper::{Mode, Model, Rulebook, SessionOptions},
@@ -112,6 +112,7 @@ pub(crate) fn options(
     SessionOptions {
         precision,
         run: Run::Replay,
+        shape: Shape::default(),
         rules: Rulebook {
             rules,
             vocabulary,

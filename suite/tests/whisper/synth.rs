@@ -8,7 +8,7 @@ use std::{
 use warpsmith::{
     device::forbid_transfers,
     formats::whisper::WhisperFile,
-    graph::{Graph, Observed, Observer, Origin, Plan, Precision, Statistics},
+    graph::{Graph, Observed, Observer, Origin, Plan, Precision, Shape, Statistics},
     models::{
         llama::Run,
         whisper::{
@@ -40,6 +40,7 @@ fn options(precision: Precision, run: Run) -> SessionOptions {
     SessionOptions {
         precision,
         run,
+        shape: Shape::default(),
         rules: Rulebook {
             rules: Rules::Free,
             vocabulary: Vocabulary {

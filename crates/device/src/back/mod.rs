@@ -26,6 +26,8 @@ pub(crate) trait Back: Debug + Send + Sync {
     fn alloc(&self, bytes: u64) -> Result<u64, Error>;
     /// Of memory that no queue has used.
     fn free(&self, address: u64);
+    /// Zeroed words that the host and running kernels both see.
+    fn words(&self, len: usize) -> Result<Box<dyn BackWords>, Error>;
     fn load(&self, module: &Verified) -> Result<Handle, Error>;
     fn kernel(&self, module: &Handle, name: &str) -> Result<Handle, Error>;
     fn queue(&self) -> Result<Box<dyn BackQueue>, Error>;
@@ -33,6 +35,14 @@ pub(crate) trait Back: Debug + Send + Sync {
     fn take_findings(&self) -> Vec<Finding>;
     /// CTAs that run at the same time on the whole device.
     fn resident(&self, kernel: &Handle, threads: u32, dynamic_shared: u32) -> Result<u64, Error>;
+}
+
+/// Words that the host and running kernels both see; indices are in range.
+pub(crate) trait BackWords: Debug + Send + Sync {
+    fn address(&self) -> u64;
+    /// What was written before the word that is found is seen, too.
+    fn load(&self, index: usize) -> u32;
+    fn store(&self, index: usize, value: u32);
 }
 
 /// A queue of work in order. Nothing here waits but `synchronize`.

@@ -1,6 +1,8 @@
 //! The virtual GPU as a back end.
 
-use super::{Back, BackEvent, BackLaunch, BackQueue, BackRead, Handle, MemoryInfo, Placement};
+use super::{
+    Back, BackEvent, BackLaunch, BackQueue, BackRead, BackWords, Handle, MemoryInfo, Placement,
+};
 use crate::{
     error::Error,
     info::{BackEnd, DeviceInfo},
@@ -47,6 +49,7 @@ pub(crate) fn config(card: &VirtualCard, settings: &Settings) -> vgpu::Config {
         max_ptx: ptx.unwrap_or(default.max_ptx.max(first)),
         checks: settings.checker.clone(),
         poison: settings.fresh == Fresh::Poisoned,
+        seed: settings.seed,
         ..default
     }
 }
@@ -93,6 +96,16 @@ impl Back for VirtualGpu {
             .expect("an address that `alloc` gave is freed once");
     }
 
+    fn words(&self, len: usize) -> Result<Box<dyn BackWords>, Error> {
+        let address = self.0.alloc(4 * len as u64)?;
+        let words = VirtualWords {
+            machine: self.0.clone(),
+            address,
+        };
+        self.0.write(address, &vec![0; 4 * len])?;
+        Ok(Box::new(words))
+    }
+
     fn load(&self, module: &Verified) -> Result<Handle, Error> {
         Ok(Arc::new(self.0.load(module)?))
     }
@@ -132,6 +145,35 @@ fn inside<T: Any>(handle: &Handle) -> Result<&T, Error> {
     handle.downcast_ref().ok_or_else(|| Error::WrongDevice {
         what: "a handle".into(),
     })
+}
+
+struct VirtualWords {
+    machine: vgpu::Machine,
+    address: u64,
+}
+
+impl BackWords for VirtualWords {
+    fn address(&self) -> u64 {
+        self.address
+    }
+
+    fn load(&self, index: usize) -> u32 {
+        let word = self.machine.load_word(self.address + 4 * index as u64);
+        word.expect("the index is in range")
+    }
+
+    fn store(&self, index: usize, value: u32) {
+        let address = self.address + 4 * index as u64;
+        let stored = self.machine.store_word(address, value);
+        stored.expect("the index is in range");
+    }
+}
+
+impl Drop for VirtualWords {
+    fn drop(&mut self) {
+        let freed = self.machine.free(self.address);
+        freed.expect("an address that `alloc` gave is freed once");
+    }
 }
 
 struct VirtualQueue {
@@ -354,4 +396,10 @@ macro_rules! opaque {
     )*};
 }
 
-opaque!(VirtualGpu, VirtualQueue, VirtualEvent, VirtualRead);
+opaque!(
+    VirtualGpu,
+    VirtualQueue,
+    VirtualEvent,
+    VirtualRead,
+    VirtualWords
+);

@@ -13,12 +13,12 @@ mod staging;
 mod target;
 
 use crate::{
-    back::{Back, BackQueue, Handle, MemoryInfo},
+    back::{Back, BackQueue, BackWords, Handle, MemoryInfo},
     error::Error,
     info::{BackEnd, DeviceInfo, DriverVersion},
     selector::Settings,
 };
-use api::{Attribute, Context};
+use api::{Attribute, Context, Mapped};
 use graveyard::Graveyard;
 use module::{CudaKernel, CudaModule};
 use queue::CudaQueue;
@@ -115,6 +115,10 @@ impl Back for Card {
     fn free(&self, address: u64) {
         // It fails only where the card is lost, and the memory with it.
         drop(self.memory_queue.free(address));
+    }
+
+    fn words(&self, len: usize) -> Result<Box<dyn BackWords>, Error> {
+        Ok(Box::new(Mapped::new(&self.shared.context, len)?))
     }
 
     fn load(&self, module: &Verified) -> Result<Handle, Error> {

@@ -1,7 +1,10 @@
 //! Decode attention: few queries against a long cache, split over the sequence, combined in the same launch
 //! (FlashDecoding, Dao et al. 2023).
 
-use crate::attention::{CacheType, History};
+use crate::{
+    attention::{CacheType, History},
+    team::rounds,
+};
 use half::f16;
 use warpsmith_kernel::{
     Cta, Device, Global, Kernel, LaunchError, Read, Scope, Val, Warp, args, require, steps,
@@ -38,6 +41,7 @@ pub struct Decode {
 type F32<'k> = Val<'k, f32, uni::Lane>;
 type Index<'k> = Val<'k, u32, uni::Lane>;
 
+/// Warps of a CTA, and the heads that it combines at once.
 const WARPS: u32 = 4;
 /// Dimensions of a key that a round of scoring takes.
 const DIMENSIONS: u32 = 16;
@@ -191,10 +195,11 @@ impl Decode {
         values
     }
 
-    /// Keys `from..to` by one warp out of `WARPS`, 32 at a time: a lane scores a key, then holds some dimensions.
+    /// Keys `from..to` by one warp out of `warps`, 32 at a time: a lane scores a key, then holds some dimensions.
     fn warp_pass<'k>(
         &self,
         warp: &mut Warp<'k>,
+        warps: u32,
         queries: &[Global<'k, f32, Read>],
         seen: &Seen<'k>,
         scale: Val<'k, f32, uni::Cta>,
@@ -212,7 +217,7 @@ impl Decode {
         let start: Vec<(F32<'k>, F32<'k>, Vec<F32<'k>>)> =
             queries.iter().map(|_| empty()).collect();
         let first = from + warp.id() * 32;
-        let found = warp.fold(steps(first, to, 32 * WARPS), start, |warp, block, state| {
+        let found = warp.fold(steps(first, to, 32 * warps), start, |warp, block, state| {
             let key = block + lane;
             let valid = key.lt(to);
             let row = seen.keys.from(seen.offset(key.min(to - 1), row_bytes));
@@ -306,6 +311,11 @@ impl Kernel for Decode {
         WARPS * 32
     }
 
+    // Other numbers of warps add up in another order.
+    fn resized(&self, _threads: u32) -> Option<Self> {
+        Some(self.clone())
+    }
+
     fn grid(&self, a: &DecodeArgs) -> Result<u64, LaunchError> {
         require(
             (1..=256).contains(&a.head_dim) && a.head_dim == self.head_dim,
@@ -359,7 +369,8 @@ impl Kernel for Decode {
         let width = self.pieces() * self.piece();
         let stride = 32 * width + 2;
         let heads_at_once = self.group.min(HEADS_AT_ONCE);
-        let mut exchange = cta.tile::<f32>(WARPS * heads_at_once * stride);
+        let warps = cta.warps();
+        let mut exchange = cta.tile::<f32>(warps * heads_at_once * stride);
         for chunk in (0..self.group).step_by(HEADS_AT_ONCE as usize) {
             let heads: Vec<u32> = (chunk..self.group.min(chunk + HEADS_AT_ONCE)).collect();
             let queries: Vec<Global<'k, f32, Read>> = heads
@@ -371,7 +382,7 @@ impl Kernel for Decode {
                 .collect();
             let view = exchange.fill(cta, |cta, slots| {
                 cta.each_warp(|warp| {
-                    let parts = self.warp_pass(warp, &queries, &seen, a.scale);
+                    let parts = self.warp_pass(warp, warps, &queries, &seen, a.scale);
                     let lane = warp.lane();
                     for (at, part) in parts.iter().enumerate() {
                         let base = (warp.id() * heads_at_once + at as u32) * stride;
@@ -387,12 +398,12 @@ impl Kernel for Decode {
                 });
             });
             // Warp w combines head w of this chunk and writes the split's result.
-            cta.each_warp(|warp| {
-                let mine = warp.id().lt(heads.len() as u32);
+            rounds(cta, WARPS, |warp, at| {
+                let mine = at.lt(heads.len() as u32);
                 warp.if_all(mine, |warp| {
                     let lane = warp.lane();
-                    let part = combine((0..WARPS).map(|w| {
-                        let base = (warp.id() + w * heads_at_once) * stride;
+                    let part = combine((0..warps).map(|w| {
+                        let base = (at + w * heads_at_once) * stride;
                         Partial {
                             most: view.at(base + 32 * width).varying(),
                             sum: view.at(base + (32 * width + 1)).varying(),
@@ -401,7 +412,7 @@ impl Kernel for Decode {
                                 .collect(),
                         }
                     }));
-                    let head = kv_head * self.group + chunk + warp.id();
+                    let head = kv_head * self.group + chunk + at;
                     let out = a
                         .partial
                         .row(row * a.heads + head)
@@ -447,10 +458,11 @@ impl Decode {
         row: Val<'k, u32, uni::Cta>,
         kv_head: Val<'k, u32, uni::Cta>,
     ) {
+        let warps = cta.warps();
         cta.each_warp(|warp| {
             let lane = warp.lane();
             let first: Val<'k, u32, uni::Warp> = warp.id();
-            warp.for_(steps(first, self.group, WARPS), |warp, head| {
+            warp.for_(steps(first, self.group, warps), |warp, head| {
                 let head = kv_head * self.group + head;
                 let parts = a.partial.row(row * a.heads + head);
                 let width = (self.pieces() * self.piece()) as usize;

@@ -50,6 +50,10 @@ impl Kernel for Scores {
         128
     }
 
+    fn resized(&self, _threads: u32) -> Option<Self> {
+        Some(self.clone())
+    }
+
     fn grid(&self, a: &ScoresArgs) -> Result<u64, LaunchError> {
         require(
             (1..=256).contains(&a.head_dim) && a.head_dim == self.head_dim,

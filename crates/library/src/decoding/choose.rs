@@ -177,6 +177,13 @@ impl Kernel for Choose {
         self.threads
     }
 
+    fn resized(&self, threads: u32) -> Option<Self> {
+        Some(Choose {
+            threads,
+            ..self.clone()
+        })
+    }
+
     fn grid(&self, a: &ChooseArgs) -> Result<u64, LaunchError> {
         require(
             (1..1 << 24).contains(&a.vocab),

@@ -49,6 +49,10 @@ impl Kernel for Follow {
         64
     }
 
+    fn resized(&self, _threads: u32) -> Option<Self> {
+        Some(self.clone())
+    }
+
     fn grid(&self, a: &FollowArgs) -> Result<u64, LaunchError> {
         require(
             a.rows == self.rows && (1..=32).contains(&a.rows),

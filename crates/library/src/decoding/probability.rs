@@ -26,6 +26,10 @@ impl Kernel for Probability {
         "log_probability".into()
     }
 
+    fn resized(&self, _threads: u32) -> Option<Self> {
+        Some(self.clone())
+    }
+
     fn grid(&self, a: &ProbabilityArgs) -> Result<u64, LaunchError> {
         require(
             (1..1 << 31).contains(&a.vocab),

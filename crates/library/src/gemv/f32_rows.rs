@@ -49,6 +49,13 @@ impl Kernel for GemvF32 {
         self.spread.warps() * 32
     }
 
+    fn resized(&self, threads: u32) -> Option<Self> {
+        Some(Self {
+            spread: self.spread.resized(threads / 32)?,
+            ..self.clone()
+        })
+    }
+
     fn grid(&self, a: &GemvF32Args) -> Result<u64, LaunchError> {
         self.columns.check(a.columns)?;
         plane_sizes!(a).check(self.layout, a.n, a.columns)?;

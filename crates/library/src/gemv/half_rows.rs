@@ -5,6 +5,7 @@ use crate::{
     epilogue::Epilogue,
     gemm::matrix::{Matrix, Near, Operands, dot, epilogues},
     quantize::to_f16_reference,
+    team::rounds,
     weights::{BLOCK, Codes, FloatType, GROUP, Layout, plane_row, plane_sizes},
 };
 use half::f16;
@@ -67,6 +68,10 @@ impl Kernel for GemvHalf {
         32
     }
 
+    fn resized(&self, _threads: u32) -> Option<Self> {
+        Some(self.clone())
+    }
+
     fn supports(&self, target: Target) -> Result<(), BuildError> {
         if target.sm < f16::FIRST_SM {
             return Err(BuildError::Unsupported {
@@ -91,7 +96,7 @@ impl Kernel for GemvHalf {
 
     fn body<'k>(&self, cta: &mut Cta<'k>, a: GemvHalfArgs<Device<'k>>) {
         let (block, first) = (cta.id() % a.blocks, (cta.id() / a.blocks) * ROWS);
-        cta.each_warp(|warp| {
+        rounds(cta, 1, |warp, _| {
             let lane = warp.lane();
             // Lane l holds column pair l % 4 of row l / 4 of either operand. Rows past the last repeat it.
             let row = (first + (lane >> 2)).min(a.m - 1);

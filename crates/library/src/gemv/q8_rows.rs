@@ -62,6 +62,13 @@ impl Kernel for GemvQ8 {
         self.spread.warps() * 32
     }
 
+    fn resized(&self, threads: u32) -> Option<Self> {
+        Some(Self {
+            spread: self.spread.resized(threads / 32)?,
+            ..self.clone()
+        })
+    }
+
     fn supports(&self, target: Target) -> Result<(), BuildError> {
         if self.layout.is_quantised() {
             return Ok(());

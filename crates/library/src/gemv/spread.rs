@@ -36,6 +36,17 @@ impl Spread {
         }
     }
 
+    /// The same for CTAs of `warps` warps, with as many or, where there are too few, all of them for a block.
+    pub(crate) fn resized(self, warps: u32) -> Option<Spread> {
+        let split = self.split.min(warps);
+        let whole = split > 0 && warps.is_multiple_of(split);
+        whole.then(|| Spread {
+            split,
+            blocks: warps / split,
+            ..self
+        })
+    }
+
     /// Warps of a CTA.
     pub(crate) fn warps(self) -> u32 {
         self.split * self.blocks

@@ -103,6 +103,10 @@ impl Kernel for F32ToF16 {
         THREADS
     }
 
+    fn resized(&self, _threads: u32) -> Option<Self> {
+        Some(self.clone())
+    }
+
     fn grid(&self, a: &F32ToF16Args) -> Result<u64, LaunchError> {
         chunks(a.n)
     }
@@ -131,6 +135,10 @@ impl Kernel for F32ToBf16 {
 
     fn threads(&self) -> u32 {
         THREADS
+    }
+
+    fn resized(&self, _threads: u32) -> Option<Self> {
+        Some(self.clone())
     }
 
     fn grid(&self, a: &F32ToBf16Args) -> Result<u64, LaunchError> {
@@ -172,6 +180,10 @@ impl Kernel for FromF16 {
         THREADS
     }
 
+    fn resized(&self, _threads: u32) -> Option<Self> {
+        Some(self.clone())
+    }
+
     fn grid(&self, a: &FromF16Args) -> Result<u64, LaunchError> {
         chunks(a.n)
     }
@@ -200,6 +212,10 @@ impl Kernel for FromBf16 {
 
     fn threads(&self) -> u32 {
         THREADS
+    }
+
+    fn resized(&self, _threads: u32) -> Option<Self> {
+        Some(self.clone())
     }
 
     fn grid(&self, a: &FromBf16Args) -> Result<u64, LaunchError> {
@@ -241,6 +257,10 @@ impl Kernel for Fill {
 
     fn threads(&self) -> u32 {
         THREADS
+    }
+
+    fn resized(&self, _threads: u32) -> Option<Self> {
+        Some(self.clone())
     }
 
     fn grid(&self, a: &FillArgs) -> Result<u64, LaunchError> {

@@ -249,6 +249,10 @@ impl Kernel for Pointwise {
         THREADS
     }
 
+    fn resized(&self, _threads: u32) -> Option<Self> {
+        Some(self.clone())
+    }
+
     fn grid(&self, a: &PointwiseArgs) -> Result<u64, LaunchError> {
         chunks(a.n)
     }
@@ -267,6 +271,10 @@ impl Kernel for Update {
 
     fn threads(&self) -> u32 {
         THREADS
+    }
+
+    fn resized(&self, _threads: u32) -> Option<Self> {
+        Some(self.clone())
     }
 
     fn grid(&self, a: &UpdateArgs) -> Result<u64, LaunchError> {

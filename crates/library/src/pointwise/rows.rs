@@ -64,6 +64,10 @@ impl Kernel for BiasAdd {
         THREADS
     }
 
+    fn resized(&self, _threads: u32) -> Option<Self> {
+        Some(self.clone())
+    }
+
     fn grid(&self, a: &BiasAddArgs) -> Result<u64, LaunchError> {
         grid(a.rows, a.n)
     }
@@ -89,6 +93,10 @@ impl Kernel for GatedHalves {
 
     fn threads(&self) -> u32 {
         THREADS
+    }
+
+    fn resized(&self, _threads: u32) -> Option<Self> {
+        Some(self.clone())
     }
 
     fn grid(&self, a: &GatedHalvesArgs) -> Result<u64, LaunchError> {

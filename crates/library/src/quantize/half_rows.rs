@@ -41,6 +41,10 @@ impl Kernel for ToF16 {
         self.rows.threads()
     }
 
+    fn resized(&self, _threads: u32) -> Option<Self> {
+        Some(self.clone())
+    }
+
     fn grid(&self, a: &ToF16Args) -> Result<u64, LaunchError> {
         self.columns.check(a.columns)?;
         let padded = a.columns < 1 << 24 && a.padded == a.columns.next_multiple_of(GROUP);

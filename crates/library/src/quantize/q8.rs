@@ -1,8 +1,8 @@
 //! f32 rows to signed bytes in groups of 32: `x = d q`, `d = max |x| / 127`, with the sums that offset weights need.
 
 use super::Columns;
-use crate::weights::GROUP;
-use warpsmith_kernel::{Cta, Device, Kernel, LaunchError, Scope, Val, args, require};
+use crate::{team::rounds, weights::GROUP};
+use warpsmith_kernel::{Cta, Device, Kernel, LaunchError, Scope, Val, WARP, args, require};
 
 args! {
     /// `words` has four q to a word; `scales` has `d`, `d` times the sum of the first 16 q, of the last 16, and of all 32
@@ -38,6 +38,10 @@ impl Kernel for QuantizeQ8 {
         THREADS
     }
 
+    fn resized(&self, _threads: u32) -> Option<Self> {
+        Some(self.clone())
+    }
+
     fn grid(&self, a: &QuantizeQ8Args) -> Result<u64, LaunchError> {
         self.columns.check(a.columns)?;
         let groups = a.columns.div_ceil(GROUP);
@@ -66,9 +70,9 @@ impl Kernel for QuantizeQ8 {
     fn body<'k>(&self, cta: &mut Cta<'k>, a: QuantizeQ8Args<Device<'k>>) {
         let chunks = a.row_words.div_ceil(THREADS);
         let (row, chunk) = (cta.id() / chunks, cta.id() % chunks);
-        let word = chunk * THREADS + cta.thread();
-        let x = self.columns.read(cta, a.x.row(row), a.columns, word * 4);
-        cta.each_warp(|warp| {
+        rounds(cta, THREADS / WARP, |warp, round| {
+            let word = chunk * THREADS + round * WARP + warp.lane();
+            let x = self.columns.read(warp, a.x.row(row), a.columns, word * 4);
             // As integers, magnitudes are ordered with NaN above infinity: a maximum that keeps both.
             let bits = x.map(|x| x.to_bits() & 0x7fff_ffff);
             let own = bits[0].max(bits[1]).max(bits[2].max(bits[3]));

@@ -7,7 +7,7 @@ pub use frequencies::{Frequencies, Scaling, Yarn};
 
 use crate::{
     case::{AnyCase, Case, EPS_F32, Expected, Random, Updated},
-    team::Word,
+    team::{Word, rounds},
 };
 use angle::{SIN_COS_ERROR, sin_cos};
 use warpsmith_kernel::{
@@ -59,6 +59,10 @@ impl Kernel for Rope {
         WARPS * 32
     }
 
+    fn resized(&self, _threads: u32) -> Option<Self> {
+        Some(self.clone())
+    }
+
     fn grid(&self, a: &RopeArgs) -> Result<u64, LaunchError> {
         require(
             u64::from(a.pairs) * 2 <= u64::from(a.head_dim),
@@ -89,8 +93,8 @@ impl Kernel for Rope {
         let heads = a.heads + a.kv_heads;
         let (head_blocks, pair_blocks) = (heads.div_ceil(HEADS), a.pairs.div_ceil(32));
         let first = cta.id() * WARPS;
-        cta.each_warp(|warp| {
-            let unit = first + warp.id();
+        rounds(cta, WARPS, |warp, round| {
+            let unit = first + round;
             let token = unit / (pair_blocks * head_blocks);
             warp.if_all(token.lt(a.tokens), |warp| {
                 let pair = (unit % pair_blocks) * 32 + warp.lane();

@@ -29,6 +29,10 @@ impl Kernel for Advance {
         32
     }
 
+    fn resized(&self, _threads: u32) -> Option<Self> {
+        Some(self.clone())
+    }
+
     fn grid(&self, a: &AdvanceArgs) -> Result<u64, LaunchError> {
         require(a.window > 0, "window", a.window.into(), "at least 1")?;
         require(a.capacity > 0, "capacity", a.capacity.into(), "at least 1")?;
@@ -38,7 +42,7 @@ impl Kernel for Advance {
 
     fn body<'k>(&self, cta: &mut Cta<'k>, a: AdvanceArgs<Device<'k>>) {
         let row = cta.id() * 32 + cta.thread();
-        cta.if_(row.lt(a.rows), |_| {
+        cta.if_(row.lt(a.rows) & cta.thread().lt(32), |_| {
             let id = a.ids.at(row);
             a.positions.set(row, a.positions.at(row) + 1);
             a.steps.set(row, a.steps.at(row) + 1);

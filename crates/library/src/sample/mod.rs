@@ -105,6 +105,10 @@ impl Kernel for Sample {
         self.threads
     }
 
+    fn resized(&self, threads: u32) -> Option<Self> {
+        Some(Sample { threads })
+    }
+
     fn grid(&self, a: &SampleArgs) -> Result<u64, LaunchError> {
         require(
             (1..1 << 24).contains(&a.vocab),

@@ -55,6 +55,10 @@ impl Kernel for Argmax {
         "argmax".into()
     }
 
+    fn resized(&self, _threads: u32) -> Option<Self> {
+        Some(self.clone())
+    }
+
     fn grid(&self, a: &ArgmaxArgs) -> Result<u64, LaunchError> {
         require(
             (1..1 << 31).contains(&a.n),

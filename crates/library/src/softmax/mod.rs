@@ -35,6 +35,10 @@ impl Kernel for Softmax {
         self.rows.threads()
     }
 
+    fn resized(&self, _threads: u32) -> Option<Self> {
+        Some(self.clone())
+    }
+
     fn grid(&self, a: &SoftmaxArgs) -> Result<u64, LaunchError> {
         self.rows.grid(a.rows, a.n)
     }

@@ -3,11 +3,13 @@
 mod config;
 mod folder;
 mod forward;
+mod generate;
 mod model;
 mod session;
 mod source;
 
 pub use config::{Config, RopeScaling};
+pub use generate::Ended;
 pub use model::{Bundle, Model, Progress};
 pub use session::{Run, Session, SessionOptions};
 pub use source::{LayerPart, Part, Source, Tensor};

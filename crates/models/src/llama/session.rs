@@ -11,7 +11,9 @@ use crate::{
 };
 use std::sync::Arc;
 use warpsmith_device::{Buffer, Replay, Stream};
-use warpsmith_graph::{Cache, Graph, Node, Plan, Precision, Sampler, SamplerState, SharedObserver};
+use warpsmith_graph::{
+    Cache, Graph, Node, Persistent, Plan, Precision, Sampler, SamplerState, Shape, SharedObserver,
+};
 use warpsmith_library::{attention::CacheType, sample::Settings};
 
 /// How decode steps run.
@@ -22,6 +24,8 @@ pub enum Run {
     /// One replay of the captured launches.
     #[default]
     Replay,
+    /// [`Session::generate`] makes all tokens in one launch of one kernel; single steps are eager.
+    Persistent,
 }
 
 /// Options of a session.
@@ -33,6 +37,10 @@ pub struct SessionOptions {
     pub precision: Precision,
     /// How decode steps run.
     pub run: Run,
+    /// Most tokens of one launch of a persistent kernel; 0 is as many as are asked for.
+    pub tokens_per_launch: u32,
+    /// The form of a persistent kernel.
+    pub shape: Shape,
 }
 
 /// Tokens of a prompt that are evaluated together.
@@ -48,36 +56,38 @@ const OUTPUT: usize = 256;
 /// One sequence on a device.
 pub struct Session {
     model: Arc<Model>,
-    stream: Stream,
-    options: SessionOptions,
-    context: u32,
+    pub(super) stream: Stream,
+    pub(super) options: SessionOptions,
+    pub(super) context: u32,
     caches: Vec<Arc<Cache>>,
     /// The tokens of the sequence; their keys and values are in the caches.
-    history: Vec<u32>,
+    pub(super) history: Vec<u32>,
     /// The token drawn last, which the next step appends.
-    drawn: Option<u32>,
-    state: SamplerState,
+    pub(super) drawn: Option<u32>,
+    pub(super) state: SamplerState,
     sampler: Arc<Sampler>,
-    last: Option<Last>,
-    decode: Option<Decode>,
-    observer: Option<SharedObserver>,
+    pub(super) last: Option<Last>,
+    pub(super) decode: Option<Decode>,
+    /// The decode step as one kernel, with the tokens that end its runs.
+    pub(super) persistent: Option<(Vec<u32>, Persistent)>,
+    pub(super) observer: Option<SharedObserver>,
 }
 
 /// Logits of the last position, on the device.
-enum Last {
+pub(super) enum Last {
     Prefill(Evaluated),
     Decode,
 }
 
 /// A chunk that was evaluated.
-struct Evaluated {
+pub(super) struct Evaluated {
     plan: Plan,
     logits: Node,
 }
 
 /// The plan of a decode step.
-struct Decode {
-    plan: Plan,
+pub(super) struct Decode {
+    pub(super) plan: Plan,
     replay: Option<Replay>,
     logits: Node,
 }
@@ -117,6 +127,7 @@ impl Session {
             last: None,
             decode: None,
             observer: None,
+            persistent: None,
         };
         session.sampler(&SamplerConfig::default())?;
         Ok(session)
@@ -138,7 +149,7 @@ impl Session {
     }
 
     /// Shows `observer` every parameter now, and every value of the passes that follow, until it is `None`. Steps then run
-    /// launch by launch, and wait, also where [`SessionOptions::run`] asks for replays.
+    /// launch by launch, and wait, also where [`SessionOptions::run`] asks for another way.
     ///
     /// # Errors
     /// Those of planning a step; device errors.
@@ -392,7 +403,7 @@ impl Session {
         self.token()
     }
 
-    fn plan_decode(&self) -> Result<Decode, Error> {
+    pub(super) fn plan_decode(&self) -> Result<Decode, Error> {
         let mut graph = Graph::new();
         let inputs = Inputs {
             ids: graph.ids(&self.state.token),
@@ -406,7 +417,7 @@ impl Session {
         graph.keep(logits)?;
         let plan = Plan::new(&self.stream, &graph, self.options.precision)?;
         let replay = match self.options.run {
-            Run::Eager => None,
+            Run::Eager | Run::Persistent => None,
             Run::Replay => Some(plan.capture(&self.stream)?),
         };
         Ok(Decode {

@@ -106,6 +106,17 @@ impl Session {
             ended: false,
         };
         let mut lines = vec![empty; next.len()];
+        if let ([line], [first]) = (&mut lines[..], &next[..])
+            && most > 0
+        {
+            let mut line = line.clone();
+            take(&mut line, first[0], end);
+            let more = if line.ended { 0 } else { most - 1 };
+            let mut each = |next| take(&mut line, next, end);
+            if self.rest(mode, more, &mut each)?.is_some() {
+                return Ok(vec![line.sequence]);
+            }
+        }
         for step in 0..most {
             for (line, next) in lines.iter_mut().zip(&next) {
                 take(line, next[0], end);

@@ -5,10 +5,10 @@ use super::{
     kv::KvCache,
     session::{Candidate, Pass, Rulebook, Shared},
 };
-use crate::Error;
+use crate::{Error, llama::Run};
 use std::sync::Arc;
 use warpsmith_device::Stream;
-use warpsmith_graph::{At, Decision, Graph, LineSizes, LineState};
+use warpsmith_graph::{At, Decision, Graph, LineSizes, LineState, Persistent, Until};
 use warpsmith_library::decoding::{Parents, Pick, Rules};
 
 /// A way in which sequences are decoded together.
@@ -68,6 +68,8 @@ pub(crate) struct LineSet {
     state: LineState,
     first: Pass,
     step: Option<Pass>,
+    /// All steps of a window in one launch: of a single sequence, if asked for.
+    persistent: Option<Persistent>,
 }
 
 fn mask(ids: &[u32], vocab: u32) -> Result<Vec<u32>, Error> {
@@ -161,11 +163,27 @@ impl LineSet {
                 Some(shared.pass(&graph)?)
             }
         };
+        let persistent = match (mode, &step, shared.options.run) {
+            (Mode::Samples(1), Some(step), Run::Persistent) => {
+                let until = Until {
+                    token: &state.choices,
+                    position: &state.positions,
+                    ends: &[vocabulary.end],
+                    // A step leaves the position of the token that it took.
+                    context: cache.capacity() - 1,
+                    most: cache.capacity(),
+                };
+                let shape = shared.options.shape;
+                Some(Persistent::new(stream, &step.plan, &until, shape)?)
+            }
+            _ => None,
+        };
         Ok(LineSet {
             mode: mode.clone(),
             state,
             first,
             step,
+            persistent,
         })
     }
 
@@ -208,6 +226,31 @@ impl LineSet {
         let step = self.step.as_ref().ok_or(Error::NoLogits)?;
         shared.run("step", step)?;
         self.read(stream)
+    }
+
+    /// Takes the first token of the one row and makes at most `most` more in one launch; `None` where that is not how
+    /// this mode runs. `each` gets them while the kernel runs.
+    pub(crate) fn rest(
+        &mut self,
+        most: u32,
+        each: &mut dyn FnMut(Candidate),
+    ) -> Result<Option<u32>, Error> {
+        let Some(persistent) = &mut self.persistent else {
+            return Ok(None);
+        };
+        if most == 0 {
+            return Ok(Some(0));
+        }
+        let mut running = persistent.start(most)?;
+        let mut words = [0; 2];
+        while running.record(&mut words)? {
+            each(Candidate {
+                id: words[0],
+                log_probability: f32::from_bits(words[1]),
+            });
+        }
+        let (_, made) = running.finish()?;
+        Ok(Some(made))
     }
 
     pub(crate) fn draw(

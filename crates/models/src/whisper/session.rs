@@ -16,7 +16,7 @@ use crate::{
 };
 use std::sync::Arc;
 use warpsmith_device::{Buffer, Replay, Stream};
-use warpsmith_graph::{Cache, Graph, Plan, Precision, SharedObserver};
+use warpsmith_graph::{Cache, Graph, Plan, Precision, Shape, SharedObserver};
 use warpsmith_library::decoding::{Rules, Vocabulary};
 
 /// Options of a session.
@@ -24,8 +24,10 @@ use warpsmith_library::decoding::{Rules, Vocabulary};
 pub struct SessionOptions {
     /// Arithmetic.
     pub precision: Precision,
-    /// How passes run.
+    /// How passes run. [`Run::Persistent`] decodes a single sequence in one launch a window; the rest is replayed.
     pub run: Run,
+    /// The form of a persistent kernel.
+    pub shape: Shape,
     /// What tokens may follow.
     pub rules: Rulebook,
     /// The ways in which sequences are decoded, each with its plans.
@@ -72,7 +74,7 @@ impl Pass {
         let plan = Plan::new(stream, graph, precision)?;
         let replay = match run {
             Run::Eager => None,
-            Run::Replay => Some(plan.capture(stream)?),
+            Run::Replay | Run::Persistent => Some(plan.capture(stream)?),
         };
         Ok(Pass { plan, replay })
     }
@@ -204,7 +206,7 @@ impl Session {
     }
 
     /// Shows `observer` every parameter now, and every value of the passes that follow, until it is `None`. Passes then run
-    /// launch by launch, and wait, also where [`SessionOptions::run`] asks for replays.
+    /// launch by launch, and wait, also where [`SessionOptions::run`] asks for another way.
     ///
     /// # Errors
     /// Device errors.
@@ -364,6 +366,25 @@ impl Session {
     ) -> Result<Vec<Vec<Candidate>>, Error> {
         self.cache.extend(1)?;
         self.lines[at].step(&self.shared, choices)
+    }
+
+    /// The tokens after the first, at most `most`, in one launch: how many, or `None` where mode `at` runs step by step.
+    pub(crate) fn rest(
+        &mut self,
+        at: usize,
+        most: usize,
+        each: &mut dyn FnMut(Candidate),
+    ) -> Result<Option<u32>, Error> {
+        if self.shared.observer.is_some() {
+            return Ok(None);
+        }
+        let room = self.cache.capacity() - self.cache.len();
+        let most = most.min(room as usize) as u32;
+        let made = self.lines[at].rest(most, each)?;
+        if let Some(made) = made {
+            self.cache.extend(made)?;
+        }
+        Ok(made)
     }
 
     /// Sets the temperature (0 takes the most probable) and the seed of draws in mode `at`.

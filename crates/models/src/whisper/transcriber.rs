@@ -19,7 +19,7 @@ use std::{path::Path, sync::Arc};
 use warpsmith_audio::{Padding, Spectrogram, Window};
 use warpsmith_device::Device;
 use warpsmith_formats::whisper::WhisperFile;
-use warpsmith_graph::{Precision, SharedObserver};
+use warpsmith_graph::{Precision, Shape, SharedObserver};
 use warpsmith_library::decoding::{Rules, Vocabulary};
 
 /// A model with what turns its tokens into text.
@@ -64,6 +64,8 @@ pub struct ListenOptions {
     pub precision: Precision,
     /// How passes run.
     pub run: Run,
+    /// The form of a persistent kernel.
+    pub shape: Shape,
     /// What to do with speech.
     pub task: Task,
     /// The language's code or name; `None` hears which it is, from the first window of each sound.
@@ -91,6 +93,7 @@ impl Default for ListenOptions {
         ListenOptions {
             precision: Precision::Fast,
             run: Run::Replay,
+            shape: Shape::default(),
             task: Task::Transcribe,
             language: None,
             start: Start::Timestamps,
@@ -178,6 +181,7 @@ impl Transcriber {
             &SessionOptions {
                 precision: options.precision,
                 run: options.run,
+                shape: options.shape,
                 rules: Rulebook {
                     rules,
                     vocabulary: Vocabulary {

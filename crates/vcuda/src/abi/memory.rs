@@ -20,6 +20,23 @@ use std::{
 /// Page-locked memory that was given out: addresses and lengths.
 static PAGES: Mutex<BTreeMap<usize, usize>> = Mutex::new(BTreeMap::new());
 
+/// Page-locked memory that kernels reach, too: its address on the card by that of the host.
+static MAPPED: Mutex<BTreeMap<usize, u64>> = Mutex::new(BTreeMap::new());
+/// The flag that asks for it (`CU_MEMHOSTALLOC_DEVICEMAP`).
+const DEVICE_MAP: c_uint = 2;
+
+/// Gives out memory of the card as the host sees it.
+fn mapped(out: Out<Host>, bytes: usize) -> Result<(), Status> {
+    let out = out.wanted()?;
+    let context = usable()?;
+    let address = context.alloc(bytes as u64, Owner::Program)?;
+    let host = context.core.machine.host_pointer(address);
+    let host = host.ok_or(Status::InvalidValue)?;
+    context.core.machine.write(address, &vec![0; bytes])?;
+    lock(&MAPPED).insert(host as usize, address);
+    out.put(Host::of(host))
+}
+
 fn layout(bytes: usize) -> Result<Layout, Status> {
     let bytes = bytes
         .checked_next_multiple_of(4096)
@@ -144,8 +161,17 @@ entries! {
         }
     }
 
-    cuMemHostAlloc(pages_out: Out<Host>, bytes: usize, _flags: c_uint) {
-        pages(pages_out, bytes)
+    cuMemHostAlloc(pages_out: Out<Host>, bytes: usize, flags: c_uint) {
+        if flags & DEVICE_MAP == 0 { pages(pages_out, bytes) } else { mapped(pages_out, bytes) }
+    }
+
+    cuMemHostGetDevicePointer_v2(address: Out<u64>, start: Host, flags: c_uint) {
+        usable()?;
+        let found = lock(&MAPPED).get(&start.address()).copied();
+        match found {
+            Some(at) if flags == 0 => address.put(at),
+            Some(_) | None => Err(Status::InvalidValue),
+        }
     }
 
     cuMemAllocHost_v2(pages_out: Out<Host>, bytes: usize) {
@@ -160,6 +186,13 @@ entries! {
             return Ok(());
         }
         let context = current()?;
+        let card_address = lock(&MAPPED).remove(&address);
+        if let Some(address) = card_address {
+            context.release(address)?;
+            let well = context.synchronize();
+            context.core.machine.free(address)?;
+            return well;
+        }
         let bytes = lock(&PAGES).remove(&address).ok_or(Status::InvalidValue)?;
         let well = context.synchronize();
         let layout = layout(bytes)?;

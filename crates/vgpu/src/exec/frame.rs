@@ -58,6 +58,8 @@ pub(crate) struct Ctx {
     /// Instructions that the current turn has run, where they are counted, and where it was last.
     pub(crate) spent: u64,
     pub(crate) spent_at: u32,
+    /// Whether a warp has slept since this was last asked.
+    pub(crate) slept: bool,
     /// The checker, while a checked launch runs.
     pub(crate) checker: Option<Box<crate::check::Checker>>,
     /// Where `mma` keeps widened fragments.
@@ -85,6 +87,7 @@ impl Ctx {
             fault: None,
             spent: 0,
             spent_at: 0,
+            slept: false,
             checker: None,
             tiles: None,
         }

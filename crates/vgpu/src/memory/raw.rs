@@ -92,6 +92,11 @@ impl Window {
             .then(|| self.host.wrapping_add(offset as usize))
     }
 
+    /// The host pointer of a byte, if it is inside.
+    pub(crate) fn pointer(&self, address: u64) -> Option<*mut u8> {
+        self.at(address, 1)
+    }
+
     /// Whether `len` bytes at `address` are inside.
     #[inline(always)]
     pub(crate) fn holds(&self, address: u64, len: u64) -> bool {

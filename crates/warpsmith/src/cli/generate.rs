@@ -58,7 +58,8 @@ impl Generate {
         let opened = open(&self.model)?;
         let ids = self.prompt.ids(prompt, &self.model.model, &opened)?;
         let need = ids.len() as u64 + u64::from(self.max_tokens);
-        let mut session = opened.session(&self.model, need, self.trace.run())?;
+        let mut session =
+            opened.session(&self.model, need, self.trace.run(self.model.run.into()))?;
         session.sampler(&sampler)?;
         if let Some(observer) = traces.observer() {
             session.observe(Some(observer))?;

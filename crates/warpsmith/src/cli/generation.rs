@@ -6,12 +6,15 @@ use super::{
 };
 use anyhow::Result;
 use serde::Serialize;
-use std::time::{Duration, Instant};
+use std::{
+    ops::ControlFlow,
+    time::{Duration, Instant},
+};
 use warpsmith::{
     device::{Device, Snapshot},
     models::{
         Error,
-        llama::Session,
+        llama::{Ended, Session},
         text::{StopMatcher, Streamed},
         tokenizer::Tokenizer,
     },
@@ -105,12 +108,12 @@ pub(crate) fn generate(
             all.push_str(text);
             if text.is_empty() { Ok(()) } else { show(text) }
         };
-        let mut next = session.sample()?;
-        first = Some((start.elapsed(), device.stats()));
-        out.stop = loop {
-            out.ids.push(next);
+        let mut ids = Vec::new();
+        let mut take = |next: u32| -> Result<Option<StopReason>> {
+            first.get_or_insert_with(|| (start.elapsed(), device.stats()));
+            ids.push(next);
             if tokenizer.is_end_of_generation(next) {
-                break StopReason::Eog;
+                return Ok(None);
             }
             // a model may have more ids than its tokenizer has tokens; they print nothing
             let text = if (next as usize) < tokenizer.vocab_len() {
@@ -122,21 +125,30 @@ pub(crate) fn generate(
                 Streamed::Text(text) => emit(&text, &mut out.text)?,
                 Streamed::Stopped { text, stop: _ } => {
                     emit(&text, &mut out.text)?;
-                    break StopReason::Stop;
+                    return Ok(Some(StopReason::Stop));
                 }
             }
-            if out.ids.len() >= max_tokens {
-                break StopReason::Length;
-            }
-            if watch.raised() {
-                break StopReason::Interrupted;
-            }
-            if session.len() >= session.context() {
-                break StopReason::Context;
-            }
-            next = session.step()?;
-            out.steps += 1;
+            let interrupted = ids.len() < max_tokens && watch.raised();
+            Ok(interrupted.then_some(StopReason::Interrupted))
         };
+        // Why it stopped, where this side decided.
+        let mut why = Ok(None);
+        let ends = tokenizer.end_of_generation();
+        let ended = session.generate(max_tokens, ends, &mut |next| {
+            why = take(next);
+            match why {
+                Ok(None) => ControlFlow::Continue(()),
+                Ok(Some(_)) | Err(_) => ControlFlow::Break(()),
+            }
+        })?;
+        out.stop = match (why?, ended) {
+            (Some(reason), _) => reason,
+            (None, Ended::Token) => StopReason::Eog,
+            (None, Ended::Context) => StopReason::Context,
+            (None, Ended::Length | Ended::Stopped) => StopReason::Length,
+        };
+        out.ids = ids;
+        out.steps = out.ids.len() as u64 - 1;
         if out.stop != StopReason::Stop {
             let tail = match stops.push(&decoder.finish()?) {
                 Streamed::Text(text) => text + &stops.finish(),

@@ -8,7 +8,6 @@ use std::{
     io::{BufWriter, Write},
     path::{Path, PathBuf},
 };
-use warpsmith::models::llama::Run;
 
 /// Writes logits of a prompt as little-endian f32.
 #[derive(Debug, Args)]
@@ -78,7 +77,7 @@ impl Logits {
         let mut nll = Sink::create(&self.files.nll)?;
         let opened = open(&self.model)?;
         let ids = self.prompt.ids(prompt, &self.model.model, &opened)?;
-        let mut session = opened.session(&self.model, ids.len() as u64, Run::default())?;
+        let mut session = opened.session(&self.model, ids.len() as u64, self.model.run.into())?;
         let width = opened.bundle.model.config().vocab as usize;
 
         let mut last = Vec::new();

@@ -50,6 +50,8 @@ impl Opened {
             context,
             precision: args.precision.into(),
             run,
+            tokens_per_launch: args.tokens_per_launch.unwrap_or(0),
+            ..SessionOptions::default()
         };
         Session::new(&self.bundle.model, &options).context("cannot make room for the context")
     }

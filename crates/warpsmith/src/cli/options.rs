@@ -6,7 +6,11 @@ use std::{
     path::PathBuf,
     time::{SystemTime, UNIX_EPOCH},
 };
-use warpsmith::{device::Selector, graph::Precision, models::sampling::SamplerConfig};
+use warpsmith::{
+    device::Selector,
+    graph::Precision,
+    models::{llama::Run, sampling::SamplerConfig},
+};
 
 /// The model, and where and how it runs.
 #[derive(Debug, Args)]
@@ -28,6 +32,31 @@ pub(crate) struct ModelArgs {
     /// exact: f32 throughout; fast: tensor cores on f16, 8-bit activations, f16 cache.
     #[arg(long, value_name = "P", value_enum, default_value_t = PrecisionArg::Fast)]
     pub(crate) precision: PrecisionArg,
+    /// How tokens are made: eager launches each operation, replay launches a recorded step at once, persistent makes
+    /// all tokens in one launch.
+    #[arg(long, value_name = "HOW", value_enum, default_value_t = RunArg::Replay)]
+    pub(crate) run: RunArg,
+    /// Most tokens that one launch of a persistent run makes, for cards whose display waits meanwhile [default: all].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) tokens_per_launch: Option<u32>,
+}
+
+/// [`Run`] on the command line.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum RunArg {
+    Eager,
+    Replay,
+    Persistent,
+}
+
+impl From<RunArg> for Run {
+    fn from(arg: RunArg) -> Run {
+        match arg {
+            RunArg::Eager => Run::Eager,
+            RunArg::Replay => Run::Replay,
+            RunArg::Persistent => Run::Persistent,
+        }
+    }
 }
 
 /// [`Precision`] on the command line.

@@ -42,7 +42,7 @@ pub(crate) struct Timing {
 /// Kernels run.
 #[derive(Debug, Serialize)]
 pub(crate) struct Launches {
-    /// By a decode step.
+    /// By a decode step; less than 1 where one launch makes several tokens.
     pub(crate) per_token: f64,
     /// By the prompt and all steps.
     pub(crate) total: u64,
@@ -168,14 +168,18 @@ impl<'a> Report<'a> {
             StopReason::Context => "the context is full",
             StopReason::Interrupted => "interrupted",
         };
+        let launched = if launches.per_token > 0.0 && launches.per_token < 1.0 {
+            format!("one launch for {:.0} tokens", 1.0 / launches.per_token)
+        } else {
+            format!("{:.0} launches a token", launches.per_token)
+        };
         format!(
             "[{device}] prompt: {} tokens, {:.1} tok/s; decode: {} tokens, {:.1} tok/s; {first}\n\
-             [{device}] {:.0} launches a token; {} to the device, {} back; seed {seed}; stopped: {why}",
+             [{device}] {launched}; {} to the device, {} back; seed {seed}; stopped: {why}",
             prompt_ids.len(),
             timing.prompt_tok_s,
             ids.len(),
             timing.decode_tok_s,
-            launches.per_token,
             bytes(transfers.all.h2d_bytes),
             bytes(transfers.all.d2h_bytes),
         )

@@ -24,7 +24,7 @@ pub(crate) struct TraceArgs {
     #[arg(long, value_name = "FILE")]
     trace_stats: Option<PathBuf>,
     /// Writes when each kernel and each transfer ran, for ui.perfetto.dev or chrome://tracing; passes run launch by
-    /// launch.
+    /// launch instead of as replays.
     #[arg(long, value_name = "FILE")]
     timeline: Option<PathBuf>,
 }
@@ -41,12 +41,11 @@ fn create(path: &Path) -> Result<File> {
 }
 
 impl TraceArgs {
-    /// How passes run: a replay is one piece of work, in which nothing can be seen.
-    pub(crate) fn run(&self) -> Run {
-        if self.trace_stats.is_some() || self.timeline.is_some() {
-            Run::Eager
-        } else {
-            Run::default()
+    /// How passes run that were asked to run so: in a replay no kernel can be seen, and values only between launches.
+    pub(crate) fn run(&self, asked: Run) -> Run {
+        match (asked, &self.trace_stats, &self.timeline) {
+            (_, Some(_), _) | (Run::Replay, None, Some(_)) => Run::Eager,
+            (asked, None, _) => asked,
         }
     }
 

@@ -19,6 +19,7 @@ use std::{
 use warpsmith::{
     audio::{FRAMES_PER_SECOND, Pcm, SAMPLE_RATE, SampleType, Spectrogram},
     device::{Device, Fresh, Selector, Settings, Snapshot},
+    models::llama::Run,
     models::whisper::{
         Bundle, ListenOptions, MOST_BEAMS, Transcriber,
         tokenizer::{Start, Task},
@@ -309,7 +310,7 @@ impl Transcribe {
             beams: self.beam_size,
             patience: self.patience,
             best_of: self.best_of,
-            run: self.trace.run(),
+            run: self.trace.run(Run::default()),
             seed: self.seed,
             transcript: Options {
                 condition_on_previous: !self.no_condition,

@@ -38,7 +38,7 @@ mod memory;
 mod stream;
 
 pub(super) use context::{Context, Function, RawModule};
-pub(super) use memory::{Dead, Pinned};
+pub(super) use memory::{Dead, Mapped, Pinned};
 pub(super) use stream::{CudaEvent, CudaStream, Graph, Shape};
 
 fn check(call: &'static str, result: CUresult) -> Result<(), Error> {

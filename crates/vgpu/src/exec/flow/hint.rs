@@ -19,6 +19,7 @@ impl Handler for Sleep {
     #[inline(always)]
     fn run(ctx: &mut Ctx, _: &MicroOp) {
         ctx.fuel = ctx.fuel.min(0);
+        ctx.slept = true;
     }
 }
 

@@ -1,0 +1,232 @@
+//! The persistent kernel: the whole plan of a token, again and again, in one cooperative launch.
+//!
+//! Each step of a plan is a row of `records`: which body, how many tiles, where its arguments are, which step it waits for.
+//! Every CTA walks all steps, takes its share of the tiles of each, and then counts itself in at `arrived`; a step that
+//! needs what another wrote waits until all CTAs have arrived there. After the last step one CTA decides whether another
+//! token follows, and tells the host.
+
+use std::sync::Arc;
+use warpsmith_kernel::{
+    BuildError, Built, Cta, Device, Global, Scope, Val, Write, args,
+    item::{Body, Tile, build_items, free_after},
+    steps, uni, upto,
+};
+use warpsmith_ptx::target::Target;
+
+args! {
+    /// `records` has [`RECORD`] words a step: body, tiles, offset of the arguments in `table`, 1 + the step it waits for or
+    /// 0. `arrived` and `claimed` start at zero, one for each step, `arrived` with one more. `token` and `position` are
+    /// what a step leaves: the token drawn last, with what else is told of it, and a position. `ends` are tokens after
+    /// which nothing follows, `shared` has [`shared::RING`] words and a ring of `capacity` tokens. At most `tokens` are
+    /// made, and none after one that leaves `context` or more as position.
+    pub struct PersistentArgs {
+        records: In<u32>[steps, record_words], table: In<u8>[table_bytes],
+        arrived: InOut<u32>[steps + 1], claimed: InOut<u32>[steps], verdict: InOut<u32>[1],
+        token: InOut<u32>[token_words], position: InOut<u32>[1], ends: In<u32>[ends_len], shared: InOut<u32>[shared_words],
+        steps: Scalar<u32>, record_words: Scalar<u32>, table_bytes: Scalar<u32>, ends_len: Scalar<u32>,
+        shared_words: Scalar<u32>, token_words: Scalar<u32>, capacity: Scalar<u32>, tokens: Scalar<u32>, context: Scalar<u32>,
+    }
+}
+
+/// Words of a step's record.
+pub const RECORD: u32 = 4;
+
+/// The words that the host and the kernel both see.
+pub mod shared {
+    /// Not zero: stop after this token (from the host).
+    pub const STOP: u32 = 0;
+    /// Tokens made so far.
+    pub const MADE: u32 = 1;
+    /// Why the kernel ended, an [`End`](super::End); 0 while it runs.
+    pub const STATUS: u32 = 2;
+    /// The first token; token n is `n % capacity` times the words of a token later.
+    pub const RING: u32 = 16;
+}
+
+/// Why the kernel ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum End {
+    /// All tokens that were asked for are made.
+    Tokens = 1,
+    /// A token after which nothing follows.
+    Token = 2,
+    /// The host asked for it.
+    Stopped = 3,
+    /// The context is full: the token made last has no place in it.
+    Context = 4,
+}
+
+impl End {
+    /// What the kernel wrote; `None` while it runs.
+    pub fn of(status: u32) -> Option<End> {
+        [End::Tokens, End::Token, End::Stopped, End::Context]
+            .into_iter()
+            .find(|end| *end as u32 == status)
+    }
+}
+
+/// How tiles come to CTAs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Schedule {
+    /// CTA i takes tiles i, i + CTAs, ...
+    #[default]
+    Static,
+    /// Whoever is free takes the next (`atom.add`).
+    Claimed,
+}
+
+/// What a persistent kernel is made of.
+#[derive(Debug)]
+pub struct Persistent<'a> {
+    /// Threads of a CTA.
+    pub threads: u32,
+    /// How tiles come to CTAs.
+    pub schedule: Schedule,
+    /// The bodies, by the numbers that records have.
+    pub bodies: &'a [Arc<dyn Body>],
+}
+
+/// Its entry.
+pub const NAME: &str = "persistent";
+
+type Word<'k> = Val<'k, u32, uni::Cta>;
+
+/// One step as its record says.
+struct Step<'k> {
+    index: Word<'k>,
+    tiles: Word<'k>,
+    arguments: Val<'k, u64, uni::Cta>,
+    /// Tokens before this one.
+    token: Word<'k>,
+}
+
+impl Persistent<'_> {
+    /// The kernel for `target`.
+    ///
+    /// # Errors
+    /// A body that the target lacks something for, or a refusal by the verifier.
+    pub fn build(&self, target: Target) -> Result<Built, BuildError> {
+        self.bodies
+            .iter()
+            .try_for_each(|body| body.supports(target))?;
+        build_items::<PersistentArgs>(NAME.into(), self.threads, target, |cta, a| {
+            self.body(cta, a)
+        })
+    }
+
+    fn body<'k>(&self, cta: &mut Cta<'k>, a: PersistentArgs<Device<'k>>) {
+        let ctas = cta.tiles();
+        let none = Word::constant(0);
+        let verdict = a.tokens.equals(0).select(End::Tokens as u32, none);
+        let (_, verdict) = cta.while_all(
+            (none, verdict),
+            |_, (_, verdict)| verdict.equals(0),
+            |cta, (token, _)| {
+                let arrivals = (token + 1) * ctas;
+                cta.for_(upto(a.steps), |cta, index| {
+                    let record = a.records.row(index);
+                    let [kind, tiles, arguments, wait] = [0u32, 1, 2, 3].map(|at| record.at(at));
+                    cta.if_all(wait.gt(0), |cta| {
+                        cta.wait_for(a.arrived, wait - 1, arrivals);
+                    });
+                    let step = Step {
+                        index,
+                        tiles,
+                        arguments: a.table.from(arguments).address(),
+                        token,
+                    };
+                    self.step(cta, kind, &step, a.claimed);
+                    cta.signal(a.arrived, index);
+                });
+                let verdict = turn(cta, &a, token, arrivals);
+                (token + 1, verdict)
+            },
+        );
+        cta.if_all(cta.id().equals(0), |cta| {
+            cta.leader(|_| a.shared.set_system(shared::STATUS, verdict));
+        });
+    }
+
+    /// This CTA's tiles of a step.
+    fn step<'k>(
+        &self,
+        cta: &mut Cta<'k>,
+        kind: Word<'k>,
+        step: &Step<'k>,
+        claimed: Global<'k, u32, Write>,
+    ) {
+        let (ctas, own) = (cta.tiles(), cta.id());
+        for (number, body) in self.bodies.iter().enumerate() {
+            let part = |cta: &mut Cta<'k>| {
+                body.record(cta, step.arguments, &mut |cta, tile| {
+                    let mut run = |cta: &mut Cta<'k>, index| {
+                        let count = step.tiles;
+                        tile(cta, Tile { index, count });
+                    };
+                    match self.schedule {
+                        Schedule::Static => {
+                            let last = |_: &mut Cta<'k>, i: Word<'k>| i.lt(step.tiles);
+                            cta.while_all(own, last, |cta, i| {
+                                run(cta, i);
+                                i + ctas
+                            });
+                        }
+                        Schedule::Claimed => {
+                            // For each token before, every CTA claimed once more than there were tiles.
+                            let before = step.token * (step.tiles + ctas);
+                            let first = cta.claim(claimed, step.index) - before;
+                            let last = |_: &mut Cta<'k>, i: Word<'k>| i.lt(step.tiles);
+                            cta.while_all(first, last, |cta, i| {
+                                run(cta, i);
+                                cta.claim(claimed, step.index) - before
+                            });
+                        }
+                    }
+                });
+            };
+            cta.if_all(kind.equals(number as u32), |cta| free_after(cta, part));
+        }
+    }
+}
+
+/// Whether another token follows: decided by one CTA, told to the host and to the others.
+fn turn<'k>(
+    cta: &mut Cta<'k>,
+    a: &PersistentArgs<Device<'k>>,
+    token: Word<'k>,
+    arrivals: Word<'k>,
+) -> Word<'k> {
+    cta.if_all(cta.id().equals(0), |cta| {
+        cta.wait_for(a.arrived, a.steps - 1, arrivals);
+        cta.leader(|lane| {
+            let id = a.token.at(0u32);
+            let known = a.ends;
+            let zero: Val<'k, u32> = Val::constant(0);
+            let range = steps(zero, a.ends_len.varying(), 1);
+            let ended = lane.fold_lanes(range, zero, |_, i, ended: Val<'k, u32>| {
+                ended | known.at(i).equals(id).select(1u32, 0u32)
+            });
+            let made = token.varying() + 1;
+            let verdict = zero;
+            // What counts most comes last.
+            let full = a.position.at(0u32).ge(a.context);
+            let verdict = full.select(End::Context as u32, verdict);
+            let stop = a.shared.at_system(shared::STOP).differs(0);
+            let verdict = stop.select(End::Stopped as u32, verdict);
+            let verdict = made.ge(a.tokens).select(End::Tokens as u32, verdict);
+            let verdict = ended.differs(0).select(End::Token as u32, verdict);
+            a.verdict.set(0u32, verdict);
+            let slot = (token % a.capacity) * a.token_words + shared::RING;
+            let words = steps(zero, a.token_words.varying(), 1);
+            lane.for_(words, |_, at| {
+                a.shared.set_system(slot + at, a.token.at(at));
+            });
+            a.shared.set_system(shared::MADE, made);
+        });
+        cta.signal(a.arrived, a.steps);
+    });
+    cta.wait_for(a.arrived, a.steps, token + 1);
+    let verdict = a.verdict.at(0u32);
+    cta.broadcast(verdict)
+}

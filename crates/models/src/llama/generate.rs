@@ -1,0 +1,151 @@
+//! Generation: token after token by single steps, or all in one launch of a persistent kernel.
+
+use super::session::{Last, Run, Session};
+use crate::Error;
+use std::ops::ControlFlow;
+use warpsmith_graph::{End, Persistent, PersistentReport, Until};
+
+/// Why a generation ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// As many tokens as were asked for.
+    Length,
+    /// The last token is one of the ends.
+    Token,
+    /// The caller asked for it.
+    Stopped,
+    /// The last token has no place in the context.
+    Context,
+}
+
+impl Session {
+    /// Draws a token from the last logits and goes on until `most` tokens are made, one of `ends` comes, the context is
+    /// full, or `each`, which gets each token in turn, breaks. Nothing goes up between tokens; with
+    /// [`Run::Persistent`] nothing is launched between them either, and `each` is called while the kernel runs.
+    ///
+    /// After a break the tokens given to `each` are the session's, whatever the kernel made beyond them.
+    ///
+    /// # Errors
+    /// [`Error::NoLogits`] before a prompt, device errors.
+    pub fn generate(
+        &mut self,
+        most: usize,
+        ends: &[u32],
+        each: &mut dyn FnMut(u32) -> ControlFlow<()>,
+    ) -> Result<Ended, Error> {
+        if most == 0 {
+            return Ok(Ended::Length);
+        }
+        let first = self.sample()?;
+        let mut made = 1;
+        let stopped = each(first).is_break();
+        if ends.contains(&first) {
+            return Ok(Ended::Token);
+        }
+        if stopped {
+            return Ok(Ended::Stopped);
+        }
+        while made < most {
+            if self.len() == self.context {
+                return Ok(Ended::Context);
+            }
+            if self.options.run == Run::Persistent && self.observer.is_none() {
+                if let Some(ended) = self.launch(most, &mut made, ends, each)? {
+                    return Ok(ended);
+                }
+                continue;
+            }
+            let token = self.step()?;
+            made += 1;
+            let stopped = each(token).is_break();
+            if ends.contains(&token) {
+                return Ok(Ended::Token);
+            }
+            if stopped {
+                return Ok(Ended::Stopped);
+            }
+        }
+        Ok(Ended::Length)
+    }
+
+    /// One launch of the persistent kernel; why the generation is over, if it is.
+    fn launch(
+        &mut self,
+        most: usize,
+        made: &mut usize,
+        ends: &[u32],
+        each: &mut dyn FnMut(u32) -> ControlFlow<()>,
+    ) -> Result<Option<Ended>, Error> {
+        self.compile(ends)?;
+        let (Some((_, persistent)), Some(mut drawn)) = (&mut self.persistent, self.drawn) else {
+            return Err(Error::NoLogits);
+        };
+        let wanted = u32::try_from(most - *made).unwrap_or(u32::MAX);
+        let tokens = match self.options.tokens_per_launch {
+            0 => wanted,
+            limit => wanted.min(limit),
+        };
+        // Until the kernel has ended well, what is on the device is not what a step goes on from.
+        (self.drawn, self.last) = (None, None);
+        let mut running = persistent.start(tokens)?;
+        let mut taken = 0;
+        let mut stopped = false;
+        while !stopped && let Some(token) = running.token()? {
+            self.history.push(drawn);
+            drawn = token;
+            taken += 1;
+            stopped = each(token).is_break();
+        }
+        if stopped {
+            running.stop();
+        }
+        let (end, all) = running.finish()?;
+        *made += taken;
+        if all as usize == taken {
+            (self.drawn, self.last) = (Some(drawn), Some(Last::Decode));
+        }
+        Ok(match end {
+            Some(End::Token) if all as usize == taken => Some(Ended::Token),
+            _ if stopped => Some(Ended::Stopped),
+            Some(End::Token) => Some(Ended::Token),
+            Some(End::Stopped) => Some(Ended::Stopped),
+            Some(End::Context) => Some(Ended::Context),
+            Some(End::Tokens) | None => None,
+        })
+    }
+
+    /// Has the kernel ready whose runs end with `ends`.
+    fn compile(&mut self, ends: &[u32]) -> Result<(), Error> {
+        if self.decode.is_none() {
+            self.decode = Some(self.plan_decode()?);
+        }
+        let known = self.persistent.as_ref();
+        if known.is_none_or(|(known, _)| known != ends)
+            && let Some(decode) = &self.decode
+        {
+            let until = Until {
+                token: &self.state.token,
+                position: &self.state.position,
+                ends,
+                context: self.context,
+                most: self.context,
+            };
+            let shape = self.options.shape;
+            let persistent = Persistent::new(&self.stream, &decode.plan, &until, shape)?;
+            self.persistent = Some((ends.to_vec(), persistent));
+        }
+        Ok(())
+    }
+
+    /// What the persistent kernel for these ends is.
+    ///
+    /// # Errors
+    /// Those of making it.
+    pub fn persistent_report(&mut self, ends: &[u32]) -> Result<Option<PersistentReport>, Error> {
+        self.compile(ends)?;
+        Ok(self
+            .persistent
+            .as_ref()
+            .map(|(_, persistent)| persistent.report()))
+    }
+}

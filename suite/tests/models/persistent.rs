@@ -1,0 +1,226 @@
+//! The persistent kernel: the tokens of single steps, in one launch that the host can end.
+
+use crate::support::{load, reference};
+use std::{ops::ControlFlow, path::Path};
+use warpsmith::{
+    device::{Device, Selector, Settings},
+    graph::{Precision, Schedule, Shape},
+    models::llama::{Bundle, Ended, Run, Session, SessionOptions},
+};
+
+const PROMPT: [u32; 4] = [1, 5, 9, 200];
+
+fn options(precision: Precision, run: Run, shape: Shape) -> SessionOptions {
+    SessionOptions {
+        context: 96,
+        precision,
+        run,
+        tokens_per_launch: 0,
+        shape,
+    }
+}
+
+/// What a generation leaves: tokens, bits of the last logits, why it ended.
+fn generate(bundle: &Bundle, options: &SessionOptions, most: usize) -> (Vec<u32>, Vec<f32>, Ended) {
+    let mut session = Session::new(&bundle.model, options).expect("a session");
+    session.prefill(&PROMPT, &mut |_, _| {}).expect("a prompt");
+    let mut tokens = Vec::new();
+    let ended = session
+        .generate(most, &[], &mut |token| {
+            tokens.push(token);
+            ControlFlow::Continue(())
+        })
+        .expect("a generation");
+    (tokens, session.logits().expect("logits"), ended)
+}
+
+fn open(device: &str, settings: Settings, model: &Path) -> Bundle {
+    let selector: Selector = device.parse().expect("a device");
+    let device = Device::open_with(&selector, settings).expect("a virtual GPU");
+    Bundle::load(&device, model, &mut |_, _| {}).expect("a model")
+}
+
+fn models() -> Vec<std::path::PathBuf> {
+    let folder = reference().join("synth");
+    let mut models: Vec<_> = std::fs::read_dir(folder)
+        .expect("models")
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| {
+            path.extension()
+                .is_some_and(|extension| extension == "gguf")
+        })
+        .collect();
+    models.sort();
+    assert!(models.len() >= 3, "{models:?}");
+    models
+}
+
+#[test]
+fn every_architecture_gives_the_tokens_and_the_bits_of_single_steps() {
+    for path in models() {
+        let bundle = load(&path);
+        for precision in [Precision::Fast, Precision::Exact] {
+            let shape = Shape::default();
+            let want = generate(&bundle, &options(precision, Run::Eager, shape), 24);
+            let got = generate(&bundle, &options(precision, Run::Persistent, shape), 24);
+            assert_eq!(got, want, "{} {precision:?}", path.display());
+        }
+    }
+}
+
+#[test]
+fn any_number_of_ctas_and_threads_gives_the_same_tokens() {
+    let path = reference().join("synth/tiny-llama3.gguf");
+    let bundle = load(&path);
+    let shape = Shape::default();
+    let want = generate(&bundle, &options(Precision::Fast, Run::Eager, shape), 12);
+    let cases = [
+        (1, 32, Schedule::Static),
+        (2, 256, Schedule::Claimed),
+        (4, 32, Schedule::Claimed),
+        (7, 128, Schedule::Static),
+        (7, 256, Schedule::Static),
+        (132, 128, Schedule::Static),
+        (132, 32, Schedule::Claimed),
+    ];
+    for (sms, threads, schedule) in cases {
+        let bundle = open(&format!("virtual:sms={sms}"), Settings::default(), &path);
+        let shape = Shape {
+            threads,
+            ctas: 0,
+            schedule,
+        };
+        let most = if sms > 100 { 3 } else { 8 };
+        let options = options(Precision::Fast, Run::Persistent, shape);
+        let got = generate(&bundle, &options, most);
+        assert_eq!(got.0, want.0[..most], "{sms} {shape:?}");
+        // Other numbers of warps, and splits for other numbers of multiprocessors, add up in another order.
+        let steps = self::options(Precision::Fast, Run::Eager, shape);
+        let want = generate(&bundle, &steps, most).1;
+        for (got, want) in got.1.iter().zip(&want) {
+            let near = (got - want).abs() <= 1e-4 * want.abs().max(1.0);
+            assert!(near, "{got} {want} {sms} {shape:?}");
+        }
+    }
+}
+
+#[test]
+fn one_launch_moves_nothing_and_ends_where_it_is_told() {
+    let bundle = load(&reference().join("synth/tiny-llama3.gguf"));
+    let device = bundle.model.device();
+    let all = options(Precision::Fast, Run::Persistent, Shape::default());
+    let mut session = Session::new(&bundle.model, &all).expect("a session");
+    let run = |session: &mut Session, most: usize, ends: &[u32], stop_at: usize| {
+        session.truncate(0);
+        session.prefill(&PROMPT, &mut |_, _| {}).expect("a prompt");
+        session.sample().expect("a token");
+        let before = device.stats();
+        let mut tokens = Vec::new();
+        let ended = session.generate(most, ends, &mut |token| {
+            tokens.push(token);
+            if tokens.len() == stop_at {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
+        });
+        (
+            tokens,
+            ended.expect("a generation"),
+            device.stats() - before,
+        )
+    };
+    run(&mut session, 3, &[], 0);
+    let (tokens, ended, moved) = run(&mut session, 40, &[], 0);
+    assert_eq!((tokens.len(), ended), (40, Ended::Length));
+    assert_eq!(
+        (moved.launches, moved.h2d_bytes, moved.d2h_bytes),
+        (1, 0, 0)
+    );
+    assert_eq!(moved.allocations, 0);
+    // Nothing to make, one token, a token that ends it.
+    assert!(run(&mut session, 0, &[], 0).0.is_empty());
+    assert_eq!(run(&mut session, 1, &[], 0).0, tokens[..1]);
+    assert_eq!(run(&mut session, 2, &[], 0).0, tokens[..2]);
+    let (some, ended, _) = run(&mut session, 40, &[tokens[7]], 0);
+    let first = tokens
+        .iter()
+        .position(|token| *token == tokens[7])
+        .expect("it is there");
+    assert_eq!((&some[..], ended), (&tokens[..=first], Ended::Token));
+    // The host ends it: what was told is the session's.
+    let (some, ended, _) = run(&mut session, 80, &[], 5);
+    assert_eq!((&some[..], ended), (&tokens[..5], Ended::Stopped));
+    assert_eq!(session.tokens().len(), PROMPT.len() + 4);
+    // The context ends it; nothing behind it is written.
+    let (some, ended, _) = run(&mut session, 500, &[], 0);
+    assert_eq!((some.len(), ended), (96 - 4 + 1, Ended::Context));
+    assert_eq!(session.len(), 96);
+    assert!(session.step().is_err());
+    // Launches of a few tokens each give the same.
+    let limited = SessionOptions {
+        tokens_per_launch: 7,
+        ..all
+    };
+    let (again, _, ended) = generate(&bundle, &limited, 40);
+    assert_eq!((again, ended), (tokens.clone(), Ended::Length));
+}
+
+#[test]
+fn it_is_clean_under_the_checker_in_eight_orders() {
+    let path = reference().join("synth/tiny-llama3.gguf");
+    let bundle = load(&path);
+    let shape = Shape::default();
+    let want = generate(&bundle, &options(Precision::Fast, Run::Eager, shape), 4).0;
+    for seed in 0..8 {
+        for schedule in [Schedule::Static, Schedule::Claimed] {
+            let bundle = open("virtual:sms=4", Settings::checking().with_seed(seed), &path);
+            let shape = Shape { schedule, ..shape };
+            let got = generate(
+                &bundle,
+                &options(Precision::Fast, Run::Persistent, shape),
+                4,
+            );
+            assert_eq!(got.0, want);
+            let findings = bundle.model.device().take_findings();
+            assert!(
+                findings.is_empty(),
+                "{schedule:?} {seed}: {}",
+                findings[0].message
+            );
+        }
+    }
+}
+
+#[test]
+fn more_ctas_than_run_together_are_refused() {
+    let bundle = load(&reference().join("synth/tiny-llama3.gguf"));
+    let shape = Shape {
+        ctas: 1000,
+        ..Shape::default()
+    };
+    let mut session = Session::new(
+        &bundle.model,
+        &options(Precision::Fast, Run::Persistent, shape),
+    )
+    .expect("a session");
+    session.prefill(&PROMPT, &mut |_, _| {}).expect("a prompt");
+    let refused = session.generate(4, &[], &mut |_| ControlFlow::Continue(()));
+    let refused = refused.expect_err("a thousand CTAs").to_string();
+    assert!(refused.contains("1000 CTAs"), "{refused}");
+    let shape = Shape {
+        threads: 96,
+        ..Shape::default()
+    };
+    let mut session = Session::new(
+        &bundle.model,
+        &options(Precision::Fast, Run::Persistent, shape),
+    )
+    .expect("a session");
+    session.prefill(&PROMPT, &mut |_, _| {}).expect("a prompt");
+    assert!(
+        session
+            .generate(4, &[], &mut |_| ControlFlow::Continue(()))
+            .is_err()
+    );
+}
