@@ -1,7 +1,7 @@
 //! A stream of mono samples at 16 kHz, from a decoder or from raw samples.
 
 use std::fs::File;
-use std::io::Cursor;
+use std::io::{Cursor, ErrorKind};
 use std::path::Path;
 
 use symphonia::core::io::MediaSource;
@@ -40,11 +40,16 @@ impl Samples {
             path: path.to_path_buf(),
             source,
         };
-        let file = File::open(path).map_err(open)?;
-        if !file.metadata().map_err(open)?.is_file() {
-            let source = std::io::Error::from(std::io::ErrorKind::InvalidInput);
-            return Err(open(source));
+        // Before it is opened: a pipe would wait there for somebody who writes.
+        let kind = std::fs::metadata(path).map_err(open)?;
+        if kind.is_dir() {
+            return Err(open(ErrorKind::IsADirectory.into()));
         }
+        if !kind.is_file() {
+            let what = "not a regular file, which can be read twice";
+            return Err(open(std::io::Error::new(ErrorKind::InvalidInput, what)));
+        }
+        let file = File::open(path).map_err(open)?;
         let extension = path.extension().and_then(|e| e.to_str());
         Samples::of_media(Box::new(file), extension)
     }

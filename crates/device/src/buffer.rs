@@ -173,6 +173,36 @@ fn recast<T: Elem, U: Elem>(address: u64, len: usize) -> Result<usize, Error> {
 }
 
 impl<'a, T: Elem> Slice<'a, T> {
+    /// `len` elements at `address` inside memory that was taken from a buffer of this crate.
+    ///
+    /// # Errors
+    /// [`Error::WrongDevice`] for other memory, [`Error::Range`] for elements outside of it.
+    pub fn inside(
+        allocation: &'a Arc<dyn Any + Send + Sync>,
+        address: u64,
+        len: usize,
+    ) -> Result<Slice<'a, T>, Error> {
+        let memory = crate::stream::allocation(allocation)?;
+        let (start, size) = (memory.address, size_of::<T>() as u64);
+        let end = (len as u64)
+            .checked_mul(size)
+            .and_then(|n| n.checked_add(address));
+        if len > 0 && (address < start || end.is_none_or(|end| end > start + memory.bytes)) {
+            let at = (address.wrapping_sub(start) / size) as usize;
+            return Err(Error::Range {
+                start: at,
+                end: at.saturating_add(len),
+                len: (memory.bytes / size) as usize,
+            });
+        }
+        Ok(Slice {
+            allocation,
+            address,
+            len,
+            elem: PhantomData,
+        })
+    }
+
     /// Elements.
     pub fn len(&self) -> usize {
         self.len

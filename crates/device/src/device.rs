@@ -12,6 +12,7 @@ use crate::{
     selector::{Selector, Settings},
     stats::{Counters, Snapshot, count},
     stream::Stream,
+    timeline::Recorder,
     virtual_card::VirtualCard,
 };
 use std::sync::{
@@ -40,6 +41,7 @@ pub(crate) struct Inner {
     /// Frees what was used only on queues that are being captured.
     janitor: Mutex<Option<Arc<Queue>>>,
     next_queue: AtomicU64,
+    pub(crate) recorder: Recorder,
     /// Last, so that it goes last.
     pub(crate) back: Box<dyn Back>,
 }
@@ -223,6 +225,7 @@ impl Device {
             queues: Mutex::default(),
             janitor: Mutex::default(),
             next_queue: AtomicU64::new(0),
+            recorder: Recorder::default(),
             back,
         }))
     }

@@ -9,7 +9,7 @@ use crate::{
     queue::Touch,
     stats::count,
     stream::Stream,
-    times::Timed,
+    timeline::Work,
 };
 use smallvec::SmallVec;
 use std::{any::Any, marker::PhantomData, sync::Arc};
@@ -152,20 +152,14 @@ impl Stream {
         uses: &[(&Arc<dyn Any + Send + Sync>, Touch)],
     ) -> Result<(), Error> {
         let counters = &self.device().0.counters;
-        self.ordered(uses, |state| {
-            let back = &self.queue().back;
-            let start = match (&state.capture, &state.timed) {
-                (None, Some(_)) => Some(back.record()?),
-                (Some(_), _) | (None, None) => None,
-            };
-            back.launch(launch)?;
-            if let (Some(start), Some(timed)) = (start, &mut state.timed) {
-                timed.push(Timed {
-                    kernel: kernel.0.name.clone(),
-                    start,
-                    end: back.record()?,
-                });
-            }
+        let work = Work::Kernel {
+            name: kernel.0.name.clone(),
+            grid: launch.grid,
+            block: launch.block,
+            dynamic_shared: launch.dynamic_shared,
+        };
+        self.ordered(uses, work, |state| {
+            self.queue().back.launch(launch)?;
             match &mut state.capture {
                 Some(capture) => {
                     capture.kernels.push(kernel.0.kernel.clone());

@@ -52,7 +52,7 @@ pub(crate) struct Queue {
 pub(crate) struct QueueState {
     pub(crate) capture: Option<Capture>,
     pub(crate) recent: VecDeque<Arc<str>>,
-    /// Launches so far, while they are timed.
+    /// Work so far, while it is timed.
     pub(crate) timed: Option<Vec<Timed>>,
 }
 

@@ -7,6 +7,7 @@ use crate::{
     queue::{Capture, Touch},
     stats::count,
     stream::{Stream, allocation},
+    timeline::Work,
 };
 use rustc_hash::FxHashMap;
 use std::{any::Any, fmt, sync::Arc};
@@ -99,7 +100,10 @@ impl Stream {
             .iter()
             .map(|(memory, touch)| (memory, *touch))
             .collect();
-        self.ordered(&uses, |_| self.queue().back.replay(&inner.graph))
+        let work = Work::Replay {
+            launches: inner.launches,
+        };
+        self.ordered(&uses, work, |_| self.queue().back.replay(&inner.graph))
             .map_err(|error| self.queue().blame(error))?;
         let counters = &self.device().0.counters;
         count(counters, |c| &c.launches, inner.launches);

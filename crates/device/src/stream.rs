@@ -8,6 +8,8 @@ use crate::{
     queue::{Queue, QueueState, Touch},
     selector::Checks,
     stats::count,
+    timeline::Work,
+    times::Timed,
     transfer::{self, Count, Pending},
 };
 use bytemuck::Pod;
@@ -144,7 +146,7 @@ impl Stream {
             (crate::buffer::memory(&from), Touch::Read),
         ];
         count(&self.device().0.counters, |c| &c.device_copies, 1);
-        self.ordered(&uses, |_| {
+        self.ordered(&uses, Work::Copy { bytes }, |_| {
             self.queue().back.copy(to.address(), from.address(), bytes)
         })
     }
@@ -160,7 +162,8 @@ impl Stream {
         }
         let bytes = (to.len() * size_of::<T>()) as u64;
         count(&self.device().0.counters, |c| &c.device_copies, 1);
-        self.ordered(&[(crate::buffer::memory(&to), Touch::Write)], |_| {
+        let uses = [(crate::buffer::memory(&to), Touch::Write)];
+        self.ordered(&uses, Work::Fill { bytes }, |_| {
             self.queue().back.fill(to.address(), 0, bytes)
         })
     }
@@ -201,10 +204,12 @@ impl Stream {
         Ok(())
     }
 
-    /// Enqueues what uses memory, in its order with other streams; inside a capture, notes the use.
+    /// Enqueues what uses memory, in its order with other streams; inside a capture, notes the use. All work of a device
+    /// passes here, so here it is timed.
     pub(crate) fn ordered(
         &self,
         uses: &[(&Arc<dyn Any + Send + Sync>, Touch)],
+        work: Work,
         enqueue: impl FnOnce(&mut MutexGuard<'_, QueueState>) -> Result<(), Error>,
     ) -> Result<(), Error> {
         for (memory, _) in uses {
@@ -229,7 +234,7 @@ impl Stream {
                 count(&self.device().0.counters, |c| &c.stream_waits, waits);
             }
         }
-        enqueue(&mut queue.uncaptured("work from another thread")?)?;
+        self.timed(work, enqueue)?;
         for (memory, touch) in uses {
             allocation(memory)?.uses.mark(queue, *touch);
         }
@@ -237,6 +242,30 @@ impl Stream {
             Checks::AtWaits => Ok(()),
             Checks::EachLaunch => self.synchronize(),
         }
+    }
+}
+
+impl Stream {
+    /// Enqueues, with an event before and after where somebody wants to know when.
+    fn timed(
+        &self,
+        work: Work,
+        enqueue: impl FnOnce(&mut MutexGuard<'_, QueueState>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let (queue, recorder) = (self.queue(), &self.device().0.recorder);
+        let mut state = queue.uncaptured("work from another thread")?;
+        if state.timed.is_none() && !recorder.is_on() {
+            return enqueue(&mut state);
+        }
+        let start = queue.back.record()?;
+        enqueue(&mut state)?;
+        let end = queue.back.record()?;
+        let timed = Timed { work, start, end };
+        if let Some(all) = &mut state.timed {
+            all.push(timed.clone());
+        }
+        // Still under the lock of the queue: pieces of a stream are told in their order.
+        recorder.push(queue.id, timed)
     }
 }
 

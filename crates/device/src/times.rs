@@ -1,6 +1,6 @@
 //! Time by kernel: an event before and after each launch of a stream while work is timed.
 
-use crate::{back::BackEvent, error::Error, queue::lock, stream::Stream};
+use crate::{back::BackEvent, error::Error, queue::lock, stream::Stream, timeline::Work};
 use std::{sync::Arc, time::Duration};
 
 /// A launch and the device time it took.
@@ -12,10 +12,10 @@ pub struct LaunchTime {
     pub time: Duration,
 }
 
-/// A launch with the points around it.
-#[derive(Debug)]
+/// A piece of work with the points around it.
+#[derive(Clone, Debug)]
 pub(crate) struct Timed {
-    pub(crate) kernel: Arc<str>,
+    pub(crate) work: Work,
     pub(crate) start: Arc<dyn BackEvent>,
     pub(crate) end: Arc<dyn BackEvent>,
 }
@@ -52,10 +52,13 @@ impl Stream {
         let timed = lock(&self.queue().state).timed.take().unwrap_or_default();
         drop(end);
         self.synchronize()?;
-        let times = timed.into_iter().map(|Timed { kernel, start, end }| {
-            let time = end.since(&*start)?;
-            Ok(LaunchTime { kernel, time })
-        });
-        Ok((value, times.collect::<Result<_, Error>>()?))
+        let mut times = Vec::new();
+        for Timed { work, start, end } in timed {
+            if let Work::Kernel { name: kernel, .. } = work {
+                let time = end.since(&*start)?;
+                times.push(LaunchTime { kernel, time });
+            }
+        }
+        Ok((value, times))
     }
 }

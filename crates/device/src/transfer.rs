@@ -7,6 +7,7 @@ use crate::{
     queue::{Queue, Touch},
     stats::{count, transfer_allowed},
     stream::Stream,
+    timeline::Work,
 };
 use bytemuck::Pod;
 use std::{any::Any, marker::PhantomData, sync::Arc};
@@ -33,7 +34,9 @@ pub(crate) fn send(
     }
     let queue = stream.queue();
     drop(queue.uncaptured("an upload")?);
-    stream.ordered(&[(to, Touch::Write)], |_| queue.back.write(address, bytes))?;
+    stream.ordered(&[(to, Touch::Write)], Work::Upload { bytes: n }, |_| {
+        queue.back.write(address, bytes)
+    })?;
     let counters = &stream.device().0.counters;
     count(counters, |c| &c.h2d_calls, 1);
     count(counters, |c| &c.h2d_bytes, n);
@@ -55,14 +58,19 @@ pub(crate) fn fetch<T: Elem + Pod>(
     drop(queue.uncaptured("a download")?);
     let mut read = None;
     if len > 0 {
-        stream.ordered(&[(memory(&from), Touch::Read)], |_| {
+        let n = bytes as u64;
+        let work = match counted {
+            Count::Yes => Work::Download { bytes: n },
+            Count::Peek => Work::Peek { bytes: n },
+        };
+        stream.ordered(&[(memory(&from), Touch::Read)], work, |_| {
             read = Some(queue.back.read(from.address(), bytes)?);
             Ok(())
         })?;
         if counted == Count::Yes {
             let counters = &stream.device().0.counters;
             count(counters, |c| &c.d2h_calls, 1);
-            count(counters, |c| &c.d2h_bytes, bytes as u64);
+            count(counters, |c| &c.d2h_bytes, n);
         }
     }
     Ok(Pending {

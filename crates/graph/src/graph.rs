@@ -3,6 +3,7 @@
 use crate::{
     error::Error,
     fused::{Gate, Heads, Normed},
+    observe::Names,
     resource::{Cache, Sampler, Table, Vector, Weights},
     span::Span,
     speech::{Convolution, Decision, Lines, Looks},
@@ -383,6 +384,7 @@ pub(crate) struct Entry {
 #[derive(Clone, Debug)]
 pub struct Graph {
     id: u32,
+    pub(crate) names: Names,
     pub(crate) entries: Vec<Entry>,
 }
 
@@ -416,6 +418,7 @@ impl Graph {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         Graph {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
+            names: Names::default(),
             entries: Vec::new(),
         }
     }

@@ -10,6 +10,7 @@ mod fused;
 mod graph;
 mod lower;
 mod memory;
+mod observe;
 mod passes;
 mod persistent;
 mod picture;
@@ -21,6 +22,7 @@ mod speech;
 
 pub use error::Error;
 pub use graph::{At, Attention, Extent, Graph, MatMul, Node, Rotation, Seen};
+pub use observe::{Observed, Observer, Origin, SharedObserver, Statistics};
 pub use persistent::{Persistent, PersistentReport, Running, Shape, Until};
 pub use plan::{Plan, PlanReport};
 pub use resource::{Cache, Sampler, SamplerState, Table, Vector, Weights};

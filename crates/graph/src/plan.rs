@@ -5,6 +5,7 @@ use crate::{
     graph::{Graph, Node},
     lower,
     memory::{Life, Memory, Place, assign},
+    observe::Visible,
     persistent::{Part, Touched},
     span::Planned,
 };
@@ -76,12 +77,13 @@ pub struct PlanReport {
 
 /// A graph that is ready to run on a device.
 pub struct Plan {
-    steps: Vec<Box<dyn Step>>,
+    pub(crate) steps: Vec<Box<dyn Step>>,
     names: Vec<&'static str>,
     kept: BTreeMap<u32, (Place, u64)>,
     arena: Buffer<u8>,
     offsets: Vec<u64>,
     report: PlanReport,
+    pub(crate) visible: Box<Visible>,
     // Scratch that must be zero before the first run, and keeps its contents between runs.
     _persistent: Vec<Arc<Buffer<u32>>>,
 }
@@ -139,6 +141,7 @@ impl Plan {
             arena: total,
             unshared: lives.iter().map(|life| life.bytes).sum(),
         };
+        let visible = Box::new(Visible::of(graph, &lowered.values, &memory));
         let names = lowered.steps.iter().map(|step| step.name).collect();
         let steps = lowered
             .steps
@@ -152,6 +155,7 @@ impl Plan {
             arena,
             offsets,
             report,
+            visible,
             _persistent: lowered.persistent,
         })
     }

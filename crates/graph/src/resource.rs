@@ -2,6 +2,7 @@
 
 use crate::{error::Error, span::Span};
 use warpsmith_device::{Buffer, Stream};
+use warpsmith_formats::quant::WeightType;
 use warpsmith_library::{
     attention::CacheType,
     weights::{Layout, Packed},
@@ -11,6 +12,7 @@ use warpsmith_library::{
 #[derive(Debug)]
 pub struct Weights {
     pub(crate) name: String,
+    pub(crate) ty: WeightType,
     pub(crate) layout: Layout,
     pub(crate) rows: u32,
     pub(crate) columns: u32,
@@ -43,6 +45,7 @@ impl Weights {
         }
         Ok(Weights {
             name: name.into(),
+            ty: packed.ty,
             layout: Layout::of(packed.ty),
             rows: packed.rows,
             columns: packed.columns,

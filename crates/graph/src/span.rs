@@ -1,7 +1,7 @@
 //! Spans: typed parts of device memory whose owner is kept alive by whoever holds the span.
 
 use std::{any::Any, marker::PhantomData, sync::Arc};
-use warpsmith_device::Buffer;
+use warpsmith_device::{Buffer, Slice};
 use warpsmith_kernel::{
     Elem,
     args::{HostBuffer, HostMode, Mode, ScalarArg},
@@ -48,6 +48,16 @@ impl<T: Elem> Span<T> {
             buffer.len(),
             Some(Arc::clone(buffer.allocation())),
         )
+    }
+
+    /// The elements, to read.
+    pub(crate) fn view(&self) -> Result<Slice<'_, T>, warpsmith_device::Error> {
+        match &self.allocation {
+            Some(allocation) => Slice::inside(allocation, self.address, self.len),
+            None => Err(warpsmith_device::Error::WrongDevice {
+                what: "a span without memory".into(),
+            }),
+        }
     }
 
     /// Elements.

@@ -8,6 +8,7 @@ pub mod llama;
 pub mod sampling;
 pub mod text;
 pub mod tokenizer;
+mod watch;
 pub mod whisper;
 
 pub use error::Error;

@@ -14,6 +14,7 @@
 //! | [`models`] | Llama-type models, Whisper, tokenizers, chat templates, sampling |
 //! | [`script`] | launches of PTX kernels with their data, from a JSON file |
 //! | [`transcript`] | transcripts as subtitles, tables and JSON |
+//! | [`timeline`] | what ran when, as trace files |
 //! | [`report`] | what was found in kernels, as data, text, JSON and SARIF |
 //!
 //! A kernel of one's own, run on the virtual GPU and compared with the formula in f64:
@@ -55,6 +56,7 @@
 
 pub mod report;
 pub mod script;
+pub mod timeline;
 pub mod transcript;
 
 pub use warpsmith_audio as audio;

@@ -1,8 +1,10 @@
 //! The commands that run no model, and what wrong input leads to.
 
 mod common;
+mod facts;
 
-use common::{MODELS, facts, ids, model, warpsmith, warpsmith_with};
+use common::{model, warpsmith, warpsmith_with};
+use facts::{MODELS, facts, ids};
 use std::fs;
 use warpsmith::ptx;
 

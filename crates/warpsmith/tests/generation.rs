@@ -1,10 +1,15 @@
 //! Generations, logits and conversations equal the reference engines' on the synthetic models.
 
 mod common;
+mod facts;
+mod traces;
 
-use common::{MODELS, facts, ids, model, reference, warpsmith, warpsmith_with};
+use common::{model, reference, warpsmith, warpsmith_with};
+use facts::{MODELS, facts, ids};
 use serde_json::{Value, json};
-use std::path::Path;
+use std::{fs, path::Path};
+use tempfile::TempDir;
+use traces::Trace;
 
 /// Below this distance of the best two logits the reference's choice is not ours to hold.
 const MARGIN: f64 = 0.02;
@@ -381,4 +386,86 @@ fn the_virtual_gpu_can_be_another_card() {
         "{}",
         unknown.err
     );
+}
+
+#[test]
+fn a_generation_can_be_traced() {
+    let folder = TempDir::new().expect("a folder");
+    let [timeline, stats] =
+        ["t.json", "s.jsonl"].map(|name| folder.path().join(name).display().to_string());
+    let model = model("tiny-qwen2");
+    let plain = [
+        "generate", "--model", &model, "--device", "virtual", "--raw", "--json",
+    ];
+    let plain = [
+        &plain[..],
+        &["--max-tokens", "5", "--temperature", "0", "Hello there"],
+    ]
+    .concat();
+    let want = warpsmith(&plain).json();
+    let args = ["--timeline", &timeline, "--trace-stats", &stats];
+    let traced = warpsmith(&[&plain[..], &args[..]].concat()).json();
+    // Whose values are looked at is not fused: more launches give the same.
+    for same in ["ids", "text", "transfers"] {
+        assert_eq!(traced[same], want[same], "{same}");
+    }
+    let trace = Trace::read(&timeline);
+    assert_eq!(Some(trace.kernels), traced["launches"]["total"].as_u64());
+    for (name, bytes, calls) in [
+        ("upload", "h2d_bytes", "h2d_calls"),
+        ("download", "d2h_bytes", "d2h_calls"),
+    ] {
+        assert_eq!(
+            Some(trace.bytes[name]),
+            traced["transfers"][bytes].as_u64(),
+            "{name}"
+        );
+        assert_eq!(
+            Some(trace.calls[name]),
+            traced["transfers"][calls].as_u64(),
+            "{name}"
+        );
+    }
+    let text = fs::read_to_string(&stats).expect("statistics");
+    // However the run was asked for.
+    let persistent = [&plain[..], &["--run", "persistent"]].concat();
+    let observed = warpsmith(&[&persistent[..], &args[2..]].concat()).json();
+    assert_eq!(observed["ids"], want["ids"]);
+    assert_eq!(fs::read_to_string(&stats).expect("statistics"), text);
+    let timed = warpsmith(&[&persistent[..], &args[..2]].concat()).json();
+    assert_eq!(timed["ids"], want["ids"]);
+    let kernels = Trace::read(&timeline).kernels;
+    assert_eq!(Some(kernels), timed["launches"]["total"].as_u64());
+    let lines: Vec<Value> = text
+        .lines()
+        .map(|l| serde_json::from_str(l).expect("JSON"))
+        .collect();
+    let found = |kind: &str, name: &str| {
+        lines
+            .iter()
+            .filter(|l| l["kind"] == kind && l["name"] == name)
+            .count()
+    };
+    assert_eq!(found("parameter", "layer.0.attn.q.weight"), 1);
+    assert_eq!(found("parameter", "layer.0.attn.q.bias"), 1);
+    assert_eq!(found("parameter", "layer.2.mlp_norm.gain"), 1);
+    // One prompt and four steps; the first token is drawn by a pass of its own.
+    for name in [
+        "embed",
+        "layer.0.attn.q",
+        "layer.2.mlp.down",
+        "norm",
+        "logits",
+    ] {
+        assert_eq!(found("value", name), 5, "{name}");
+    }
+    for line in &lines {
+        assert_eq!(line["non_finite"], 0, "{line}");
+        let number = |name: &str| line[name].as_f64().expect("a number");
+        let (least, most) = (number("min"), number("max"));
+        assert!(
+            (least..=most).contains(&number("mean")) && number("std") <= most - least,
+            "{line}"
+        );
+    }
 }

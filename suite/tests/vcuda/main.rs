@@ -24,5 +24,7 @@ mod scale;
 mod stats;
 #[path = "../../../crates/device/tests/device/threads.rs"]
 mod threads;
+#[path = "../../../crates/device/tests/device/timeline.rs"]
+mod timeline;
 #[path = "../../../crates/device/tests/device/times.rs"]
 mod times;

@@ -221,6 +221,33 @@ fn windows_after_the_first_allocate_nothing_and_steps_move_little() {
     assert!(counts.len() > 1);
     assert_eq!(counts.first(), counts.last(), "{counts:?}");
 
+    // Times of words have a pass of their own, planned once for texts of about a length.
+    let options = ListenOptions {
+        temperatures: vec![0.0],
+        transcript: Options {
+            words: Some(WordOptions::default()),
+            ..Options::default()
+        },
+        ..ListenOptions::default()
+    };
+    let mut transcriber = Transcriber::new(&bundle, options).expect("a transcriber");
+    let mut listen = || {
+        let heard = transcriber.transcribe(&mut sound(&["jfk"]), &mut |_, _, _| {});
+        let counts = device.stats();
+        (
+            heard.expect("a transcript"),
+            [counts.allocations, counts.frees],
+        )
+    };
+    let (first, again) = (listen(), listen());
+    assert_eq!(first, again);
+    let words = first
+        .0
+        .segments
+        .iter()
+        .flat_map(|s| s.words.iter().flatten());
+    assert!(words.count() > 15);
+
     let mut options =
         crate::support::options(&bundle.model, "tiny.en", Rules::Timestamps, Precision::Fast);
     options.modes = vec![Mode::Samples(1), Mode::Samples(3), Mode::Beams(5)];

@@ -13,4 +13,5 @@ mod rewrite;
 mod scale;
 mod stats;
 mod threads;
+mod timeline;
 mod times;

@@ -36,6 +36,8 @@ pub(crate) struct Lowered {
     pub(crate) sizes: Vec<u64>,
     /// Where kept nodes are, with their elements.
     pub(crate) kept: BTreeMap<u32, (Place, u64)>,
+    /// Nodes, the steps after which each has its value, and where.
+    pub(crate) values: Vec<(u32, usize, Place)>,
     /// Counters that start at zero and stay alive.
     pub(crate) persistent: Vec<Arc<Buffer<u32>>>,
 }
@@ -87,6 +89,7 @@ pub(crate) fn lower(
             steps: Vec::new(),
             sizes: Vec::new(),
             kept: BTreeMap::new(),
+            values: Vec::new(),
             persistent: Vec::new(),
         },
         places: vec![None; graph.entries.len()],
@@ -105,6 +108,10 @@ pub(crate) fn lower(
             let len = u64::from(entry.extent.rows) * u64::from(entry.extent.columns);
             lowering.out.kept.insert(at as u32, (place.clone(), len));
         }
+        lowering
+            .out
+            .values
+            .push((at as u32, lowering.out.steps.len(), place.clone()));
         lowering.places[at] = Some(place);
     }
     Ok(lowering.out)

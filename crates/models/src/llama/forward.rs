@@ -31,6 +31,11 @@ fn linear(
     })
 }
 
+/// A node of layer `at` with its name.
+fn named(graph: &mut Graph, at: usize, name: &str, node: Node) -> Result<Node, Error> {
+    graph.name(node, format_args!("layer.{at}.{name}"))
+}
+
 /// The normed hidden states after the last layer, `[rows, width]`; keys and values go to the caches.
 pub(super) fn hidden(
     graph: &mut Graph,
@@ -42,16 +47,23 @@ pub(super) fn hidden(
     let eps = config.eps;
     let scale = 1.0 / (config.head_dim as f32).sqrt();
     let mut x = graph.embed(&model.embedding, inputs.ids)?;
-    for (layer, cache) in model.layers.iter().zip(caches) {
+    graph.name(x, "embed")?;
+    for (at, (layer, cache)) in model.layers.iter().zip(caches).enumerate() {
         let normed = graph.rms_norm(x, &layer.attention_norm, eps, 1)?;
+        named(graph, at, "attn_norm", normed)?;
         let mut q = linear(graph, normed, &layer.query, None)?;
         let mut k = linear(graph, normed, &layer.key, None)?;
         let v = linear(graph, normed, &layer.value, None)?;
+        for (name, node) in [("attn.q", q), ("attn.k", k), ("attn.v", v)] {
+            named(graph, at, name, node)?;
+        }
         if let Some(gain) = &layer.query_norm {
             q = graph.rms_norm(q, gain, eps, config.heads)?;
+            named(graph, at, "attn.q_norm", q)?;
         }
         if let Some(gain) = &layer.key_norm {
             k = graph.rms_norm(k, gain, eps, config.kv_heads)?;
+            named(graph, at, "attn.k_norm", k)?;
         }
         if config.rope_dims > 0 {
             let table = Arc::clone(&model.rotation);
@@ -64,6 +76,8 @@ pub(super) fn hidden(
                 table,
                 pairing: config.pairing,
             })?;
+            named(graph, at, "attn.q_rotated", q)?;
+            named(graph, at, "attn.k_rotated", k)?;
         }
         graph.append([k, v], At::Positions(inputs.positions), cache)?;
         let attended = graph.attend(Attention {
@@ -75,23 +89,36 @@ pub(super) fn hidden(
             seen: inputs.start.map(|start| Seen::UpTo { start }),
             sources: None,
         })?;
+        named(graph, at, "attn.heads", attended)?;
         x = linear(graph, attended, &layer.output, Some(x))?;
+        named(graph, at, "attn.out", x)?;
         let normed = graph.rms_norm(x, &layer.feed_forward_norm, eps, 1)?;
         let gate = linear(graph, normed, &layer.gate, None)?;
         let up = linear(graph, normed, &layer.up, None)?;
         let inner = graph.gated(gate, up, Curve::Silu)?;
         x = linear(graph, inner, &layer.down, Some(x))?;
+        for (name, node) in [
+            ("mlp_norm", normed),
+            ("mlp.gate", gate),
+            ("mlp.up", up),
+            ("mlp.inner", inner),
+            ("mlp.down", x),
+        ] {
+            named(graph, at, name, node)?;
+        }
     }
-    graph.rms_norm(x, &model.final_norm, eps, 1)
+    let normed = graph.rms_norm(x, &model.final_norm, eps, 1)?;
+    graph.name(normed, "norm")
 }
 
 /// Logits of each row of `hidden`.
 pub(super) fn logits(graph: &mut Graph, model: &Model, hidden: Node) -> Result<Node, Error> {
-    graph.matmul(MatMul {
+    let logits = graph.matmul(MatMul {
         x: hidden,
         weights: Arc::clone(&model.head),
         bias: None,
         activation: Activation::None,
         residual: None,
-    })
+    })?;
+    graph.name(logits, "logits")
 }

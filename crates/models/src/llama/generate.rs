@@ -49,7 +49,7 @@ impl Session {
             if self.len() == self.context {
                 return Ok(Ended::Context);
             }
-            if self.options.run == Run::Persistent {
+            if self.options.run == Run::Persistent && self.observer.is_none() {
                 if let Some(ended) = self.launch(most, &mut made, ends, each)? {
                     return Ok(ended);
                 }

@@ -4,11 +4,15 @@ use super::{
     forward::{Inputs, hidden, logits},
     model::Model,
 };
-use crate::{Error, sampling::SamplerConfig};
+use crate::{
+    Error,
+    sampling::SamplerConfig,
+    watch::{lock, observed},
+};
 use std::sync::Arc;
 use warpsmith_device::{Buffer, Replay, Stream};
 use warpsmith_graph::{
-    Cache, Graph, Node, Persistent, Plan, Precision, Sampler, SamplerState, Shape,
+    Cache, Graph, Node, Persistent, Plan, Precision, Sampler, SamplerState, Shape, SharedObserver,
 };
 use warpsmith_library::{attention::CacheType, sample::Settings};
 
@@ -66,6 +70,7 @@ pub struct Session {
     pub(super) decode: Option<Decode>,
     /// The decode step as one kernel, with the tokens that end its runs.
     pub(super) persistent: Option<(Vec<u32>, Persistent)>,
+    pub(super) observer: Option<SharedObserver>,
 }
 
 /// Logits of the last position, on the device.
@@ -121,6 +126,7 @@ impl Session {
             sampler,
             last: None,
             decode: None,
+            observer: None,
             persistent: None,
         };
         session.sampler(&SamplerConfig::default())?;
@@ -140,6 +146,44 @@ impl Session {
     /// The stream its work is enqueued on: for events around that work, and times of its kernels.
     pub fn stream(&self) -> &Stream {
         &self.stream
+    }
+
+    /// Shows `observer` every parameter now, and every value of the passes that follow, until it is `None`. Steps then run
+    /// launch by launch, and wait, also where [`SessionOptions::run`] asks for another way.
+    ///
+    /// # Errors
+    /// Those of planning a step; device errors.
+    pub fn observe(&mut self, observer: Option<SharedObserver>) -> Result<(), Error> {
+        self.observer = observer;
+        (self.decode, self.persistent) = (None, None);
+        if let Some(Last::Decode) = self.last {
+            self.last = None;
+        }
+        if let Some(observer) = self.observer.clone() {
+            let decode = self.plan_decode()?;
+            let decode = self.decode.insert(decode);
+            decode
+                .plan
+                .observe_parameters(&self.stream, &mut *lock(&observer))?;
+        }
+        Ok(())
+    }
+
+    /// A plan; where somebody observes, one in which every operation has a value to be seen.
+    fn plan(&self, graph: &Graph) -> Result<Plan, Error> {
+        let precision = self.options.precision;
+        Ok(match &self.observer {
+            Some(_) => Plan::plain(&self.stream, graph, precision)?,
+            None => Plan::new(&self.stream, graph, precision)?,
+        })
+    }
+
+    /// Launch by launch, observed or not.
+    fn run(&self, pass: &str, plan: &Plan) -> Result<(), Error> {
+        match &self.observer {
+            Some(observer) => observed(observer, &self.stream, pass, plan),
+            None => Ok(plan.run(&self.stream)?),
+        }
     }
 
     /// The tokens in the cache.
@@ -215,8 +259,8 @@ impl Session {
         let rows_of_interest = graph.rows(hidden, rows - heads, heads)?;
         let logits = logits(&mut graph, &self.model, rows_of_interest)?;
         graph.keep(logits)?;
-        let plan = Plan::new(&self.stream, &graph, self.options.precision)?;
-        plan.run(&self.stream)?;
+        let plan = self.plan(&graph)?;
+        self.run("prefill", &plan)?;
         self.history.extend_from_slice(ids);
         self.drawn = None;
         Ok(Evaluated { plan, logits })
@@ -332,7 +376,8 @@ impl Session {
         let mut graph = Graph::new();
         let row = graph.floats(&row, 1, self.model.config().vocab)?;
         graph.draw(row, &self.sampler)?;
-        Plan::new(&self.stream, &graph, self.options.precision)?.run(&self.stream)?;
+        let plan = self.plan(&graph)?;
+        self.run("sample", &plan)?;
         self.token()
     }
 
@@ -360,8 +405,8 @@ impl Session {
         }
         let decode = self.decode.as_ref().ok_or(Error::NoLogits)?;
         match &decode.replay {
-            Some(replay) => self.stream.replay(replay)?,
-            None => decode.plan.run(&self.stream)?,
+            Some(replay) if self.observer.is_none() => self.stream.replay(replay)?,
+            Some(_) | None => self.run("step", &decode.plan)?,
         }
         self.history.push(drawn);
         self.last = Some(Last::Decode);
@@ -393,7 +438,7 @@ impl Session {
 
     pub(super) fn plan_decode(&self) -> Result<Decode, Error> {
         let (graph, logits) = self.build_decode()?;
-        let plan = Plan::new(&self.stream, &graph, self.options.precision)?;
+        let plan = self.plan(&graph)?;
         let replay = match self.options.run {
             Run::Eager | Run::Persistent => None,
             Run::Replay => Some(plan.capture(&self.stream)?),

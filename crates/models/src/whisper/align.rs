@@ -1,14 +1,13 @@
 //! Where the decoder looked while it wrote a text, and how sure it was of each token.
 
 use super::{
-    decoder::Inputs,
-    session::{Session, Shared},
+    looks::{LookPass, LookSizes, Seen},
+    session::Session,
     tokenizer::{Special, Tokenizer},
     words::{Scores, Timing, matrix, path, timings},
 };
 use crate::Error;
-use std::sync::Arc;
-use warpsmith_graph::{At, Graph, Looks, Plan};
+use std::ops::Range;
 
 /// A text of the window that was encoded last.
 #[derive(Clone, Copy, Debug)]
@@ -58,7 +57,7 @@ impl Session {
         }
         let begin = text.start.len();
         let (scores, probabilities) =
-            self.looks(&ids, begin..begin + text.tokens.len(), heads, frames, end)?;
+            self.looks(&ids, begin..begin + text.tokens.len(), heads, [frames, end])?;
         let cost = matrix(Scores {
             values: &scores,
             tokens: ids.len(),
@@ -73,80 +72,23 @@ impl Session {
         Ok(timings(&words, &path(cost, width), &probabilities))
     }
 
-    /// Scores `[heads, ids, frames]`, and the probabilities of the ids after `predicted`, among text alone.
+    /// One pass over all of `ids`, by the plan for their number: made the first time, and kept.
     fn looks(
         &mut self,
         ids: &[u32],
-        predicted: std::ops::Range<usize>,
+        predicted: Range<usize>,
         heads: &[[u32; 2]],
-        frames: u32,
-        text: u32,
-    ) -> Result<(Vec<f32>, Vec<f32>), Error> {
-        let (shared, cache) = self.parts();
-        let Shared {
-            model,
-            stream,
-            options,
-            audio,
-            ..
-        } = shared;
-        let dims = model.dims();
-        let known =
-            |[layer, head]: &&[u32; 2]| *layer >= dims.n_text_layer || *head >= dims.n_text_head;
-        if let Some([layer, head]) = heads.iter().find(known) {
-            return Err(Error::Unsupported {
-                what: format!("alignment by head {head} of layer {layer}"),
-            });
-        }
-        let count = ids.len() as u32;
-        let upload = |values: &[u32]| stream.upload_new(values);
-        let (tokens, places, visible) = (
-            upload(ids)?,
-            upload(&(0..count).collect::<Vec<_>>())?,
-            upload(&(1..=count).collect::<Vec<_>>())?,
-        );
-        let all = shared.frames(count)?;
-        let wanted = upload(&ids[predicted.start + 1..predicted.end + 1])?;
-        let mut graph = Graph::new();
-        let inputs = Inputs {
-            ids: graph.ids(&tokens),
-            places: graph.ids(&places),
-            to: At::From(0),
-            visible: graph.ids(&visible),
-            sources: None,
-            frames: graph.ids(&all),
-            own: cache,
-            audio,
+        [frames, text]: [u32; 2],
+    ) -> Result<Seen, Error> {
+        let (shared, cache, passes) = self.parts();
+        let sizes = LookSizes::of(ids.len() as u32, cache.capacity(), heads, text);
+        let at = match passes.iter().position(|pass| *pass.sizes() == sizes) {
+            Some(at) => at,
+            None => {
+                passes.push(LookPass::new(shared, cache, sizes)?);
+                passes.len() - 1
+            }
         };
-        let decoder = model.decoder();
-        let hidden = decoder.hidden(&mut graph, inputs)?;
-        let rows = predicted.len() as u32;
-        let last = graph.rows(hidden.output, predicted.start as u32, rows)?;
-        let logits = decoder.logits(&mut graph, last)?;
-        let wanted = graph.ids(&wanted);
-        let sure = graph.log_probability(logits, wanted, text)?;
-        graph.keep(sure)?;
-        let mut looks = Vec::new();
-        for [layer, head] in heads {
-            let chosen = upload(&[*head])?;
-            let chosen = graph.ids(&chosen);
-            let scores = graph.look(Looks {
-                q: hidden.cross_queries[*layer as usize],
-                chosen,
-                cache: Arc::clone(&audio[*layer as usize]),
-                len: frames,
-                scale: 1.0 / (decoder.head_dim as f32).sqrt(),
-            })?;
-            graph.keep(scores)?;
-            looks.push(scores);
-        }
-        let plan = Plan::new(stream, &graph, options.precision)?;
-        plan.run(stream)?;
-        let mut scores = Vec::new();
-        for node in looks {
-            scores.extend(stream.download(plan.floats(node)?)?.wait()?);
-        }
-        let sure = stream.download(plan.floats(sure)?)?.wait()?;
-        Ok((scores, sure.into_iter().map(f32::exp).collect()))
+        passes[at].run(shared, ids, predicted, frames as usize)
     }
 }

@@ -5,7 +5,7 @@ use crate::Error;
 use std::sync::Arc;
 use warpsmith_device::{Buffer, Stream};
 use warpsmith_graph::{At, Attention as Attend, Cache, Graph, Node, Plan, Precision, Seen};
-use warpsmith_library::{attention::CacheType, epilogue::Activation};
+use warpsmith_library::attention::CacheType;
 
 /// The shape of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,11 +130,9 @@ impl EncoderBlock {
             mlp,
         } = &self.weights;
         let normed = attention_norm.forward(graph, x)?;
-        let mut linear =
-            |layer: &super::parts::Linear| layer.forward(graph, normed, Activation::None, None);
-        let q = linear(&attention.query)?;
-        let kv = [linear(&attention.key)?, linear(&attention.value)?];
-        graph.append(kv, At::From(0), &scratch.cache)?;
+        graph.name(normed, "attn_norm")?;
+        let [q, k, v] = attention.project(graph, normed)?;
+        graph.append([k, v], At::From(0), &scratch.cache)?;
         let visible = graph.ids(&scratch.visible);
         let attended = graph.attend(Attend {
             q,
@@ -145,10 +143,9 @@ impl EncoderBlock {
             seen: Some(Seen::First { len: scratch.rows }),
             sources: None,
         })?;
-        let x = attention
-            .out
-            .forward(graph, attended, Activation::None, Some(x))?;
+        let x = attention.join(graph, "attn", attended, x)?;
         let normed = mlp_norm.forward(graph, x)?;
+        graph.name(normed, "mlp_norm")?;
         mlp.forward(graph, normed, x)
     }
 

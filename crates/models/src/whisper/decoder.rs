@@ -2,7 +2,7 @@
 
 use super::{
     kv::KvCache,
-    parts::{Attention, Mlp, Norm},
+    parts::{Attention, Linear, Mlp, Norm},
 };
 use crate::Error;
 use std::sync::Arc;
@@ -77,79 +77,106 @@ impl Decoder {
         encoded: Node,
         caches: &[Arc<Cache>],
     ) -> Result<(), Error> {
-        for (block, cache) in self.blocks.iter().zip(caches) {
-            let [k, v] = [&block.cross.key, &block.cross.value]
-                .map(|layer| layer.forward(graph, encoded, Activation::None, None));
-            graph.append([k?, v?], At::From(0), cache)?;
+        for (at, (block, cache)) in self.blocks.iter().zip(caches).enumerate() {
+            let mut linear = |layer: &Linear, name: &str| {
+                let y = layer.forward(graph, encoded, Activation::None, None)?;
+                Ok::<_, Error>(graph.name(y, format_args!("decoder.{at}.cross.{name}"))?)
+            };
+            let kv = [
+                linear(&block.cross.key, "k")?,
+                linear(&block.cross.value, "v")?,
+            ];
+            graph.append(kv, At::From(0), cache)?;
         }
         Ok(())
     }
 
     /// The hidden states of every row; keys and values go to the caches.
     pub(crate) fn hidden(&self, graph: &mut Graph, inputs: Inputs<'_>) -> Result<Hidden, Error> {
-        let scale = 1.0 / (self.head_dim as f32).sqrt();
         let tokens = graph.embed(&self.embedding, inputs.ids)?;
+        graph.name(tokens, "decoder.tokens")?;
         let places = graph.embed(&self.positions, inputs.places)?;
+        graph.name(places, "decoder.positions")?;
         let mut x = graph.add(tokens, places)?;
+        graph.name(x, "decoder.input")?;
         let mut cross_queries = Vec::new();
-        for (at, block) in self.blocks.iter().enumerate() {
-            let normed = block.attention_norm.forward(graph, x)?;
-            let own = &block.attention;
-            let [q, k, v] = [&own.query, &own.key, &own.value]
-                .map(|layer| layer.forward(graph, normed, Activation::None, None));
-            let cache = inputs.own.layer(at);
-            graph.append([k?, v?], inputs.to, cache)?;
-            let attended = graph.attend(Attend {
-                q: q?,
-                visible: inputs.visible,
-                cache: Arc::clone(cache),
-                heads: self.heads,
-                scale,
-                seen: None,
-                sources: inputs.sources,
-            })?;
-            x = own
-                .out
-                .forward(graph, attended, Activation::None, Some(x))?;
-            let normed = block.cross_norm.forward(graph, x)?;
-            let q = block
-                .cross
-                .query
-                .forward(graph, normed, Activation::None, None)?;
+        for at in 0..self.blocks.len() {
+            let name = format_args!("decoder.{at}");
+            let [y, q] = graph.within(name, |graph| self.block(graph, at, x, inputs))?;
+            x = y;
             cross_queries.push(q);
-            let cache = &inputs.audio[at];
-            let attended = graph.attend(Attend {
-                q,
-                visible: inputs.frames,
-                cache: Arc::clone(cache),
-                heads: self.heads,
-                scale,
-                seen: Some(Seen::First {
-                    len: cache.max_len(),
-                }),
-                sources: None,
-            })?;
-            x = block
-                .cross
-                .out
-                .forward(graph, attended, Activation::None, Some(x))?;
-            let normed = block.mlp_norm.forward(graph, x)?;
-            x = block.mlp.forward(graph, normed, x)?;
         }
+        let output = self.norm.forward(graph, x)?;
+        graph.name(output, "decoder.norm")?;
         Ok(Hidden {
-            output: self.norm.forward(graph, x)?,
+            output,
             cross_queries,
         })
     }
 
+    /// Block `at`: its output, and the queries of its cross-attention.
+    fn block(
+        &self,
+        graph: &mut Graph,
+        at: usize,
+        x: Node,
+        inputs: Inputs<'_>,
+    ) -> Result<[Node; 2], Error> {
+        let scale = 1.0 / (self.head_dim as f32).sqrt();
+        let DecoderBlock {
+            attention_norm,
+            attention,
+            cross_norm,
+            cross,
+            mlp_norm,
+            mlp,
+        } = &self.blocks[at];
+        let normed = attention_norm.forward(graph, x)?;
+        graph.name(normed, "attn_norm")?;
+        let [q, k, v] = attention.project(graph, normed)?;
+        let cache = inputs.own.layer(at);
+        graph.append([k, v], inputs.to, cache)?;
+        let attended = graph.attend(Attend {
+            q,
+            visible: inputs.visible,
+            cache: Arc::clone(cache),
+            heads: self.heads,
+            scale,
+            seen: None,
+            sources: inputs.sources,
+        })?;
+        let x = attention.join(graph, "attn", attended, x)?;
+        let normed = cross_norm.forward(graph, x)?;
+        graph.name(normed, "cross_norm")?;
+        let q = cross.query.forward(graph, normed, Activation::None, None)?;
+        graph.name(q, "cross.q")?;
+        let cache = &inputs.audio[at];
+        let attended = graph.attend(Attend {
+            q,
+            visible: inputs.frames,
+            cache: Arc::clone(cache),
+            heads: self.heads,
+            scale,
+            seen: Some(Seen::First {
+                len: cache.max_len(),
+            }),
+            sources: None,
+        })?;
+        let x = cross.join(graph, "cross", attended, x)?;
+        let normed = mlp_norm.forward(graph, x)?;
+        graph.name(normed, "mlp_norm")?;
+        Ok([mlp.forward(graph, normed, x)?, q])
+    }
+
     /// Logits of each row of `hidden`.
     pub(crate) fn logits(&self, graph: &mut Graph, hidden: Node) -> Result<Node, Error> {
-        Ok(graph.matmul(MatMul {
+        let logits = graph.matmul(MatMul {
             x: hidden,
             weights: Arc::clone(&self.embedding),
             bias: None,
             activation: Activation::None,
             residual: None,
-        })?)
+        })?;
+        Ok(graph.name(logits, "logits")?)
     }
 }

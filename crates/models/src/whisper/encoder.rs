@@ -33,7 +33,8 @@ impl Frontend {
         let first = self.conv1.forward(graph, mel, None)?;
         let positions = graph.floats(&self.positions, self.frames, self.width)?;
         let second = self.conv2.forward(graph, first, Some(positions))?;
-        Ok([first, second])
+        graph.name(positions, "positions")?;
+        Ok([graph.name(first, "conv1")?, graph.name(second, "conv2")?])
     }
 }
 
@@ -67,14 +68,17 @@ impl Encoder {
     /// # Errors
     /// A mel of another size.
     pub fn forward(&self, graph: &mut Graph, mel: Node, scratch: &Scratch) -> Result<Taps, Error> {
-        let [conv1, frontend] = self.frontend.forward(graph, mel)?;
+        let [conv1, frontend] =
+            graph.within("encoder", |graph| self.frontend.forward(graph, mel))?;
         let mut x = frontend;
         let mut blocks = Vec::new();
-        for block in &self.blocks {
-            x = block.forward(graph, x, scratch)?;
+        for (at, block) in self.blocks.iter().enumerate() {
+            let name = format_args!("encoder.{at}");
+            x = graph.within(name, |graph| block.forward(graph, x, scratch))?;
             blocks.push(x);
         }
         let output = self.norm.forward(graph, x)?;
+        graph.name(output, "encoder.norm")?;
         Ok(Taps {
             conv1,
             frontend,

@@ -129,6 +129,7 @@ impl LineSet {
         };
         let mut graph = Graph::new();
         let logits = graph.floats(&shared.logits, 1, dims.n_vocab)?;
+        graph.name(logits, "logits")?;
         graph.decide(logits, decision())?;
         let first = shared.pass(&graph)?;
         let step = match mode {
@@ -197,23 +198,25 @@ impl LineSet {
     /// Starts all rows after a prompt of `len` tokens.
     pub(crate) fn first(
         &mut self,
-        stream: &Stream,
+        shared: &Shared,
         len: u32,
     ) -> Result<Vec<Vec<Candidate>>, Error> {
+        let stream = &shared.stream;
         let rows = self.mode.rows() as usize;
         stream.fill_zero(&mut self.state.history)?;
         stream.fill_zero(&mut self.state.sources)?;
         stream.upload(&mut self.state.positions, &vec![len - 1; rows])?;
         stream.upload(&mut self.state.visible, &vec![len; rows])?;
-        self.first.run(stream)?;
+        shared.run("first", &self.first)?;
         self.read(stream)
     }
 
     pub(crate) fn step(
         &mut self,
-        stream: &Stream,
+        shared: &Shared,
         choices: Option<&[[u32; 2]]>,
     ) -> Result<Vec<Vec<Candidate>>, Error> {
+        let stream = &shared.stream;
         let rows = self.mode.rows() as usize;
         if let Mode::Beams(_) = self.mode {
             let choices = choices.unwrap_or_default();
@@ -221,7 +224,7 @@ impl LineSet {
             stream.upload(&mut self.state.choices, choices.as_flattened())?;
         }
         let step = self.step.as_ref().ok_or(Error::NoLogits)?;
-        step.run(stream)?;
+        shared.run("step", step)?;
         self.read(stream)
     }
 

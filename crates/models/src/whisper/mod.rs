@@ -14,6 +14,7 @@ mod encoder;
 pub mod fallback;
 mod kv;
 mod lines;
+mod looks;
 mod model;
 mod parts;
 mod prompt;

@@ -124,6 +124,34 @@ pub struct Attention {
 }
 
 impl Attention {
+    /// Queries, keys and values of the normed `x` itself.
+    pub(crate) fn project(&self, graph: &mut Graph, x: Node) -> Result<[Node; 3], Error> {
+        let mut linear = |layer: &Linear, name| {
+            let y = layer.forward(graph, x, Activation::None, None)?;
+            Ok::<_, Error>(graph.name(y, name)?)
+        };
+        Ok([
+            linear(&self.query, "attn.q")?,
+            linear(&self.key, "attn.k")?,
+            linear(&self.value, "attn.v")?,
+        ])
+    }
+
+    /// What the heads of attention `name` gave, through the last matrix and onto `residual`.
+    pub(crate) fn join(
+        &self,
+        graph: &mut Graph,
+        name: &str,
+        heads: Node,
+        residual: Node,
+    ) -> Result<Node, Error> {
+        graph.name(heads, format_args!("{name}.heads"))?;
+        let y = self
+            .out
+            .forward(graph, heads, Activation::None, Some(residual))?;
+        Ok(graph.name(y, format_args!("{name}.out"))?)
+    }
+
     pub(crate) fn check(&self, width: u32) -> Result<(), Error> {
         self.query.check("query weights", width, width)?;
         self.key.check("key weights", width, width)?;
@@ -155,8 +183,11 @@ impl Mlp {
         residual: Node,
     ) -> Result<Node, Error> {
         let inner = self.up.forward(graph, x, Activation::Gelu, None)?;
-        self.down
-            .forward(graph, inner, Activation::None, Some(residual))
+        graph.name(inner, "mlp.up")?;
+        let y = self
+            .down
+            .forward(graph, inner, Activation::None, Some(residual))?;
+        Ok(graph.name(y, "mlp.down")?)
     }
 
     pub(crate) fn check(&self, width: u32) -> Result<(), Error> {

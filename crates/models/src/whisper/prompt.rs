@@ -6,8 +6,8 @@ use super::{
     session::{Pass, Shared},
 };
 use crate::Error;
-use warpsmith_device::{Buffer, Stream};
-use warpsmith_graph::{At, Graph, Node};
+use warpsmith_device::{Buffer, Slice, Stream};
+use warpsmith_graph::{At, Graph, Node, Plan};
 
 /// The pass for prompts up to a size.
 pub(crate) struct Prompt {
@@ -46,6 +46,7 @@ impl Prompt {
         let silence = graph.ids(&silence);
         let vocab = shared.model.dims().n_vocab;
         let no_speech = graph.log_probability(logits, silence, vocab)?;
+        graph.name(no_speech, "no_speech")?;
         graph.keep(logits)?;
         graph.keep(no_speech)?;
         Ok(Prompt {
@@ -64,13 +65,13 @@ impl Prompt {
         self.size
     }
 
-    /// Reads `ids`, at most as many as it is planned for; the logits of the last go to `logits`.
-    pub(crate) fn run(
-        &mut self,
-        stream: &Stream,
-        ids: &[u32],
-        logits: &mut Buffer<f32>,
-    ) -> Result<(), Error> {
+    pub(crate) fn plan(&self) -> &Plan {
+        &self.pass.plan
+    }
+
+    /// Reads `ids`, at most as many as it is planned for.
+    pub(crate) fn run(&mut self, shared: &Shared, ids: &[u32]) -> Result<(), Error> {
+        let stream = &shared.stream;
         let padding = self.size as usize - ids.len();
         let padded = |filler: u32, values: &mut dyn Iterator<Item = u32>| -> Vec<u32> {
             let mut all = vec![filler; padding];
@@ -83,12 +84,14 @@ impl Prompt {
         stream.upload(&mut self.places, &padded(0, &mut count.clone()))?;
         stream.upload(&mut self.positions, &padded(u32::MAX, &mut count.clone()))?;
         stream.upload(&mut self.visible, &padded(0, &mut count.map(|at| at + 1)))?;
-        self.pass.run(stream)?;
+        shared.run("prompt", &self.pass)
+    }
+
+    /// The logits of the last token.
+    pub(crate) fn last_logits(&self) -> Result<Slice<'_, f32>, Error> {
         let rows = self.pass.plan.floats(self.logits)?;
-        let vocab = logits.len();
-        let last = (LAST as usize - 1) * vocab;
-        stream.copy(logits, rows.range(last..last + vocab)?)?;
-        Ok(())
+        let vocab = rows.len() / LAST as usize;
+        Ok(rows.range(rows.len() - vocab..rows.len())?)
     }
 
     /// The probability of the no-speech token after the token `back` places from the end.

@@ -5,13 +5,18 @@ use super::{
     decoder::Inputs,
     kv::{KvCache, KvSizes},
     lines::{LineSet, Mode},
+    looks::LookPass,
     model::Model,
     prompt::Prompt,
 };
-use crate::{Error, llama::Run};
+use crate::{
+    Error,
+    llama::Run,
+    watch::{lock, observed},
+};
 use std::sync::Arc;
 use warpsmith_device::{Buffer, Replay, Stream};
-use warpsmith_graph::{Cache, Graph, Plan, Precision, Shape};
+use warpsmith_graph::{Cache, Graph, Plan, Precision, Shape, SharedObserver};
 use warpsmith_library::decoding::{Rules, Vocabulary};
 
 /// Options of a session.
@@ -74,7 +79,7 @@ impl Pass {
         Ok(Pass { plan, replay })
     }
 
-    pub(crate) fn run(&self, stream: &Stream) -> Result<(), Error> {
+    fn run(&self, stream: &Stream) -> Result<(), Error> {
         match &self.replay {
             Some(replay) => Ok(stream.replay(replay)?),
             None => Ok(self.plan.run(stream)?),
@@ -95,9 +100,18 @@ pub(crate) struct Shared {
     pub(crate) audio: Vec<Arc<Cache>>,
     /// The logits from which the first tokens are taken.
     pub(crate) logits: Buffer<f32>,
+    pub(crate) observer: Option<SharedObserver>,
 }
 
 impl Shared {
+    /// Runs a pass; launch by launch where somebody observes it.
+    pub(crate) fn run(&self, name: &str, pass: &Pass) -> Result<(), Error> {
+        match &self.observer {
+            Some(observer) => observed(observer, &self.stream, name, &pass.plan),
+            None => pass.run(&self.stream),
+        }
+    }
+
     pub(crate) fn pass(&self, graph: &Graph) -> Result<Pass, Error> {
         let SessionOptions { precision, run, .. } = &self.options;
         Pass::new(&self.stream, graph, *precision, *run)
@@ -118,6 +132,8 @@ pub struct Session {
     cache: KvCache,
     prompts: Vec<Prompt>,
     lines: Vec<LineSet>,
+    /// Those that were needed so far.
+    looks: Vec<LookPass>,
 }
 
 /// Sizes that prompts are padded to, so that a session plans once.
@@ -156,6 +172,7 @@ impl Session {
             options: options.clone(),
             audio,
             logits,
+            observer: None,
         };
         let encode = shared.plan_encoder(&mel)?;
         let room = dims.n_text_ctx.next_multiple_of(8);
@@ -179,12 +196,29 @@ impl Session {
             cache,
             prompts,
             lines,
+            looks: Vec::new(),
         })
     }
 
     /// The stream its work is enqueued on.
     pub fn stream(&self) -> &Stream {
         &self.shared.stream
+    }
+
+    /// Shows `observer` every parameter now, and every value of the passes that follow, until it is `None`. Passes then run
+    /// launch by launch, and wait, also where [`SessionOptions::run`] asks for another way.
+    ///
+    /// # Errors
+    /// Device errors.
+    pub fn observe(&mut self, observer: Option<SharedObserver>) -> Result<(), Error> {
+        if let Some(observer) = &observer {
+            let prompt = self.prompts.iter().map(|prompt| prompt.plan()).take(1);
+            for plan in [&self.encode.plan].into_iter().chain(prompt) {
+                plan.observe_parameters(&self.shared.stream, &mut *lock(observer))?;
+            }
+        }
+        self.shared.observer = observer;
+        Ok(())
     }
 
     /// The model.
@@ -208,10 +242,10 @@ impl Session {
         })
     }
 
-    /// What plans share, and the cache.
-    pub(crate) fn parts(&mut self) -> (&Shared, &KvCache) {
+    /// What plans share, the cache, and the passes over whole texts.
+    pub(crate) fn parts(&mut self) -> (&Shared, &KvCache, &mut Vec<LookPass>) {
         self.cache.reset();
-        (&self.shared, &self.cache)
+        (&self.shared, &self.cache, &mut self.looks)
     }
 
     /// The token that ends a transcript.
@@ -244,7 +278,7 @@ impl Session {
     /// Device errors.
     pub fn encode(&mut self) -> Result<(), Error> {
         self.cache.reset();
-        self.encode.run(&self.shared.stream)
+        self.shared.run("encoder", &self.encode)
     }
 
     /// Reads a prompt, from the first position on: the logits of its last token are then on the device. A few small
@@ -274,7 +308,9 @@ impl Session {
                 more: ids.len(),
             });
         };
-        prompt.run(&self.shared.stream, ids, &mut self.shared.logits)
+        prompt.run(&self.shared, ids)?;
+        let Shared { stream, logits, .. } = &mut self.shared;
+        Ok(stream.copy(logits, prompt.last_logits()?)?)
     }
 
     /// The raw logits of the last token of the prompt: one transfer, for tests and tools.
@@ -313,7 +349,7 @@ impl Session {
             lines,
             ..
         } = self;
-        lines[at].first(&shared.stream, cache.len())
+        lines[at].first(shared, cache.len())
     }
 
     /// Each row takes its token and gives the next ones: the token it drew, or the one that `choices` names with the row
@@ -329,7 +365,7 @@ impl Session {
         choices: Option<&[[u32; 2]]>,
     ) -> Result<Vec<Vec<Candidate>>, Error> {
         self.cache.extend(1)?;
-        self.lines[at].step(&self.shared.stream, choices)
+        self.lines[at].step(&self.shared, choices)
     }
 
     /// The tokens after the first, at most `most`, in one launch: how many, or `None` where mode `at` runs step by step.
@@ -339,6 +375,9 @@ impl Session {
         most: usize,
         each: &mut dyn FnMut(Candidate),
     ) -> Result<Option<u32>, Error> {
+        if self.shared.observer.is_some() {
+            return Ok(None);
+        }
         let room = self.cache.capacity() - self.cache.len();
         let most = most.min(room as usize) as u32;
         let made = self.lines[at].rest(most, each)?;
@@ -379,6 +418,7 @@ impl Shared {
         let scratch = Scratch::new(&self.stream, config, dims.n_audio_ctx, precision)?;
         let mut graph = Graph::new();
         let mel = graph.floats(mel, 2 * dims.n_audio_ctx, dims.n_mels)?;
+        graph.name(mel, "mel")?;
         let taps = self.model.encoder().forward(&mut graph, mel, &scratch)?;
         let decoder = self.model.decoder();
         decoder.audio(&mut graph, taps.output, &self.audio)?;

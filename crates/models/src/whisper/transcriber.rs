@@ -19,7 +19,7 @@ use std::{path::Path, sync::Arc};
 use warpsmith_audio::{Padding, Spectrogram, Window};
 use warpsmith_device::Device;
 use warpsmith_formats::whisper::WhisperFile;
-use warpsmith_graph::{Precision, Shape};
+use warpsmith_graph::{Precision, Shape, SharedObserver};
 use warpsmith_library::decoding::{Rules, Vocabulary};
 
 /// A model with what turns its tokens into text.
@@ -68,7 +68,7 @@ pub struct ListenOptions {
     pub shape: Shape,
     /// What to do with speech.
     pub task: Task,
-    /// The language's code; `None` hears which it is, from the first window of each sound.
+    /// The language's code or name; `None` hears which it is, from the first window of each sound.
     pub language: Option<String>,
     /// Whether the text has timestamps; without, each window is one segment.
     pub start: Start,
@@ -151,11 +151,11 @@ impl Transcriber {
     ///
     /// # Errors
     /// A language that the model does not know; beams and samples out of range; out of memory.
-    pub fn new(bundle: &Arc<Bundle>, options: ListenOptions) -> Result<Transcriber, Error> {
+    pub fn new(bundle: &Arc<Bundle>, mut options: ListenOptions) -> Result<Transcriber, Error> {
         let special = *bundle.tokenizer.special();
         let dims = *bundle.model.dims();
-        if let Some(language) = &options.language {
-            special.sequence(language, options.task, options.start)?;
+        if let Some(language) = &mut options.language {
+            special.code(language)?.clone_into(language);
         }
         let mut suppress = bundle.suppress.clone();
         let rules = match options.start {
@@ -211,6 +211,14 @@ impl Transcriber {
     /// The session.
     pub fn session(&self) -> &Session {
         &self.session
+    }
+
+    /// As [`Session::observe`].
+    ///
+    /// # Errors
+    /// Device errors.
+    pub fn observe(&mut self, observer: Option<SharedObserver>) -> Result<(), Error> {
+        self.session.observe(observer)
     }
 
     /// Encodes the last window once more, and waits: for measurements.

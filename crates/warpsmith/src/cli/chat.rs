@@ -55,7 +55,7 @@ impl Chat {
     pub(crate) fn run(self) -> Result<ExitCode> {
         let sampler = self.sampler.config()?;
         let opened = open(&self.model)?;
-        let mut session = opened.session(&self.model, 0)?;
+        let mut session = opened.session(&self.model, 0, self.model.run.into())?;
         session.sampler(&sampler)?;
         let system = self.system.map(|content| Message {
             role: "system".to_owned(),

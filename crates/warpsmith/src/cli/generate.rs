@@ -8,6 +8,7 @@ use super::{
     output,
     prompt::PromptArgs,
     report::{Report, Setting},
+    trace::TraceArgs,
 };
 use anyhow::Result;
 use clap::Args;
@@ -39,6 +40,8 @@ pub(crate) struct Generate {
     stop: Vec<String>,
     #[command(flatten)]
     sampler: SamplerArgs,
+    #[command(flatten)]
+    trace: TraceArgs,
     /// Prints one JSON object instead: prompt_ids, ids, text, stop_reason (stop, length, eog, context or
     /// interrupted), seed, device, timing, launches, transfers.
     #[arg(long, help_heading = OUTPUT)]
@@ -51,11 +54,17 @@ impl Generate {
         let sampler = self.sampler.config()?;
         let stops = StopMatcher::new(self.stop)?;
         let prompt = self.prompt.read()?;
+        let mut traces = self.trace.open()?;
         let opened = open(&self.model)?;
         let ids = self.prompt.ids(prompt, &self.model.model, &opened)?;
+        let need = ids.len() as u64 + u64::from(self.max_tokens);
         let mut session =
-            opened.session(&self.model, ids.len() as u64 + u64::from(self.max_tokens))?;
+            opened.session(&self.model, need, self.trace.run(self.model.run.into()))?;
         session.sampler(&sampler)?;
+        if let Some(observer) = traces.observer() {
+            session.observe(Some(observer))?;
+        }
+        traces.begin(&opened.device)?;
 
         let before_s = begin.elapsed().as_secs_f64();
         let task = Task {
@@ -70,6 +79,7 @@ impl Generate {
         } else {
             generate(&mut session, task, &mut output::print)?
         };
+        traces.finish(&opened.device)?;
         let setting = Setting {
             prompt: &ids,
             seed: sampler.seed,

@@ -7,7 +7,7 @@ use std::{
     fs,
     path::{Path, PathBuf},
 };
-use warpsmith::graph::Plan;
+use warpsmith::{graph::Plan, models::llama::Run};
 
 /// Shows the graph of a decode step: how many operations and launches it has, and a picture of it.
 #[derive(Debug, Args)]
@@ -35,7 +35,7 @@ pub(crate) struct ShowGraph {
 impl ShowGraph {
     pub(crate) fn run(self) -> Result<()> {
         let opened = open(&self.model)?;
-        let session = opened.session(&self.model, 0)?;
+        let session = opened.session(&self.model, 0, Run::Eager)?;
         let (stream, precision) = (session.stream(), self.model.precision.into());
         let plain = session.decode_graph()?;
         let fused = plain.fused(stream, precision);

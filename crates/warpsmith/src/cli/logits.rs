@@ -77,7 +77,7 @@ impl Logits {
         let mut nll = Sink::create(&self.files.nll)?;
         let opened = open(&self.model)?;
         let ids = self.prompt.ids(prompt, &self.model.model, &opened)?;
-        let mut session = opened.session(&self.model, ids.len() as u64)?;
+        let mut session = opened.session(&self.model, ids.len() as u64, self.model.run.into())?;
         let width = opened.bundle.model.config().vocab as usize;
 
         let mut last = Vec::new();

@@ -18,6 +18,7 @@ mod report;
 mod run;
 mod show;
 mod tokenize;
+mod trace;
 mod transcribe;
 
 use anyhow::Result;

@@ -14,7 +14,7 @@ use warpsmith::{
     formats::gguf::Gguf,
     models::{
         chat::ChatTemplate,
-        llama::{Bundle, Session, SessionOptions},
+        llama::{Bundle, Run, Session, SessionOptions},
     },
 };
 
@@ -40,7 +40,7 @@ impl Opened {
     }
 
     /// A session for `need` tokens.
-    pub(crate) fn session(&self, args: &ModelArgs, need: u64) -> Result<Session> {
+    pub(crate) fn session(&self, args: &ModelArgs, need: u64, run: Run) -> Result<Session> {
         let most = self.bundle.model.config().context;
         let context = match args.ctx_size {
             Some(context) => context,
@@ -49,7 +49,7 @@ impl Opened {
         let options = SessionOptions {
             context,
             precision: args.precision.into(),
-            run: args.run.into(),
+            run,
             tokens_per_launch: args.tokens_per_launch.unwrap_or(0),
             ..SessionOptions::default()
         };

@@ -4,10 +4,13 @@ use super::{
     open::{cache_folder, selector_with},
     options::PrecisionArg,
     output::{self, Unit, bar, bytes, one_line, printable},
+    trace::TraceArgs,
 };
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, ValueEnum};
 use std::{
+    collections::BTreeMap,
+    ffi::OsString,
     path::{Path, PathBuf},
     process::ExitCode,
     sync::Arc,
@@ -16,6 +19,7 @@ use std::{
 use warpsmith::{
     audio::{FRAMES_PER_SECOND, Pcm, SAMPLE_RATE, SampleType, Spectrogram},
     device::{Device, Fresh, Selector, Settings, Snapshot},
+    models::llama::Run,
     models::whisper::{
         Bundle, ListenOptions, MOST_BEAMS, Transcriber,
         tokenizer::{Start, Task},
@@ -52,14 +56,14 @@ pub(crate) struct Transcribe {
           value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_BEAMS)))]
     beam_size: u32,
     /// Beams stop when this many times as many have ended as there are.
-    #[arg(long, value_name = "P", default_value_t = 1.0)]
+    #[arg(long, value_name = "P", default_value_t = 1.0, value_parser = patience, allow_negative_numbers = true)]
     patience: f32,
     /// Samples of which the best is taken where a window is decoded at a temperature.
     #[arg(long, value_name = "N", default_value_t = 5,
           value_parser = clap::value_parser!(u32).range(1..=32))]
     best_of: u32,
     /// The only temperature [default: 0, and up to 1 in steps of 0.2 where a window fails].
-    #[arg(long, value_name = "T")]
+    #[arg(long, value_name = "T", value_parser = temperature, allow_negative_numbers = true)]
     temperature: Option<f32>,
     /// The same seed draws the same tokens.
     #[arg(long, value_name = "S", default_value_t = 0)]
@@ -76,9 +80,15 @@ pub(crate) struct Transcribe {
     /// Text that stands before the first window: names, spelling, style.
     #[arg(long, value_name = "TEXT")]
     initial_prompt: Option<String>,
-    /// How the text is written.
-    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = FormatArg::Txt)]
-    format: FormatArg,
+    /// How the text is written; several, as in srt,json, with --output-dir.
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        value_enum,
+        value_delimiter = ',',
+        default_value = "txt"
+    )]
+    format: Vec<FormatArg>,
     /// Where to write a file for each sound.
     #[arg(long, value_name = "D")]
     output_dir: Option<PathBuf>,
@@ -91,6 +101,23 @@ pub(crate) struct Transcribe {
     /// exact: f32 throughout; fast: tensor cores on f16, f16 cache.
     #[arg(long, value_name = "P", value_enum, default_value_t = PrecisionArg::Fast)]
     precision: PrecisionArg,
+    #[command(flatten)]
+    trace: TraceArgs,
+}
+
+fn temperature(text: &str) -> Result<f32, String> {
+    number(text, |value| value >= 0.0, "a number from 0")
+}
+
+fn patience(text: &str) -> Result<f32, String> {
+    number(text, |value| value > 0.0, "a number above 0")
+}
+
+fn number(text: &str, fits: impl Fn(f32) -> bool, want: &str) -> Result<f32, String> {
+    let value = text.parse().ok().filter(|value: &f32| value.is_finite());
+    value
+        .filter(|value| fits(*value))
+        .ok_or_else(|| format!("expected {want}"))
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -120,6 +147,79 @@ impl From<FormatArg> for Format {
     }
 }
 
+/// The name of standard input.
+const STDIN: &str = "-";
+
+/// Where texts go: each sound has files of its own, or all have standard output.
+#[derive(Debug)]
+struct Outputs<'a> {
+    folder: Option<&'a Path>,
+    formats: Vec<Format>,
+    /// Names that have their sound.
+    taken: BTreeMap<OsString, PathBuf>,
+}
+
+/// Where the text of a sound goes.
+#[derive(Debug)]
+enum Output {
+    /// Standard output.
+    Shown(Format),
+    /// These files.
+    Files(Vec<(Format, PathBuf)>),
+}
+
+impl Outputs<'_> {
+    /// Makes the folder, and sees that files can be made in it before anything is listened to.
+    fn new<'a>(folder: Option<&'a Path>, formats: &[FormatArg]) -> Result<Outputs<'a>> {
+        let formats: Vec<Format> = formats.iter().map(|format| (*format).into()).collect();
+        match folder {
+            None if formats.len() > 1 => bail!("several formats need --output-dir"),
+            None => {}
+            Some(folder) => {
+                let named = || format!("cannot write to {}", folder.display());
+                std::fs::create_dir_all(folder).with_context(named)?;
+                let probe = folder.join(format!(".warpsmith-{}", std::process::id()));
+                std::fs::write(&probe, "").with_context(named)?;
+                std::fs::remove_file(&probe).with_context(named)?;
+            }
+        }
+        Ok(Outputs {
+            folder,
+            formats,
+            taken: BTreeMap::new(),
+        })
+    }
+
+    /// Where the text of a sound goes; an error if another sound has its files.
+    fn of(&mut self, sound: &Path) -> Result<Output> {
+        let Some(folder) = self.folder else {
+            return Ok(Output::Shown(self.formats[0]));
+        };
+        let stem = match sound == Path::new(STDIN) {
+            true => "stdin".into(),
+            false => sound
+                .file_stem()
+                .ok_or_else(|| anyhow!("a file without a name"))?
+                .to_owned(),
+        };
+        if let Some(other) = self.taken.get(&stem) {
+            bail!(
+                "its text would replace that of {}, give it another name",
+                other.display()
+            );
+        }
+        let file = |format: &Format| {
+            let mut name = stem.clone();
+            name.push(".");
+            name.push(format.extension());
+            (*format, folder.join(name))
+        };
+        let files = self.formats.iter().map(file).collect();
+        self.taken.insert(stem, sound.to_owned());
+        Ok(Output::Files(files))
+    }
+}
+
 /// What all sounds took.
 #[derive(Debug, Default)]
 struct Totals {
@@ -130,6 +230,8 @@ struct Totals {
 
 impl Transcribe {
     pub(crate) fn run(self) -> Result<ExitCode> {
+        let mut outputs = Outputs::new(self.output_dir.as_deref(), &self.format)?;
+        let mut traces = self.trace.open()?;
         let settings = Settings {
             disk_cache: cache_folder(),
             fresh: Fresh::AsIs,
@@ -149,25 +251,33 @@ impl Transcribe {
         let options = self.options(&bundle);
         let mut transcriber =
             Transcriber::new(&bundle, options).context("cannot prepare the model")?;
-        let load_s = start.elapsed().as_secs_f64();
-        if let Some(folder) = &self.output_dir {
-            std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+        if let Some(observer) = traces.observer() {
+            transcriber.observe(Some(observer))?;
         }
+        let load_s = start.elapsed().as_secs_f64();
 
+        traces.begin(&device)?;
         let before = device.stats();
         let (mut totals, mut failed) = (Totals::default(), 0);
         for file in &self.files {
-            match self.file(&mut transcriber, file, &mut totals) {
+            let done = outputs
+                .of(file)
+                .and_then(|to| listen(&mut transcriber, file, &to, &mut totals));
+            match done {
                 Ok(()) => {}
                 Err(error) if output::is_closed(&error) => return Err(error),
                 Err(error) => {
-                    let name = printable(&file.display().to_string());
-                    output::note(&format!("error: {name}: {}", one_line(&error)));
+                    let (name, text) = (printable(&file.display().to_string()), one_line(&error));
+                    output::note(&match text.starts_with(&name) {
+                        true => format!("error: {text}"),
+                        false => format!("error: {name}: {text}"),
+                    });
                     failed += 1;
                 }
             }
         }
         output::note(&summary(&totals, load_s, &device, device.stats() - before));
+        traces.finish(&device)?;
         Ok(if failed > 0 {
             ExitCode::FAILURE
         } else {
@@ -200,6 +310,7 @@ impl Transcribe {
             beams: self.beam_size,
             patience: self.patience,
             best_of: self.best_of,
+            run: self.trace.run(Run::default()),
             seed: self.seed,
             transcript: Options {
                 condition_on_previous: !self.no_condition,
@@ -210,69 +321,65 @@ impl Transcribe {
             ..defaults
         }
     }
+}
 
-    /// One sound: to standard output, or to its file.
-    fn file(&self, transcriber: &mut Transcriber, path: &Path, totals: &mut Totals) -> Result<()> {
-        let start = Instant::now();
-        let n_mels = transcriber.session().model().dims().n_mels as usize;
-        let piped = path == Path::new("-");
-        let mut sound = if piped {
-            let pcm = Pcm {
-                sample: SampleType::S16,
-                rate: SAMPLE_RATE,
-                channels: 1,
-            };
-            Spectrogram::of_pcm(std::io::stdin(), pcm, n_mels)?
-        } else {
-            Spectrogram::of_file(path, n_mels)?
+/// One sound: to standard output, or to its files.
+fn listen(
+    transcriber: &mut Transcriber,
+    path: &Path,
+    to: &Output,
+    totals: &mut Totals,
+) -> Result<()> {
+    let start = Instant::now();
+    let n_mels = transcriber.session().model().dims().n_mels as usize;
+    let mut sound = if path == Path::new(STDIN) {
+        let pcm = Pcm {
+            sample: SampleType::S16,
+            rate: SAMPLE_RATE,
+            channels: 1,
         };
-        let format = Format::from(self.format);
-        // Plain text can be shown as it comes.
-        let shown = self.output_dir.is_none() && format == Format::Txt;
-        let per_second = u64::from(FRAMES_PER_SECOND);
-        let progress = bar("listening", sound.frames() / per_second, Unit::Seconds);
-        let mut printed = Ok(());
-        let heard = transcriber.transcribe(&mut sound, &mut |done, _, segments: &[Segment]| {
-            progress.set_position(done / per_second);
-            for segment in segments
-                .iter()
-                .filter(|segment| shown && !segment.text.is_empty())
-            {
-                let line = format!("{}\n", segment.text.trim());
-                progress.suspend(|| {
-                    let result = output::print(&line);
-                    if printed.is_ok() {
-                        printed = result;
-                    }
-                });
-            }
-        });
-        progress.finish_and_clear();
-        let heard = heard?;
-        printed?;
-        totals.sounds += 1;
-        totals.sound_s += sound.seconds();
-        totals.work_s += start.elapsed().as_secs_f64();
-        if shown {
-            return Ok(());
+        Spectrogram::of_pcm(std::io::stdin(), pcm, n_mels)?
+    } else {
+        Spectrogram::of_file(path, n_mels)?
+    };
+    // Plain text can be shown as it comes.
+    let shown = matches!(to, Output::Shown(Format::Txt));
+    let per_second = u64::from(FRAMES_PER_SECOND);
+    let progress = bar("listening", sound.frames() / per_second, Unit::Seconds);
+    let mut printed = Ok(());
+    let heard = transcriber.transcribe(&mut sound, &mut |done, _, segments: &[Segment]| {
+        progress.set_position(done / per_second);
+        for segment in segments
+            .iter()
+            .filter(|segment| shown && !segment.text.is_empty())
+        {
+            let line = format!("{}\n", segment.text.trim());
+            progress.suspend(|| {
+                let result = output::print(&line);
+                if printed.is_ok() {
+                    printed = result;
+                }
+            });
         }
-        let text = format.write(Transcription {
-            text: &heard.text,
-            segments: &heard.segments,
-            language: &heard.language,
-        });
-        let Some(folder) = &self.output_dir else {
-            return output::print(&text);
-        };
-        let stem = match piped {
-            true => "stdin".into(),
-            false => path
-                .file_stem()
-                .ok_or_else(|| anyhow!("a file without a name"))?
-                .to_owned(),
-        };
-        let to = folder.join(stem).with_extension(format.extension());
-        std::fs::write(&to, text).with_context(|| to.display().to_string())
+    });
+    progress.finish_and_clear();
+    let heard = heard?;
+    printed?;
+    totals.sounds += 1;
+    totals.sound_s += sound.seconds();
+    totals.work_s += start.elapsed().as_secs_f64();
+    let transcription = Transcription {
+        text: &heard.text,
+        segments: &heard.segments,
+        language: &heard.language,
+    };
+    match to {
+        Output::Shown(Format::Txt) => Ok(()),
+        Output::Shown(format) => output::print(&format.write(transcription)),
+        Output::Files(files) => files.iter().try_for_each(|(format, to)| {
+            let text = format.write(transcription);
+            std::fs::write(to, text).with_context(|| to.display().to_string())
+        }),
     }
 }
 
@@ -288,8 +395,9 @@ fn summary(totals: &Totals, load_s: f64, device: &Device, moved: Snapshot) -> St
         0.0
     };
     format!(
-        "{sounds} sounds, {sound_s:.1} s in {work_s:.2} s (real-time factor {factor:.3}), load {load_s:.2} s, {}\n\
+        "{sounds} {}, {sound_s:.1} s in {work_s:.2} s (real-time factor {factor:.3}), load {load_s:.2} s, {}\n\
          {} launches, {} to the device in {} transfers, {} back in {}",
+        if *sounds == 1 { "sound" } else { "sounds" },
         device.info().name,
         moved.launches,
         bytes(moved.h2d_bytes),

@@ -23,7 +23,7 @@ pub(crate) fn warpsmith(args: &[&str]) -> Run {
 }
 
 /// Runs `warpsmith` with `input` on standard input.
-pub(crate) fn warpsmith_with(args: &[&str], input: &str) -> Run {
+pub(crate) fn warpsmith_with(args: &[&str], input: impl AsRef<[u8]>) -> Run {
     let mut child = Command::new(env!("CARGO_BIN_EXE_warpsmith"))
         .args(args)
         .stdin(Stdio::piped())
@@ -33,7 +33,7 @@ pub(crate) fn warpsmith_with(args: &[&str], input: &str) -> Run {
         .expect("the program starts");
     let mut stdin = child.stdin.take().expect("piped");
     // a program that failed early reads nothing
-    let _ = stdin.write_all(input.as_bytes());
+    let _ = stdin.write_all(input.as_ref());
     drop(stdin);
     let output = child.wait_with_output().expect("the program ends");
     Run {
@@ -71,24 +71,3 @@ pub(crate) fn model(name: &str) -> String {
         .display()
         .to_string()
 }
-
-/// What the reference says about a synthetic model.
-pub(crate) fn facts(name: &str) -> Value {
-    let path = reference(&format!("synth/{name}.json"));
-    let text = std::fs::read_to_string(&path)
-        .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    serde_json::from_str(&text).expect("JSON")
-}
-
-/// Ids in a JSON array.
-pub(crate) fn ids(value: &Value) -> Vec<u64> {
-    value
-        .as_array()
-        .expect("an array")
-        .iter()
-        .map(|id| id.as_u64().expect("an id"))
-        .collect()
-}
-
-/// The synthetic models.
-pub(crate) const MODELS: [&str; 3] = ["tiny-qwen2", "tiny-llama3", "tiny-llama2spm"];

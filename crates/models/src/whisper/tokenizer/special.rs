@@ -100,23 +100,37 @@ impl Special {
         self.start + 1..self.start + 1 + self.languages
     }
 
+    /// The code of a language, by code or name.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for a language that the model does not know: an English model knows one.
+    pub fn code(&self, name: &str) -> Result<&'static str, Error> {
+        let known = match self.is_multilingual() {
+            true => self.languages as usize,
+            false => 1,
+        };
+        let code = language_code(name);
+        let mut known = LANGUAGES[..known].iter();
+        let found = known.find(|(c, _)| Some(*c) == code).map(|(c, _)| *c);
+        found.ok_or_else(|| Error::Unsupported {
+            what: match self.is_multilingual() {
+                true => format!("language {name:?}"),
+                false => format!("language {name:?} in an English model"),
+            },
+        })
+    }
+
     /// The token of a language, by code or name.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for a language that the model does not know.
+    /// As [`Special::code`].
     pub fn language(&self, name: &str) -> Result<u32, Error> {
-        let code = language_code(name);
-        let known = &LANGUAGES[..self.languages as usize];
-        match known
-            .iter()
-            .zip(self.language_tokens())
-            .find(|((c, _), _)| Some(*c) == code)
-        {
-            Some((_, token)) => Ok(token),
-            None => Err(Error::Unsupported {
-                what: format!("language {name:?}"),
-            }),
-        }
+        let code = self.code(name)?;
+        let mut known = LANGUAGES.iter().zip(self.language_tokens());
+        let token = known.find(|((c, _), _)| *c == code).map(|(_, token)| token);
+        token.ok_or_else(|| Error::Unsupported {
+            what: format!("language {name:?}"),
+        })
     }
 
     /// The code of the language that `token` stands for.

@@ -1,0 +1,393 @@
+//! Observers: who sees the values of a run on the host, in place of printing from inside a forward pass.
+//!
+//! A model names its nodes ([`Graph::name`], [`Graph::within`]); [`Plan::run_observed`] shows
+//! each value after the launch that made it, before later launches take its memory; [`Plan::observe_parameters`] shows
+//! weights, biases and gains. Looks are uncounted and unforbidden copies ([`Stream::peek`]), so what a run moves is
+//! counted as without them. A run that nobody observes pays nothing.
+
+use crate::{
+    error::Error,
+    fused::{Gate, Heads, Norm, Normed},
+    graph::{Graph, Kind, MatMul, Node, Op},
+    memory::{Memory, Place},
+    plan::Plan,
+    resource::{Vector, Weights},
+    span::Span,
+    speech::Convolution,
+};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::{Display, Write},
+    sync::{Arc, Mutex},
+};
+use warpsmith_device::{Buffer, Stream};
+use warpsmith_kernel::Elem;
+use warpsmith_library::weights::Packed;
+
+/// Sees values.
+pub trait Observer: Send {
+    /// A model begins a pass, such as `encoder` or `step`.
+    fn pass(&mut self, name: &str) {
+        let _ = name;
+    }
+
+    /// A value is there.
+    fn value(&mut self, value: Observed<'_>);
+}
+
+/// An observer that its owner shares with a session.
+pub type SharedObserver = Arc<Mutex<dyn Observer>>;
+
+/// A value as an observer sees it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Observed<'a> {
+    /// As the model calls it, `encoder.3.attn.q`; for what it does not name, the operation and its place in the graph.
+    pub name: &'a str,
+    /// Where it comes from.
+    pub origin: Origin<'a>,
+    /// Rows and columns.
+    pub shape: [u32; 2],
+    /// The elements, row by row.
+    pub values: &'a [f32],
+}
+
+/// Where a value comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin<'a> {
+    /// An operation computed it; a leaf of the graph is `floats`.
+    Operation(&'static str),
+    /// It is a parameter, of a tensor of this name where it has one.
+    Parameter(&'a str),
+}
+
+/// Mean, standard deviation and extremes of the finite elements, and how many are not.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Statistics {
+    /// Elements.
+    pub count: u64,
+    /// Of them NaN or infinite; the rest leaves them out.
+    pub non_finite: u64,
+    /// 0 without finite elements, as the others.
+    pub mean: f64,
+    /// Of the population: `sqrt(sum((x - mean)^2) / n)`.
+    pub deviation: f64,
+    /// Least.
+    pub min: f32,
+    /// Greatest.
+    pub max: f32,
+}
+
+impl Statistics {
+    /// Of `values`, summed in f64 in two passes.
+    pub fn of(values: &[f32]) -> Statistics {
+        let finite = || values.iter().copied().filter(|x| x.is_finite());
+        let n = finite().count();
+        let mean_of = |sum: f64| if n == 0 { 0.0 } else { sum / n as f64 };
+        let mean = mean_of(finite().map(f64::from).sum());
+        let squares = finite().map(|x| (f64::from(x) - mean).powi(2)).sum();
+        Statistics {
+            count: values.len() as u64,
+            non_finite: (values.len() - n) as u64,
+            mean,
+            deviation: mean_of(squares).sqrt(),
+            min: finite().reduce(f32::min).unwrap_or(0.0),
+            max: finite().reduce(f32::max).unwrap_or(0.0),
+        }
+    }
+}
+
+/// What a graph's nodes are called.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Names {
+    prefix: String,
+    names: BTreeMap<u32, String>,
+}
+
+impl Names {
+    fn of(&self, index: u32, op: &'static str) -> String {
+        let known = self.names.get(&index).cloned();
+        known.unwrap_or_else(|| format!("{op}.{index}"))
+    }
+}
+
+/// What of a plan an observer sees.
+pub(crate) struct Visible {
+    values: Vec<Value>,
+    parameters: Vec<Parameter>,
+}
+
+impl Visible {
+    pub(crate) fn of(graph: &Graph, places: &[(u32, usize, Place)], memory: &Memory) -> Visible {
+        Visible {
+            values: values(graph, places, memory),
+            parameters: parameters(graph),
+        }
+    }
+}
+
+/// A value of a plan: its name, its memory, and after how many launches it is there.
+struct Value {
+    name: String,
+    op: &'static str,
+    shape: [u32; 2],
+    span: Span<f32>,
+    after: usize,
+}
+
+/// The f32 values of a plan, in the order in which they come to be. Views and what is written to caches are left out.
+fn values(graph: &Graph, places: &[(u32, usize, Place)], memory: &Memory) -> Vec<Value> {
+    let values = places.iter().filter_map(|(index, after, place)| {
+        let entry = &graph.entries[*index as usize];
+        let view = matches!(entry.op, Op::Rows { .. } | Op::Append { .. });
+        let [rows, columns] = [entry.extent.rows, entry.extent.columns];
+        let op = entry.op.name();
+        (entry.kind == Kind::F32 && !view).then(|| Value {
+            name: graph.names.of(*index, op),
+            op,
+            shape: [rows, columns],
+            span: memory.span(place, u64::from(rows) * u64::from(columns)),
+            after: *after,
+        })
+    });
+    let mut values: Vec<Value> = values.collect();
+    values.sort_by_key(|value| value.after);
+    values
+}
+
+impl Value {
+    /// Shows it, once the work enqueued so far is done.
+    fn show(&self, stream: &Stream, observer: &mut dyn Observer) -> Result<(), Error> {
+        let values = stream.peek(self.span.view()?)?.wait()?;
+        observer.value(Observed {
+            name: &self.name,
+            origin: Origin::Operation(self.op),
+            shape: self.shape,
+            values: &values,
+        });
+        Ok(())
+    }
+}
+
+/// A parameter of an operation.
+enum Tensor {
+    Matrix(Arc<Weights>),
+    Vector(Arc<Vector>),
+}
+
+/// What queries, keys and values are multiplied by, and go through.
+const PARTS: [[&str; 3]; 3] = [
+    ["q.weight", "q.bias", "q_norm.gain"],
+    ["k.weight", "k.bias", "k_norm.gain"],
+    ["v.weight", "v.bias", "v_norm.gain"],
+];
+
+impl Norm {
+    fn parameters(&self) -> Vec<(&'static str, Tensor)> {
+        let vector = |part, vector: &Arc<Vector>| (part, Tensor::Vector(Arc::clone(vector)));
+        match self {
+            Norm::Rms { gain, eps: _ } => vec![vector("norm.gain", gain)],
+            Norm::Layer { gain, shift, .. } => {
+                vec![vector("norm.gain", gain), vector("norm.bias", shift)]
+            }
+        }
+    }
+}
+
+impl Op {
+    /// The parameters, each with what it is to the operation.
+    fn parameters(&self) -> Vec<(&'static str, Tensor)> {
+        let matrix = |weights: &Arc<Weights>| ("weight", Tensor::Matrix(Arc::clone(weights)));
+        let vector = |part, vector: &Arc<Vector>| (part, Tensor::Vector(Arc::clone(vector)));
+        match self {
+            Op::Embed { table, ids: _ } => vec![matrix(table)],
+            Op::RmsNorm { gain, .. } => vec![vector("gain", gain)],
+            Op::LayerNorm { gain, bias, .. } => vec![vector("gain", gain), vector("bias", bias)],
+            Op::MatMul(MatMul { weights, bias, .. })
+            | Op::Convolve(Convolution { weights, bias, .. }) => {
+                let mut all = vec![matrix(weights)];
+                all.extend(bias.iter().map(|bias| vector("bias", bias)));
+                all
+            }
+            Op::Normed(Normed { norm, product }) => {
+                let mut all = norm.parameters();
+                all.push(matrix(&product.weights));
+                all.extend(product.bias.iter().map(|bias| vector("bias", bias)));
+                all
+            }
+            Op::Gate(Gate { norm, gate, up, .. }) => {
+                let mut all: Vec<_> = norm.iter().flat_map(Norm::parameters).collect();
+                all.push(("gate.weight", matrix(gate).1));
+                all.push(("up.weight", matrix(up).1));
+                all
+            }
+            Op::Heads(Heads { norm, parts, .. }) => {
+                let mut all: Vec<_> = norm.iter().flat_map(Norm::parameters).collect();
+                for (part, [weight, bias, gain]) in parts.iter().zip(PARTS) {
+                    all.push((weight, matrix(&part.weights).1));
+                    all.extend(part.bias.iter().map(|own| vector(bias, own)));
+                    all.extend(part.norm.iter().map(|(own, _)| vector(gain, own)));
+                }
+                all
+            }
+            Op::Floats(_)
+            | Op::Ids(_)
+            | Op::Absorbed
+            | Op::Add { .. }
+            | Op::Mul { .. }
+            | Op::Scale { .. }
+            | Op::Curve { .. }
+            | Op::Gated { .. }
+            | Op::Softmax { .. }
+            | Op::Rotate(_)
+            | Op::RotatedKeys { .. }
+            | Op::Append { .. }
+            | Op::Attend(_)
+            | Op::Rows { .. }
+            | Op::ArgMax { .. }
+            | Op::Draw { .. }
+            | Op::Decide { .. }
+            | Op::Follow { .. }
+            | Op::LogProbability { .. }
+            | Op::Look(_) => Vec::new(),
+        }
+    }
+}
+
+/// A parameter of a plan, called after the node that uses it first.
+struct Parameter {
+    name: String,
+    tensor: Tensor,
+}
+
+/// The parameters of a graph, each once.
+fn parameters(graph: &Graph) -> Vec<Parameter> {
+    let mut known = BTreeSet::new();
+    let mut all = Vec::new();
+    for (index, entry) in graph.entries.iter().enumerate() {
+        for (part, tensor) in entry.op.parameters() {
+            let address = match &tensor {
+                Tensor::Matrix(weights) => weights.codes.address(),
+                Tensor::Vector(vector) => vector.buffer.address(),
+            };
+            if known.insert(address) {
+                let node = graph.names.of(index as u32, entry.op.name());
+                let name = format!("{node}.{part}");
+                all.push(Parameter { name, tensor });
+            }
+        }
+    }
+    all
+}
+
+impl Parameter {
+    fn show(&self, stream: &Stream, observer: &mut dyn Observer) -> Result<(), Error> {
+        let (values, shape, tensor) = match &self.tensor {
+            Tensor::Matrix(weights) => {
+                let shape = [weights.rows, weights.columns];
+                (weights.peek(stream)?, shape, weights.name())
+            }
+            Tensor::Vector(vector) => {
+                let values = stream.peek(&vector.buffer)?.wait()?;
+                (values, [1, vector.len()], "")
+            }
+        };
+        observer.value(Observed {
+            name: &self.name,
+            origin: Origin::Parameter(tensor),
+            shape,
+            values: &values,
+        });
+        Ok(())
+    }
+}
+
+impl Graph {
+    /// Names a node, for observers: the prefixes of [`Graph::within`], then `name`.
+    ///
+    /// # Errors
+    /// [`Error::Foreign`].
+    pub fn name(&mut self, node: Node, name: impl Display) -> Result<Node, Error> {
+        self.extent(node)?;
+        let full = format!("{}{name}", self.names.prefix);
+        self.names.names.insert(node.index, full);
+        Ok(node)
+    }
+
+    /// Names that `add` gives begin with `prefix` and a dot.
+    ///
+    /// # Errors
+    /// Those of `add`.
+    pub fn within<R, E>(
+        &mut self,
+        prefix: impl Display,
+        add: impl FnOnce(&mut Graph) -> Result<R, E>,
+    ) -> Result<R, E> {
+        let outer = self.names.prefix.len();
+        write!(self.names.prefix, "{prefix}.").expect("a string takes all");
+        let added = add(self);
+        self.names.prefix.truncate(outer);
+        added
+    }
+}
+
+impl Plan {
+    /// As [`Plan::run`], with a look at every value when it is there: waits for each launch, allocates nothing on the
+    /// device, and makes no transfer that counts.
+    ///
+    /// # Errors
+    /// As [`Plan::run`].
+    pub fn run_observed(&self, stream: &Stream, observer: &mut dyn Observer) -> Result<(), Error> {
+        let mut values = self.visible.values.iter().peekable();
+        for done in 0..=self.steps.len() {
+            while let Some(value) = values.next_if(|value| value.after <= done) {
+                value.show(stream, observer)?;
+            }
+            if let Some(step) = self.steps.get(done) {
+                step.enqueue(stream)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Shows every weight, bias and gain, called after the node that uses it first, such as `encoder.3.attn.q.weight`.
+    /// Quantised weights are shown as what they stand for.
+    ///
+    /// # Errors
+    /// Device errors.
+    pub fn observe_parameters(
+        &self,
+        stream: &Stream,
+        observer: &mut dyn Observer,
+    ) -> Result<(), Error> {
+        let mut parameters = self.visible.parameters.iter();
+        parameters.try_for_each(|parameter| parameter.show(stream, observer))
+    }
+}
+
+impl Weights {
+    /// What the planes on the device stand for, row by row; an uncounted look.
+    fn peek(&self, stream: &Stream) -> Result<Vec<f32>, Error> {
+        fn plane<T: Elem + bytemuck::Pod>(
+            stream: &Stream,
+            buffer: Option<&Buffer<T>>,
+        ) -> Result<Vec<T>, Error> {
+            Ok(match buffer {
+                Some(buffer) => stream.peek(buffer)?.wait()?,
+                None => Vec::new(),
+            })
+        }
+        let packed = Packed {
+            ty: self.ty,
+            rows: self.rows,
+            columns: self.columns,
+            padded: self.padded,
+            codes: plane(stream, Some(&self.codes))?,
+            high: plane(stream, self.high.as_ref())?,
+            sub: plane(stream, self.sub.as_ref())?,
+            scales: plane(stream, self.scales.as_ref())?,
+        };
+        let row = |row| (0..self.columns).map(move |column| (row, column));
+        let all = (0..self.rows).flat_map(row);
+        Ok(all.map(|(row, column)| packed.value(row, column)).collect())
+    }
+}
