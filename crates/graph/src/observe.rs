@@ -96,7 +96,7 @@ impl Statistics {
 }
 
 /// What a graph's nodes are called.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Names {
     prefix: String,
     names: BTreeMap<u32, String>,
