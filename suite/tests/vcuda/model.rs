@@ -1,11 +1,12 @@
 //! A real model, through the driver and without it.
 
 use crate::library;
+use std::ops::ControlFlow;
 use warpsmith::{
     device::{BackEnd, Device, Selector},
-    graph::Precision,
+    graph::{Precision, Shape},
     models::{
-        llama::{Bundle, Session, SessionOptions},
+        llama::{Bundle, Ended, Run, Session, SessionOptions},
         tokenizer::Special,
     },
 };
@@ -31,8 +32,32 @@ fn tokens(bundle: &Bundle) -> [Vec<u32>; 2] {
         while tokens.len() < STEPS {
             tokens.push(session.step().expect("a step"));
         }
+        assert_eq!(persistent(bundle, &prompt, precision), tokens);
         tokens
     })
+}
+
+/// The same tokens in one launch of a kernel, which writes them to memory of the host.
+fn persistent(bundle: &Bundle, prompt: &[u32], precision: Precision) -> Vec<u32> {
+    let options = SessionOptions {
+        context: 64,
+        precision,
+        run: Run::Persistent,
+        shape: Shape {
+            ctas: 2,
+            ..Shape::default()
+        },
+        ..SessionOptions::default()
+    };
+    let mut session = Session::new(&bundle.model, &options).expect("a session");
+    session.prefill(prompt, &mut |_, _| {}).expect("a prompt");
+    let mut tokens = Vec::new();
+    let ended = session.generate(STEPS, &[], &mut |token| {
+        tokens.push(token);
+        ControlFlow::Continue(())
+    });
+    assert_eq!(ended.expect("a generation"), Ended::Length);
+    tokens
 }
 
 #[test]
