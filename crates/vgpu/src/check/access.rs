@@ -70,29 +70,45 @@ impl AccessInfo {
 
 /// Where the active lanes access.
 #[derive(Clone, Copy)]
-pub(crate) enum Shape<'a> {
+pub(crate) enum Shape {
     /// Lane `first` at an address, and the `count - 1` behind it at those that follow.
     Run { start: u64, first: u32, count: u32 },
     /// All at one.
     Same(u64),
     /// Anywhere.
-    Apart(&'a [u64; 32]),
+    Apart([u64; 32]),
 }
 
-impl Shape<'_> {
+impl Shape {
     /// Each lane's address in a memory that begins at `base`.
     #[inline(always)]
     pub(super) fn inside(&self, bytes: u64, base: u64) -> [u64; 32] {
-        match *self {
+        match self {
             Shape::Run { start, first, .. } => {
                 let start = start
                     .wrapping_sub(base)
-                    .wrapping_sub(u64::from(first) * bytes);
+                    .wrapping_sub(u64::from(*first) * bytes);
                 std::array::from_fn(|lane| start.wrapping_add(lane as u64 * bytes))
             }
             Shape::Same(address) => [address.wrapping_sub(base); 32],
             Shape::Apart(addresses) => std::array::from_fn(|i| addresses[i].wrapping_sub(base)),
         }
+    }
+}
+
+/// From the lowest to the highest address of the active lanes, and all bits that are set in any.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stretch {
+    pub(crate) low: u64,
+    pub(crate) high: u64,
+    pub(crate) bits: u64,
+}
+
+impl Stretch {
+    /// Its bytes, where each access is to so many.
+    #[inline(always)]
+    fn len(self, bytes: u64) -> u64 {
+        (self.high - self.low).saturating_add(bytes)
     }
 }
 
@@ -103,6 +119,9 @@ pub(super) enum Memory {
     Shared,
     Local,
 }
+
+/// A memory, and where it begins in the addresses of an access.
+pub(super) type Region = (Memory, u64);
 
 /// An access and who makes it.
 pub(crate) struct Request<'a> {
@@ -136,29 +155,62 @@ impl Checker {
         &mut self,
         at: &At<'_>,
         request: &Request<'_>,
-        shape: Shape<'_>,
+        stretch: Stretch,
+        shape: impl FnOnce() -> Shape,
         stored: &dyn Stored,
     ) -> bool {
-        let Some(memory) = self.common_memory(at, request.info, shape) else {
+        let Some(memory) = self.common_memory(at, request.info, stretch) else {
             return false;
         };
-        if !self.is_plain(at, request, memory, shape) {
+        let known = self.is_known(at, request, memory, stretch);
+        let races = memory.0 != Memory::Local && self.findings.wants_races();
+        if known && !races {
+            return true;
+        }
+        let shape = shape();
+        if !known && !self.is_plain(at, request, memory, &shape, stretch) {
             return false;
         }
-        if memory.0 != Memory::Local && self.findings.wants_races() {
-            self.order_all(at, request, memory, shape, stored);
+        if races {
+            self.order_all(at, request, memory, &shape, stored);
         }
         true
     }
 
+    /// Whether every lane finds memory that is known to be written, and leaves it so.
+    #[inline(always)]
+    fn is_known(
+        &mut self,
+        at: &At<'_>,
+        request: &Request<'_>,
+        (memory, base): Region,
+        stretch: Stretch,
+    ) -> bool {
+        let info = request.info;
+        let bytes = info.bytes();
+        if info.writes() && !request.defined
+            || stretch.bits & (bytes - 1) != 0
+            || !bytes.is_power_of_two()
+            || self.is_coming(info)
+        {
+            return false;
+        }
+        let Some((_, cta)) = &mut self.current else {
+            return false;
+        };
+        let len = stretch.len(bytes);
+        States::new(&mut self.global, cta, memory, at).covers(stretch.low - base, len)
+    }
+
+    /// Whether what an access writes is there only after a wait.
+    #[inline(always)]
+    fn is_coming(&self, info: &AccessInfo) -> bool {
+        info.asynchronous && self.findings.wants_copies()
+    }
+
     /// The memory that all lanes access, and where it begins.
     #[inline(always)]
-    fn common_memory(
-        &self,
-        at: &At<'_>,
-        info: &AccessInfo,
-        shape: Shape<'_>,
-    ) -> Option<(Memory, u64)> {
+    fn common_memory(&self, at: &At<'_>, info: &AccessInfo, stretch: Stretch) -> Option<Region> {
         let of = |address: u64| match info.space {
             Space::Global | Space::Const => (Memory::Global, 0),
             Space::Shared => (Memory::Shared, 0),
@@ -173,19 +225,13 @@ impl Checker {
             }
             Space::Generic => (Memory::Global, 0),
         };
-        match shape {
-            Shape::Same(address) => Some(of(address)),
-            Shape::Run { start, count, .. } => {
-                let last = start.wrapping_add(info.bytes() * u64::from(count) - 1);
-                let first = of(start);
-                (info.space != Space::Generic || first == of(last)).then_some(first)
-            }
-            Shape::Apart(addresses) => {
-                let first = of(addresses[at.mask.trailing_zeros() as usize & 31]);
-                let agree = |lane: u32| of(addresses[lane as usize]) == first;
-                (info.space != Space::Generic || at.lanes().all(agree)).then_some(first)
-            }
-        }
+        let first = of(stretch.low);
+        let agree = || {
+            // No window fits between the two.
+            let near = stretch.high - stretch.low < WINDOW;
+            near && first == of(stretch.high.wrapping_add(info.bytes() - 1))
+        };
+        (info.space != Space::Generic || agree()).then_some(first)
     }
 
     /// Whether every lane is in bounds, aligned, and finds written memory or writes; the states of what is written
@@ -195,11 +241,13 @@ impl Checker {
         &mut self,
         at: &At<'_>,
         request: &Request<'_>,
-        (memory, base): (Memory, u64),
-        shape: Shape<'_>,
+        (memory, base): Region,
+        shape: &Shape,
+        stretch: Stretch,
     ) -> bool {
         let info = request.info;
         let bytes = info.bytes();
+        let coming = self.is_coming(info);
         let Some((_, cta)) = &mut self.current else {
             return false;
         };
@@ -208,21 +256,25 @@ impl Checker {
         }
         let mut states = States::new(&mut self.global, cta, memory, at);
         let reads = info.access != Access::Write;
-        let (start, len) = match shape {
-            Shape::Run { start, count, .. } => (start, bytes * u64::from(count)),
-            Shape::Same(address) => (address, bytes),
-            Shape::Apart(_) => (0, 0),
+        let (start, len) = (stretch.low - base, stretch.len(bytes));
+        let together = match shape {
+            Shape::Run { .. } | Shape::Same(_) => true,
+            Shape::Apart(_) => false,
         };
-        if len != 0 && memory != Memory::Local && !info.asynchronous {
-            return start.is_multiple_of(bytes)
-                && match states.of(start - base, len, 0) {
+        if together && memory != Memory::Local && !coming {
+            let fine = stretch.bits & (bytes - 1) == 0
+                && match states.of(start, len, 0) {
                     Some(all) if reads => is_written(all),
                     Some(all) => write(all),
                     None => false,
                 };
+            if fine {
+                states.learn(start, len);
+            }
+            return fine;
         }
         let inside = shape.inside(bytes, base);
-        let value = if info.asynchronous {
+        let value = if coming {
             state::PENDING
         } else {
             state::WRITTEN
@@ -238,7 +290,10 @@ impl Checker {
             32 => states.rows::<32>(&inside, at.mask, first, value),
             _ => false,
         };
-        if fine && info.asynchronous {
+        if fine && !coming {
+            states.learn(start, len);
+        }
+        if fine && coming {
             cta.pending[at.warp as usize].push(Pending {
                 lanes: at.mask,
                 group: None,
@@ -306,6 +361,7 @@ impl Checker {
         let info = request.info;
         let bytes = info.bytes();
         let (memory, inside) = Self::resolve(at, info, address);
+        let coming = self.is_coming(info);
         let place = |access| at.place(lane, Some(access));
         if !address.is_multiple_of(bytes.next_power_of_two()) {
             let allocation = self.nearest(at, memory, inside);
@@ -323,6 +379,9 @@ impl Checker {
         }
         let (_, cta) = self.current.as_mut()?;
         let mut states = States::new(&mut self.global, cta, memory, at);
+        if info.writes() && (coming || gaps != [0; MOST]) {
+            states.forget(inside, bytes);
+        }
         let states = states.of(inside, bytes, at.warp * 32 + lane);
         let worst = match &states {
             None => state::NONE,
@@ -348,7 +407,7 @@ impl Checker {
                 let element = info.element as usize;
                 for (byte, state) in states.iter_mut().enumerate() {
                     let gap = gaps[(byte / element).min(MOST - 1)] >> (byte % element).min(31) & 1;
-                    *state = match (info.asynchronous, gap) {
+                    *state = match (coming, gap) {
                         (true, 0) => state::PENDING,
                         (true, _) => state::HOLLOW,
                         (false, 0) => state::WRITTEN,
@@ -357,7 +416,7 @@ impl Checker {
                 }
             }
         }
-        if info.asynchronous {
+        if coming {
             let mut addresses = [0; 32];
             addresses[lane as usize] = inside as u32;
             cta.pending[at.warp as usize].push(Pending {

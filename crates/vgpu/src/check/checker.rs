@@ -7,6 +7,7 @@ use super::{
     history::History,
     memory::Global,
     order::LaunchOrder,
+    pages::Pages,
     report::{Findings, New},
     undefined::Origins,
 };
@@ -72,6 +73,8 @@ pub(super) struct Mark {
 /// What is known of a CTA.
 pub(super) struct Cta {
     pub(super) shared: Vec<u8>,
+    /// What of it is known to be written.
+    pub(super) pages: Pages,
     pub(super) local: Vec<u8>,
     pub(super) history: History,
     pub(super) warps: Vec<WarpClock>,
@@ -202,6 +205,7 @@ impl Checker {
             shared: program
                 .shared
                 .states(u64::from(view.shared), program.open_shared),
+            pages: Pages::new(u64::from(view.shared)),
             local: own.repeat(warps as usize * 32),
             history,
             warps: (0..warps).map(clock).collect(),

@@ -6,10 +6,11 @@ use super::{
     ldst, operand, shadows,
 };
 use crate::{
-    check::{Access, AccessInfo, Answer, At, Checker, Request, Shape, Space, Stored},
+    check::{Access, AccessInfo, Answer, At, Checker, Request, Shape, Space, Stored, Stretch},
     error::Error,
     lower::Lowerer,
 };
+use std::ops::BitOr;
 use warpsmith_ptx::{
     ir::{Inst, Operand},
     op::Op,
@@ -38,17 +39,14 @@ pub(super) fn ask<R>(
 }
 
 /// The access that description `aux` is of, at addresses `a` plus `imm`, by those lanes of `dst` that are active: `b`
-/// is 1 for scalars and 2 for 64 bits; `more[0]` is the slot where the mask is kept, and `c` ops are skipped if no
-/// lane may do it. Of a copy that may be of fewer bytes, `more[1]` is one more than the slot that says so, `more[3]`
-/// what is in it, and `more[2]` describes the access to one byte.
+/// is 1 for scalars and 2 for 64 bits. The `c` ops behind it do it, and are run for the lanes that may do so. Of a
+/// store, `more[2]` is where the slots of its values are listed. Of a copy that may be of fewer bytes, `more[1]` is one
+/// more than the slot that says so, `more[3]` what is in it, and `more[2]` describes the access to one byte.
 struct Check;
 impl Flow for Check {
     #[inline(always)]
     fn run(ctx: &mut Ctx, op: &MicroOp) -> *const MicroOp {
-        let mask = ctx.mask;
-        let kept = u64::from(mask) | u64::from(ctx.full) << 32;
-        ctx.set_scalar(op.more[0], kept);
-        let mut reading = mask & op.dst;
+        let mut reading = ctx.mask & op.dst;
         let mut bad = 0;
         if op.more[1] != 0 {
             (reading, bad) = shorter(ctx, op, reading);
@@ -56,16 +54,30 @@ impl Flow for Check {
         if reading != 0 && !is_plain(ctx, op, reading) {
             bad |= check_access(ctx, op, reading);
         }
-        if bad != 0 {
-            ctx.mask = mask & !bad;
-            ctx.full = false;
+        let next = std::ptr::from_ref(op).wrapping_add(1);
+        if bad == 0 {
+            return next;
         }
-        if ctx.mask == 0 {
-            ctx.warp.copied = None;
-            return std::ptr::from_ref(op).wrapping_add(1 + op.c as usize);
-        }
-        std::ptr::from_ref(op).wrapping_add(1)
+        without(ctx, bad, next, op.c as usize)
     }
+}
+
+/// Runs `count` ops from `op` on for the lanes that are not `bad`; what comes behind them.
+#[cold]
+#[inline(never)]
+fn without(ctx: &mut Ctx, bad: u32, op: *const MicroOp, count: usize) -> *const MicroOp {
+    let end = op.wrapping_add(count);
+    let (mask, full) = (ctx.mask, ctx.full);
+    ctx.mask = mask & !bad;
+    ctx.full = false;
+    if ctx.mask == 0 {
+        ctx.warp.copied = None;
+    } else {
+        ctx.run_until(op, end);
+    }
+    ctx.mask = mask;
+    ctx.full = full;
+    end
 }
 
 /// What says how much a copy reads.
@@ -77,7 +89,7 @@ mod part {
 }
 
 /// The lanes of a copy that read all of it, and those whose few bytes must not be read.
-#[inline(never)]
+#[inline(always)]
 fn shorter(ctx: &mut Ctx, op: &MicroOp, mask: u32) -> (u32, u32) {
     let slot = op.more[1] - 1;
     match op.more[3] {
@@ -86,7 +98,19 @@ fn shorter(ctx: &mut Ctx, op: &MicroOp, mask: u32) -> (u32, u32) {
         _ => {}
     }
     let whole = ctx.program.accesses[op.aux as usize].bytes() as u32;
-    let bytes = *ctx.cells::<u32>(slot);
+    let bytes = ctx.cells::<u32>(slot);
+    let all = mask_of(|i| bytes[i] >= whole);
+    let none = mask_of(|i| bytes[i] == 0);
+    if mask & !(all | none) == 0 {
+        return (mask & all, 0);
+    }
+    some_bytes(ctx, op, mask, whole)
+}
+
+/// The same where some lanes read a part.
+#[inline(never)]
+fn some_bytes(ctx: &mut Ctx, op: &MicroOp, mask: u32, whole: u32) -> (u32, u32) {
+    let bytes = *ctx.cells::<u32>(op.more[1] - 1);
     let addresses = addresses(ctx, op);
     // A copy of no bytes reads nothing; few bytes are aligned as all are.
     let aligned = |i: usize| addresses[i].is_multiple_of(u64::from(whole));
@@ -129,16 +153,79 @@ fn scalar_address(ctx: &Ctx, op: &MicroOp) -> u64 {
     }
 }
 
-/// Where lane 0's access is if the active lanes' are neighbours.
+/// From where to where the lanes of `mask` access.
 #[inline(always)]
-fn run_start(ctx: &Ctx, op: &MicroOp, bytes: u32, mask: u32) -> Option<u64> {
-    match op.b {
-        0 => {
-            let start = first_of_run(ctx.cells::<u32>(op.a), bytes, mask)?;
-            Some(u64::from(start.wrapping_add(op.imm as u32)))
-        }
-        2 => Some(first_of_run(ctx.cells::<u64>(op.a), bytes, mask)?.wrapping_add(op.imm)),
-        _ => None,
+fn stretch(ctx: &Ctx, op: &MicroOp, mask: u32) -> Stretch {
+    if op.b & 1 != 0 {
+        let at = scalar_address(ctx, op);
+        return Stretch {
+            low: at,
+            high: at,
+            bits: at,
+        };
+    }
+    if op.b == 0 {
+        let at = ctx.cells::<u32>(op.a);
+        let [low, high, bits] = bounds(lanes(|i| at[i].wrapping_add(op.imm as u32)), mask);
+        return Stretch {
+            low: u64::from(low),
+            high: u64::from(high),
+            bits: u64::from(bits),
+        };
+    }
+    let at = ctx.cells::<u64>(op.a);
+    let [low, high, bits] = bounds(lanes(|i| at[i].wrapping_add(op.imm)), mask);
+    Stretch { low, high, bits }
+}
+
+/// The lowest and the highest of the lanes of `mask`, and all bits of theirs.
+#[inline(always)]
+fn bounds<T: Copy + Default + Ord + BitOr<Output = T>>(mut at: [T; 32], mask: u32) -> [T; 3] {
+    let lead = at[mask.trailing_zeros() as usize & 31];
+    if mask != !0 {
+        let own = at;
+        at = lanes(|i| if mask >> i & 1 != 0 { own[i] } else { lead });
+    }
+    let (mut low, mut high, mut bits) = (lead, lead, lead);
+    for at in at {
+        low = low.min(at);
+        high = high.max(at);
+        bits = bits | at;
+    }
+    [low, high, bits]
+}
+
+/// How the lanes of `mask` access.
+#[inline(always)]
+fn shape(ctx: &Ctx, op: &MicroOp, mask: u32, bytes: u32) -> Shape {
+    if op.b & 1 != 0 {
+        return Shape::Same(scalar_address(ctx, op));
+    }
+    let first = mask.trailing_zeros() & 31;
+    let beside = (mask >> first).wrapping_add(1) & (mask >> first) == 0;
+    // Where lane 0's access is if the active lanes' are neighbours.
+    let start = match op.b {
+        _ if !beside => None,
+        0 => first_of_run(ctx.cells::<u32>(op.a), bytes, mask).map(|start| {
+            u64::from(
+                start
+                    .wrapping_add(op.imm as u32)
+                    .wrapping_add(first * bytes),
+            )
+        }),
+        _ => first_of_run(ctx.cells::<u64>(op.a), bytes, mask).map(|start| {
+            start
+                .wrapping_add(op.imm)
+                .wrapping_add(u64::from(first * bytes))
+        }),
+    };
+    match start {
+        Some(start) => Shape::Run {
+            start,
+            first,
+            count: mask.count_ones(),
+        },
+        None => Shape::Apart(addresses(ctx, op)),
     }
 }
 
@@ -148,9 +235,6 @@ fn is_plain(ctx: &mut Ctx, op: &MicroOp, mask: u32) -> bool {
     let Some(info) = ctx.program.accesses.get(op.aux as usize) else {
         return true;
     };
-    let bytes = info.bytes() as u32;
-    let first = mask.trailing_zeros() & 31;
-    let beside = (mask >> first).wrapping_add(1) & (mask >> first) == 0;
     let defined = if info.asynchronous {
         ctx.warp.copied.is_none()
     } else {
@@ -159,23 +243,6 @@ fn is_plain(ctx: &mut Ctx, op: &MicroOp, mask: u32) -> bool {
                 let shadow = ctx.cells::<u32>(*slot);
                 shadow.iter().fold(0, |all, bits| all | bits) != 0
             })
-    };
-    let all: [u64; 32];
-    let shape = if op.b & 1 != 0 {
-        Shape::Same(scalar_address(ctx, op))
-    } else if beside && let Some(start) = run_start(ctx, op, bytes, mask) {
-        Shape::Run {
-            start: if op.b == 0 {
-                u64::from((start as u32).wrapping_add(first * bytes))
-            } else {
-                start.wrapping_add(u64::from(first * bytes))
-            },
-            first,
-            count: mask.count_ones(),
-        }
-    } else {
-        all = addresses(ctx, op);
-        Shape::Apart(&all)
     };
     let Some(mut checker) = ctx.checker.take() else {
         return true;
@@ -198,7 +265,8 @@ fn is_plain(ctx: &mut Ctx, op: &MicroOp, mask: u32) -> bool {
         info,
         mask,
     };
-    let plain = checker.access(&at, &request, shape, &stored);
+    let shape = || shape(ctx, op, mask, info.bytes() as u32);
+    let plain = checker.access(&at, &request, stretch(ctx, op, mask), shape, &stored);
     ctx.checker = Some(checker);
     if plain && ctx.warp.tainted {
         define(ctx, op);
@@ -404,17 +472,6 @@ fn stores_same(
     same
 }
 
-/// The mask that scalar `a` keeps.
-struct Restore;
-impl Flow for Restore {
-    fn run(ctx: &mut Ctx, op: &MicroOp) -> *const MicroOp {
-        let kept = ctx.scalar(op.a);
-        ctx.mask = kept as u32;
-        ctx.full = kept >> 32 != 0;
-        std::ptr::from_ref(op).wrapping_add(1)
-    }
-}
-
 /// Emits the check of the access at operand `at`, and for `cp.async` that of its target; where the first stands.
 pub(crate) fn emit_access(
     l: &mut Lowerer,
@@ -455,9 +512,7 @@ pub(crate) fn emit_access(
             copied: false,
             ..info
         };
-        // The first check has kept the mask that is restored.
-        let target = emit_one(l, operand(l, inst, 0)?, info)?;
-        l.ops[target].more[0] = l.spare_scalar();
+        emit_one(l, operand(l, inst, 0)?, info)?;
     }
     Ok(source)
 }
@@ -481,7 +536,6 @@ fn stored_values(l: &mut Lowerer, inst: &Inst, info: &AccessInfo) -> Result<u32,
 
 fn emit_one(l: &mut Lowerer, place: &Operand, info: AccessInfo) -> Result<usize, Error> {
     let at = ldst::address(l, place)?;
-    let kept = l.kept_mask();
     // Of matrices only so many lanes name rows.
     let lanes = match info.matrix {
         Some(_) => !0 >> (32 - 8 * info.rows.clamp(1, 4)),
@@ -494,20 +548,16 @@ fn emit_one(l: &mut Lowerer, place: &Operand, info: AccessInfo) -> Result<usize,
         imm: at.offset,
         aux,
         dst: lanes,
-        more: [kept, 0, 0, 0],
         ..l.watch::<Check>()
     }))
 }
 
-/// Ends what the check at `at` covers.
-pub(crate) fn emit_restore(l: &mut Lowerer, at: usize) {
-    let kept = l.kept_mask();
-    let end = l.emit(MicroOp {
-        a: kept,
-        ..l.flow::<Restore>()
-    });
+/// Ends what the checks from `at` on cover.
+pub(crate) fn end_access(l: &mut Lowerer, at: usize) {
+    let check = l.watch::<Check>().run;
+    let end = l.ops.len();
     for i in at..end {
-        if std::ptr::fn_addr_eq(l.ops[i].run, l.watch::<Check>().run) {
+        if std::ptr::fn_addr_eq(l.ops[i].run, check) {
             l.ops[i].c = (end - i - 1) as u32;
         }
     }

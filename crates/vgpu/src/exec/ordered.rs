@@ -113,8 +113,12 @@ struct Sources;
 impl Handler for Sources {
     #[inline(always)]
     fn run(ctx: &mut Ctx, op: &MicroOp) {
-        let (b, c) = (ctx.cells::<u32>(op.a), ctx.cells::<u32>(op.b));
         let mask = ctx.mask;
+        if mask == !0 {
+            // There is no lane that does not take part.
+            return;
+        }
+        let (b, c) = (ctx.cells::<u32>(op.a), ctx.cells::<u32>(op.b));
         let bad = mask
             & mask_of(|i| {
                 let (from, fine) = super::warp::source(op.aux, i as u32, b[i], c[i]);

@@ -341,7 +341,7 @@ pub(super) fn after(
     access: Option<usize>,
 ) -> Result<(), Error> {
     if let Some(at) = access {
-        checked::emit_restore(l, at);
+        checked::end_access(l, at);
     }
     let mut defined = Vec::new();
     roles::each_def(inst, &mut |reg| defined.push(reg));

@@ -16,8 +16,6 @@ pub(crate) struct Watched {
     pub(super) shadows: Vec<u32>,
     pub(super) shadow_of: Vec<Option<u32>>,
     put_off: Vec<MicroOp>,
-    /// The slot where checks keep the mask.
-    kept: Option<u32>,
 }
 
 impl Lowerer<'_> {
@@ -53,23 +51,6 @@ impl Lowerer<'_> {
         }
         for op in ops {
             self.emit(op);
-        }
-    }
-
-    /// A scalar slot that stays.
-    pub(crate) fn spare_scalar(&mut self) -> u32 {
-        self.scalar_slot()
-    }
-
-    /// The slot where checks keep the mask.
-    pub(crate) fn kept_mask(&mut self) -> u32 {
-        match self.watched.kept {
-            Some(slot) => slot,
-            None => {
-                let slot = self.scalar_slot();
-                self.watched.kept = Some(slot);
-                slot
-            }
         }
     }
 
