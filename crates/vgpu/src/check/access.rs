@@ -149,32 +149,48 @@ pub(crate) trait Stored {
 }
 
 impl Checker {
+    /// Whether races are looked for.
+    #[inline(always)]
+    pub(crate) fn wants_races(&self) -> bool {
+        self.findings.wants_races()
+    }
+
     /// Checks an access of all lanes and notes it; nothing is noted if it is not plain, which [`Checker::look`] is for.
     #[inline(always)]
     pub(crate) fn access(
         &mut self,
         at: &At<'_>,
         request: &Request<'_>,
+        shape: &Shape,
         stretch: Stretch,
-        shape: impl FnOnce() -> Shape,
         stored: &dyn Stored,
     ) -> bool {
         let Some(memory) = self.common_memory(at, request.info, stretch) else {
             return false;
         };
-        let known = self.is_known(at, request, memory, stretch);
-        let races = memory.0 != Memory::Local && self.findings.wants_races();
-        if known && !races {
-            return true;
-        }
-        let shape = shape();
-        if !known && !self.is_plain(at, request, memory, &shape, stretch) {
+        if !self.is_known(at, request, memory, stretch)
+            && !self.is_plain(at, request, memory, shape, stretch)
+        {
             return false;
         }
-        if races {
-            self.order_all(at, request, memory, &shape, stored);
+        if memory.0 != Memory::Local && self.wants_races() {
+            self.order_all(at, request, memory, shape, stored);
         }
         true
+    }
+
+    /// Whether an access is plain whatever its shape; `false` where that is not known.
+    #[inline(always)]
+    pub(crate) fn is_quiet(
+        &mut self,
+        at: &At<'_>,
+        request: &Request<'_>,
+        stretch: Stretch,
+    ) -> bool {
+        match self.common_memory(at, request.info, stretch) {
+            Some(memory) => self.is_known(at, request, memory, stretch),
+            None => false,
+        }
     }
 
     /// Whether every lane finds memory that is known to be written, and leaves it so.
@@ -225,6 +241,11 @@ impl Checker {
             }
             Space::Generic => (Memory::Global, 0),
         };
+        // What is neither one constant nor the same for all lanes is rare.
+        let len = stretch.len(info.bytes());
+        if info.space == Space::Const && !at.program.is_constant(stretch.low, len) {
+            return None;
+        }
         let first = of(stretch.low);
         let agree = || {
             // No window fits between the two.
@@ -255,48 +276,49 @@ impl Checker {
             return false;
         }
         let mut states = States::new(&mut self.global, cta, memory, at);
-        let reads = info.access != Access::Write;
-        let (start, len) = (stretch.low - base, stretch.len(bytes));
-        let together = match shape {
-            Shape::Run { .. } | Shape::Same(_) => true,
-            Shape::Apart(_) => false,
-        };
-        if together && memory != Memory::Local && !coming {
-            let fine = stretch.bits & (bytes - 1) == 0
-                && match states.of(start, len, 0) {
-                    Some(all) if reads => is_written(all),
-                    Some(all) => write(all),
-                    None => false,
-                };
-            if fine {
-                states.learn(start, len);
-            }
-            return fine;
-        }
-        let inside = shape.inside(bytes, base);
+        let reads = info.access == Access::Read || info.access == Access::Atomic;
         let value = if coming {
             state::PENDING
         } else {
             state::WRITTEN
         };
-        let value = (!reads).then_some(value);
-        let first = at.warp * 32;
-        let fine = match bytes {
-            1 => states.rows::<1>(&inside, at.mask, first, value),
-            2 => states.rows::<2>(&inside, at.mask, first, value),
-            4 => states.rows::<4>(&inside, at.mask, first, value),
-            8 => states.rows::<8>(&inside, at.mask, first, value),
-            16 => states.rows::<16>(&inside, at.mask, first, value),
-            32 => states.rows::<32>(&inside, at.mask, first, value),
-            _ => false,
+        let (start, len) = (stretch.low - base, stretch.len(bytes));
+        let inside = shape.inside(bytes, base);
+        let together = match shape {
+            Shape::Run { .. } | Shape::Same(_) => true,
+            Shape::Apart(_) => is_packed(&inside, at.mask, (start, len), bytes),
+        };
+        let fine = if together && memory != Memory::Local {
+            stretch.bits & (bytes - 1) == 0
+                && match states.of(start, len, 0) {
+                    Some(all) if reads => is_written(all),
+                    Some(all) => write(all, value),
+                    None => false,
+                }
+        } else {
+            let value = (!reads).then_some(value);
+            let first = at.warp * 32;
+            match bytes {
+                1 => states.rows::<1>(&inside, at.mask, first, value),
+                2 => states.rows::<2>(&inside, at.mask, first, value),
+                4 => states.rows::<4>(&inside, at.mask, first, value),
+                8 => states.rows::<8>(&inside, at.mask, first, value),
+                16 => states.rows::<16>(&inside, at.mask, first, value),
+                32 => states.rows::<32>(&inside, at.mask, first, value),
+                _ => false,
+            }
         };
         if fine && !coming {
             states.learn(start, len);
         }
         if fine && coming {
+            if together {
+                states.forget(start, len);
+            }
             cta.pending[at.warp as usize].push(Pending {
                 lanes: at.mask,
                 group: None,
+                together: together.then_some((start as u32, len as u32)),
                 addresses: inside.map(|inside| inside as u32),
                 len: bytes as u32,
                 number: request.number,
@@ -391,6 +413,8 @@ impl Checker {
             Some(states) if states.contains(&state::FRESH) => state::FRESH,
             Some(_) => state::WRITTEN,
         };
+        let outside = info.space == Space::Const && !at.program.is_constant(address, bytes);
+        let worst = if outside { state::NONE } else { worst };
         if matches!(worst, state::NONE | state::FREED) {
             self.out_of_bounds(at, info, lane, address, (memory, inside), worst);
             return None;
@@ -422,6 +446,7 @@ impl Checker {
             cta.pending[at.warp as usize].push(Pending {
                 lanes: 1 << lane,
                 group: None,
+                together: None,
                 addresses,
                 len: bytes as u32,
                 number: request.number,
@@ -485,7 +510,7 @@ impl Checker {
             .nearest(address)
             .is_some_and(|block| block.distance == 0);
         let other_space =
-            other_space || in_device && matches!(info.space, Space::Shared | Space::Local);
+            other_space || in_device && !matches!(info.space, Space::Global | Space::Generic);
         let (kind, what) = match (worst, memory) {
             (state::FREED, _) => (Kind::UseAfterFree, "memory that was given back"),
             _ if other_space => (Kind::BadSpace, "an address of another state space"),
@@ -508,4 +533,20 @@ impl Checker {
             message: format!("{bytes} bytes at 0x{address:x}: {what}"),
         });
     }
+}
+
+/// Whether the accesses of `mask`, which lie in a range, fill it.
+#[inline(always)]
+fn is_packed(inside: &[u64; 32], mask: u32, (start, len): (u64, u64), bytes: u64) -> bool {
+    let count = mask.count_ones();
+    if len != bytes * u64::from(count) || !bytes.is_power_of_two() {
+        return false;
+    }
+    let log = bytes.trailing_zeros();
+    let mut filled = 0;
+    for (lane, inside) in inside.iter().enumerate() {
+        let place = (inside.wrapping_sub(start) >> log) as u32 & 31;
+        filled |= (mask >> lane & 1) << place;
+    }
+    filled == !0 >> (32 - count)
 }

@@ -265,6 +265,9 @@ impl Pending {
     fn without(&mut self, lanes: u32) -> Option<Pending> {
         let rest = self.lanes & !lanes;
         self.lanes &= lanes;
+        if rest != 0 {
+            self.together = None;
+        }
         (rest != 0).then_some(Pending {
             lanes: rest,
             ..*self
@@ -273,6 +276,12 @@ impl Pending {
 
     /// What was copied is there.
     fn arrive(&self, shared: &mut [u8]) {
+        if let Some((start, len)) = self.together {
+            if let Some(states) = slice(shared, u64::from(start), u64::from(len)) {
+                arrived(states);
+            }
+            return;
+        }
         for (lane, address) in self.addresses.iter().enumerate() {
             if self.lanes >> lane & 1 == 0 {
                 continue;
@@ -290,10 +299,16 @@ impl Pending {
 #[inline(always)]
 fn arrived(states: &mut [u8]) {
     for state in states {
-        *state = match *state {
-            state::PENDING => state::WRITTEN,
-            state::HOLLOW => state::FRESH,
-            other => other,
+        let now = *state;
+        let rest = if now == state::HOLLOW {
+            state::FRESH
+        } else {
+            now
+        };
+        *state = if now == state::PENDING {
+            state::WRITTEN
+        } else {
+            rest
         };
     }
 }

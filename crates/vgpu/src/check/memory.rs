@@ -167,14 +167,14 @@ impl Variables {
     }
 
     /// Fresh states of a memory of `bytes`, where `open` is the start of dynamic memory that reaches to the end.
-    pub(crate) fn states(&self, bytes: u64, open: Option<u64>) -> Vec<u8> {
-        let mut states = vec![state::NONE; bytes as usize];
+    pub(crate) fn states(&self, bytes: u64, open: Option<u64>, states: &mut Vec<u8>) {
+        states.clear();
+        states.resize(bytes as usize, state::NONE);
         let ranges = self.all.iter().map(|(_, start, len)| *start..start + len);
         for range in ranges.chain(open.map(|start| start..bytes)) {
             let range = range.start.min(bytes) as usize..range.end.min(bytes) as usize;
             states[range].fill(state::FRESH);
         }
-        states
     }
 
     /// The variable nearest to an address.

@@ -23,11 +23,18 @@ pub(super) struct Pages {
 impl Pages {
     /// For a memory of that many bytes, none of them known to be written. Large ones take memory where it is touched.
     pub(super) fn new(bytes: u64) -> Pages {
-        let pages = usize::try_from(bytes.div_ceil(1 << LOG)).unwrap_or(0);
         Pages {
-            flags: vec![0; pages + WORD],
+            flags: vec![0; len(bytes)],
             bytes,
         }
+    }
+
+    /// For another memory.
+    pub(super) fn reset(&mut self, bytes: u64) {
+        let mut flags = std::mem::take(&mut self.flags);
+        flags.clear();
+        flags.resize(len(bytes), 0);
+        *self = Pages { flags, bytes };
     }
 
     /// Whether all of a range is known to be written.
@@ -50,8 +57,13 @@ impl Pages {
 
     #[inline(always)]
     fn covers_many(&self, first: usize, count: usize) -> bool {
-        let flags = self.flags.get(first..first + count);
-        count <= MOST && flags.is_some_and(|flags| is_all(flags))
+        if count > MOST {
+            return false;
+        }
+        match self.flags.get(first..first + count) {
+            Some(flags) => is_all(flags),
+            None => false,
+        }
     }
 
     /// Finds out which pages of a range are written.
@@ -83,17 +95,18 @@ impl Pages {
         let Some(flags) = self.flags.get_mut(first..=last) else {
             return;
         };
-        let unknown = flags
-            .iter_mut()
-            .enumerate()
-            .filter(|(_, flag)| **flag != FULL);
-        for (at, flag) in unknown.take(most) {
+        let mut left = most;
+        for (at, flag) in flags.iter_mut().enumerate() {
+            if *flag == FULL {
+                continue;
+            }
             let start = (first + at) << LOG;
             let end = states.len().min(start + (1 << LOG));
-            if !states.get(start..end).is_some_and(is_written) {
-                return;
+            match states.get(start..end) {
+                Some(page) if left > 0 && is_written(page) => *flag = FULL,
+                Some(_) | None => return,
             }
-            *flag = FULL;
+            left -= 1;
         }
     }
 
@@ -108,6 +121,11 @@ impl Pages {
             flags.fill(0);
         }
     }
+}
+
+/// Flags for so many bytes: a word can be read at each.
+fn len(bytes: u64) -> usize {
+    usize::try_from(bytes.div_ceil(1 << LOG)).unwrap_or(0) + WORD
 }
 
 /// Whether all of these pages are full.

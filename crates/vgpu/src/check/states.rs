@@ -67,9 +67,10 @@ impl<'a> States<'a> {
     #[inline(always)]
     pub(super) fn covers(&self, inside: u64, len: u64) -> bool {
         let from = inside.wrapping_sub(self.start);
-        self.pages
-            .as_ref()
-            .is_some_and(|pages| pages.covers(from, len))
+        match &self.pages {
+            Some(pages) => pages.covers(from, len),
+            None => false,
+        }
     }
 
     /// Finds out which pages of a range are written.
@@ -181,12 +182,12 @@ fn is_writable(states: &[u8]) -> bool {
     bad == 0
 }
 
-/// Notes that every byte is written, if all may be.
+/// Gives every byte that state, if all may be written.
 #[inline(always)]
-pub(super) fn write(states: &mut [u8]) -> bool {
+pub(super) fn write(states: &mut [u8], value: u8) -> bool {
     let fine = is_writable(states);
     if fine {
-        states.fill(state::WRITTEN);
+        states.fill(value);
     }
     fine
 }

@@ -39,27 +39,53 @@ pub(super) fn ask<R>(
 }
 
 /// The access that description `aux` is of, at addresses `a` plus `imm`, by those lanes of `dst` that are active: `b`
-/// is 1 for scalars and 2 for 64 bits. The `c` ops behind it do it, and are run for the lanes that may do so. Of a
+/// is 1 for scalars and 2 for 64 bits. If a register may be undefined, what comes next is looked at first, and another
+/// such op; else `more[0]` ops are left out. The `c` ops behind them do the access, for the lanes that may. Of a
 /// store, `more[2]` is where the slots of its values are listed. Of a copy that may be of fewer bytes, `more[1]` is one
 /// more than the slot that says so, `more[3]` what is in it, and `more[2]` describes the access to one byte.
 struct Check;
 impl Flow for Check {
     #[inline(always)]
     fn run(ctx: &mut Ctx, op: &MicroOp) -> *const MicroOp {
-        let mut reading = ctx.mask & op.dst;
-        let mut bad = 0;
+        if op.more[0] != 0 && ctx.warp.tainted {
+            return std::ptr::from_ref(op).wrapping_add(1);
+        }
+        let mask = ctx.mask & op.dst;
         if op.more[1] != 0 {
-            (reading, bad) = shorter(ctx, op, reading);
+            return copy(ctx, op, mask);
         }
-        if reading != 0 && !is_plain(ctx, op, reading) {
-            bad |= check_access(ctx, op, reading);
-        }
-        let next = std::ptr::from_ref(op).wrapping_add(1);
-        if bad == 0 {
-            return next;
-        }
-        without(ctx, bad, next, op.c as usize)
+        let bad = if mask == 0 || is_plain(ctx, op, mask) {
+            0
+        } else {
+            check_access(ctx, op, mask)
+        };
+        go_on(ctx, op, bad)
     }
+}
+
+/// A copy that may be of fewer bytes.
+#[inline(always)]
+fn copy(ctx: &mut Ctx, op: &MicroOp, mask: u32) -> *const MicroOp {
+    let (reading, part) = shorter(ctx, op, mask);
+    let mut bad = 0;
+    if reading != 0 && !is_plain(ctx, op, reading) {
+        bad = check_access(ctx, op, reading);
+    }
+    if let Some(part) = part {
+        bad |= part.bad;
+        join(ctx, &part.undefined);
+    }
+    go_on(ctx, op, bad)
+}
+
+/// What comes next, where these lanes must not access.
+#[inline(always)]
+fn go_on(ctx: &mut Ctx, op: &MicroOp, bad: u32) -> *const MicroOp {
+    let next = std::ptr::from_ref(op).wrapping_add(1 + op.more[0] as usize);
+    if bad == 0 {
+        return next;
+    }
+    without(ctx, bad, next, op.c as usize)
 }
 
 /// Runs `count` ops from `op` on for the lanes that are not `bad`; what comes behind them.
@@ -88,13 +114,20 @@ mod part {
     pub(super) const ONLY: u32 = 2;
 }
 
-/// The lanes of a copy that read all of it, and those whose few bytes must not be read.
+/// What was found of lanes that read a part of what they copy.
+struct Part {
+    bad: u32,
+    /// Undefined bytes.
+    undefined: [u32; 32],
+}
+
+/// The lanes of a copy that read all of it, and what was found of those that read a part.
 #[inline(always)]
-fn shorter(ctx: &mut Ctx, op: &MicroOp, mask: u32) -> (u32, u32) {
+fn shorter(ctx: &mut Ctx, op: &MicroOp, mask: u32) -> (u32, Option<Box<Part>>) {
     let slot = op.more[1] - 1;
     match op.more[3] {
-        part::NOT => return (mask & !ctx.pred(slot), 0),
-        part::ONLY => return (mask & ctx.pred(slot), 0),
+        part::NOT => return (mask & !ctx.pred(slot), None),
+        part::ONLY => return (mask & ctx.pred(slot), None),
         _ => {}
     }
     let whole = ctx.program.accesses[op.aux as usize].bytes() as u32;
@@ -102,28 +135,49 @@ fn shorter(ctx: &mut Ctx, op: &MicroOp, mask: u32) -> (u32, u32) {
     let all = mask_of(|i| bytes[i] >= whole);
     let none = mask_of(|i| bytes[i] == 0);
     if mask & !(all | none) == 0 {
-        return (mask & all, 0);
+        return (mask & all, None);
     }
     some_bytes(ctx, op, mask, whole)
 }
 
 /// The same where some lanes read a part.
 #[inline(never)]
-fn some_bytes(ctx: &mut Ctx, op: &MicroOp, mask: u32, whole: u32) -> (u32, u32) {
+fn some_bytes(ctx: &mut Ctx, op: &MicroOp, mask: u32, whole: u32) -> (u32, Option<Box<Part>>) {
     let bytes = *ctx.cells::<u32>(op.more[1] - 1);
     let addresses = addresses(ctx, op);
     // A copy of no bytes reads nothing; few bytes are aligned as all are.
     let aligned = |i: usize| addresses[i].is_multiple_of(u64::from(whole));
     let all = mask & mask_of(|i| bytes[i] >= whole || bytes[i] != 0 && !aligned(i));
-    let mut bad = 0;
+    let mut part = Part {
+        bad: 0,
+        undefined: [0; 32],
+    };
     for byte in 0..whole {
-        let reading = mask & !all & !bad & mask_of(|i| bytes[i] > byte);
-        if reading != 0 {
-            let each = lanes(|i| addresses[i].wrapping_add(u64::from(byte)));
-            bad |= check_each(ctx, op, op.more[2], reading, &each);
+        let reading = mask & !all & !part.bad & mask_of(|i| bytes[i] > byte);
+        if reading == 0 {
+            continue;
+        }
+        let each = lanes(|i| addresses[i].wrapping_add(u64::from(byte)));
+        if let Some(answer) = check_each(ctx, op, op.more[2], reading, &each) {
+            part.bad |= answer.bad;
+            for (to, from) in part.undefined.iter_mut().zip(&answer.undefined[0]) {
+                *to |= (from & 1) << byte;
+            }
         }
     }
-    (all, bad)
+    (all, Some(Box::new(part)))
+}
+
+/// Adds to what is undefined of what a copy has read.
+#[inline(never)]
+fn join(ctx: &mut Ctx, undefined: &[u32; 32]) {
+    if undefined.iter().all(|bits| *bits == 0) {
+        return;
+    }
+    let all = ctx.warp.copied.get_or_insert_with(|| Box::new([0; 32]));
+    for (all, bits) in all.iter_mut().zip(undefined) {
+        *all |= bits;
+    }
 }
 
 /// The addresses of all lanes.
@@ -181,18 +235,34 @@ fn stretch(ctx: &Ctx, op: &MicroOp, mask: u32) -> Stretch {
 /// The lowest and the highest of the lanes of `mask`, and all bits of theirs.
 #[inline(always)]
 fn bounds<T: Copy + Default + Ord + BitOr<Output = T>>(mut at: [T; 32], mask: u32) -> [T; 3] {
-    let lead = at[mask.trailing_zeros() as usize & 31];
     if mask != !0 {
+        let lead = at[mask.trailing_zeros() as usize & 31];
         let own = at;
         at = lanes(|i| if mask >> i & 1 != 0 { own[i] } else { lead });
     }
-    let (mut low, mut high, mut bits) = (lead, lead, lead);
-    for at in at {
-        low = low.min(at);
-        high = high.max(at);
-        bits = bits | at;
+    let (mut low, mut high, mut bits) = (at, at, at);
+    // By halves, which the compiler makes vectors of.
+    for half in [16, 8, 4, 2, 1] {
+        for i in 0..half {
+            low[i] = low[i].min(low[i + half]);
+            high[i] = high[i].max(high[i + half]);
+            bits[i] = bits[i] | bits[i + half];
+        }
     }
-    [low, high, bits]
+    [low[0], high[0], bits[0]]
+}
+
+/// The same of accesses whose shape is known.
+#[inline(always)]
+fn stretch_of(shape: &Shape, ctx: &Ctx, op: &MicroOp, mask: u32, bytes: u32) -> Stretch {
+    match shape {
+        Shape::Run { start, count, .. } => Stretch {
+            low: *start,
+            high: start.saturating_add(u64::from(bytes) * u64::from(count - 1)),
+            bits: *start,
+        },
+        Shape::Same(_) | Shape::Apart(_) => stretch(ctx, op, mask),
+    }
 }
 
 /// How the lanes of `mask` access.
@@ -265,8 +335,22 @@ fn is_plain(ctx: &mut Ctx, op: &MicroOp, mask: u32) -> bool {
         info,
         mask,
     };
-    let shape = || shape(ctx, op, mask, info.bytes() as u32);
-    let plain = checker.access(&at, &request, stretch(ctx, op, mask), shape, &stored);
+    let bytes = info.bytes() as u32;
+    // Where races matter the shape does; else few accesses need it.
+    let early = checker.wants_races().then(|| shape(ctx, op, mask, bytes));
+    let stretch = match &early {
+        Some(shape) => stretch_of(shape, ctx, op, mask, bytes),
+        None => stretch(ctx, op, mask),
+    };
+    let plain = if early.is_none() && checker.is_quiet(&at, &request, stretch) {
+        true
+    } else {
+        let shape = match early {
+            Some(shape) => shape,
+            None => shape(ctx, op, mask, bytes),
+        };
+        checker.access(&at, &request, &shape, stretch, &stored)
+    };
     ctx.checker = Some(checker);
     if plain && ctx.warp.tainted {
         define(ctx, op);
@@ -368,19 +452,24 @@ pub(crate) fn many(l: &mut Lowerer, space: Space, access: Access, bytes: u32) ->
 
 /// One access of each lane of `mask`, of those that description `aux` is of; the lanes that must not do it.
 pub(crate) fn each_of_many(ctx: &mut Ctx, op: &MicroOp, mask: u32, addresses: &[u64; 32]) -> u32 {
-    check_each(ctx, op, op.aux, mask, addresses)
+    check_each(ctx, op, op.aux, mask, addresses).map_or(0, |answer| answer.bad)
 }
 
-fn check_each(ctx: &mut Ctx, op: &MicroOp, number: u32, mask: u32, addresses: &[u64; 32]) -> u32 {
-    let verdict = ask(ctx, op, mask, |checker, at, _| {
+fn check_each(
+    ctx: &mut Ctx,
+    op: &MicroOp,
+    number: u32,
+    mask: u32,
+    addresses: &[u64; 32],
+) -> Option<Answer> {
+    ask(ctx, op, mask, |checker, at, _| {
         let request = Request {
             info: &at.program.accesses[number as usize],
             number,
             defined: true,
         };
         checker.look(at, &request, addresses, &Unknown)
-    });
-    verdict.map_or(0, |answer| answer.bad)
+    })
 }
 
 /// What a store stores, for whoever asks.
@@ -497,12 +586,12 @@ pub(crate) fn emit_access(
         None => [0; 3],
     };
     let stored = stored_values(l, inst, &info)?;
-    let source = emit_one(l, operand(l, inst, at)?, info.clone())?;
-    let check = &mut l.ops[source];
+    let mut check = check_of(l, operand(l, inst, at)?, info.clone())?;
     check.more[1..].copy_from_slice(&size);
     if inst.op == Op::St {
         check.more[2] = stored;
     }
+    let source = l.emit_check(check);
     if copies {
         let info = AccessInfo {
             space: Space::Shared,
@@ -512,7 +601,8 @@ pub(crate) fn emit_access(
             copied: false,
             ..info
         };
-        emit_one(l, operand(l, inst, 0)?, info)?;
+        let check = check_of(l, operand(l, inst, 0)?, info)?;
+        l.emit_check(check);
     }
     Ok(source)
 }
@@ -534,7 +624,7 @@ fn stored_values(l: &mut Lowerer, inst: &Inst, info: &AccessInfo) -> Result<u32,
     Ok(l.extra(&slots))
 }
 
-fn emit_one(l: &mut Lowerer, place: &Operand, info: AccessInfo) -> Result<usize, Error> {
+fn check_of(l: &mut Lowerer, place: &Operand, info: AccessInfo) -> Result<MicroOp, Error> {
     let at = ldst::address(l, place)?;
     // Of matrices only so many lanes name rows.
     let lanes = match info.matrix {
@@ -542,14 +632,14 @@ fn emit_one(l: &mut Lowerer, place: &Operand, info: AccessInfo) -> Result<usize,
         None => !0,
     };
     let aux = l.describe(info);
-    Ok(l.emit(MicroOp {
+    Ok(MicroOp {
         a: at.src.slot,
         b: u32::from(at.src.uniform) | u32::from(at.wide) << 1,
         imm: at.offset,
         aux,
         dst: lanes,
         ..l.watch::<Check>()
-    }))
+    })
 }
 
 /// Ends what the checks from `at` on cover.
@@ -558,7 +648,7 @@ pub(crate) fn end_access(l: &mut Lowerer, at: usize) {
     let end = l.ops.len();
     for i in at..end {
         if std::ptr::fn_addr_eq(l.ops[i].run, check) {
-            l.ops[i].c = (end - i - 1) as u32;
+            l.ops[i].c = (end - i - 1) as u32 - l.ops[i].more[0];
         }
     }
 }

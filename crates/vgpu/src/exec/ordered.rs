@@ -139,7 +139,9 @@ pub(crate) fn emit_order(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
         Op::Shfl | Op::Vote | Op::Match | Op::Redux | Op::Elect => has(Qual::Sync),
         _ => false,
     };
-    if names_members {
+    // All lanes are members of the mask of all.
+    let all = matches!(inst.operands.last(), Some(Operand::Imm(imm)) if immediate(*imm, 32) == 0xFFFF_FFFF);
+    if names_members && !all {
         let src = l.src(operand(l, inst, last)?, 32)?;
         l.emit(MicroOp {
             a: src.slot,

@@ -297,9 +297,6 @@ pub(super) fn before(
         shadows::emit_used(l, &slots);
     }
     let access = access(inst);
-    if access.is_some() {
-        l.flush();
-    }
     ordered::emit_order(l, inst)?;
     if inst.op == Op::Shfl
         && let Some(Operand::Reg(reg)) = inst.operands.get(1)

@@ -54,6 +54,21 @@ impl Lowerer<'_> {
         }
     }
 
+    /// Emits the check of an access, with what was put off before it where a register may be undefined; where it
+    /// stands.
+    pub(crate) fn emit_check(&mut self, check: MicroOp) -> usize {
+        let ops = std::mem::take(&mut self.watched.put_off);
+        let at = self.ops.len();
+        if !ops.is_empty() {
+            let mut early = check;
+            early.more[0] = ops.len() as u32 + 1;
+            self.emit(early);
+            self.ops.extend(ops);
+        }
+        self.emit(check);
+        at
+    }
+
     /// Adds the description of an access; its number.
     pub(crate) fn describe(&mut self, info: AccessInfo) -> u32 {
         self.watched.accesses.push(info);
