@@ -309,7 +309,11 @@ impl Checker {
             }
         };
         if fine && !coming {
-            states.learn(start, len);
+            if together {
+                states.learn(start, len);
+            } else {
+                states.try_learn(start, len);
+            }
         }
         if fine && coming {
             if together {
