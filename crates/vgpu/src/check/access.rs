@@ -309,11 +309,7 @@ impl Checker {
             }
         };
         if fine && !coming {
-            if together {
-                states.learn(start, len);
-            } else {
-                states.try_learn(start, len);
-            }
+            states.learn(start, len);
         }
         if fine && coming {
             if together {

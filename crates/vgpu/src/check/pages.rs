@@ -13,15 +13,11 @@ const MOST: usize = 512;
 /// The most pages that are found full for one access.
 const FOUND: usize = 8;
 
-/// How often ranges with holes are looked at.
-const TRIES: u32 = 8;
-
 /// A flag for each page. What is not flagged may be full all the same.
 #[derive(Default)]
 pub(super) struct Pages {
     flags: Vec<u8>,
     bytes: u64,
-    tries: u32,
 }
 
 impl Pages {
@@ -30,7 +26,6 @@ impl Pages {
         Pages {
             flags: vec![0; len(bytes)],
             bytes,
-            tries: 0,
         }
     }
 
@@ -39,11 +34,7 @@ impl Pages {
         let mut flags = std::mem::take(&mut self.flags);
         flags.clear();
         flags.resize(len(bytes), 0);
-        *self = Pages {
-            flags,
-            bytes,
-            tries: 0,
-        };
+        *self = Pages { flags, bytes };
     }
 
     /// Whether all of a range is known to be written.
@@ -84,15 +75,6 @@ impl Pages {
         let (first, last) = ((from >> LOG) as usize, ((from + len - 1) >> LOG) as usize);
         if last - first < MOST {
             self.find(states, first, last, FOUND);
-        }
-    }
-
-    /// The same, once in a while: for ranges that may have holes which nobody writes.
-    #[inline(always)]
-    pub(super) fn try_learn(&mut self, states: &[u8], from: u64, len: u64) {
-        self.tries = self.tries.wrapping_add(1);
-        if self.tries.is_multiple_of(TRIES) {
-            self.learn(states, from, len);
         }
     }
 

@@ -81,14 +81,6 @@ impl<'a> States<'a> {
         }
     }
 
-    /// The same, once in a while.
-    #[inline(always)]
-    pub(super) fn try_learn(&mut self, inside: u64, len: u64) {
-        if let Some(pages) = &mut self.pages {
-            pages.try_learn(self.all, inside.wrapping_sub(self.start), len);
-        }
-    }
-
     /// A range is not known to be written any more.
     #[inline(always)]
     pub(super) fn forget(&mut self, inside: u64, len: u64) {
@@ -107,15 +99,16 @@ impl<'a> States<'a> {
         first: u32,
         value: Option<u8>,
     ) -> bool {
-        let mut wrong = 0;
+        let mut wrong = false;
         // Bits in which a row is not written, and what every row that may be written has set.
         let (mut off, mut may) = ([0; 4], [!0; 4]);
-        for lane in 0..32 {
-            if mask >> lane & 1 == 0 {
-                continue;
-            }
-            let at = self.offset(inside[lane], N as u64, first + lane as u32);
-            wrong |= inside[lane] & (N as u64 - 1);
+        let mut rest = mask;
+        while rest != 0 {
+            let lane = rest.trailing_zeros();
+            rest &= rest - 1;
+            let address = inside[lane as usize];
+            let at = self.offset(address, N as u64, first + lane);
+            wrong |= !address.is_multiple_of(N as u64);
             match self.all.get(at..).and_then(<[u8]>::first_chunk::<N>) {
                 Some(row) => {
                     let row = words(row);
@@ -124,26 +117,19 @@ impl<'a> States<'a> {
                         may[k] &= row[k] ^ row[k] >> 1;
                     }
                 }
-                None => wrong = 1,
+                None => wrong = true,
             }
         }
-        let is_written = wrong == 0 && off == [0; 4];
-        let value = match value {
-            None | Some(state::WRITTEN) if is_written => return true,
-            None => return false,
-            Some(value) => value,
+        let Some(value) = value else {
+            return !wrong && off == [0; 4];
         };
         // Of all states these two have one of the last two bits set.
         const { assert!(state::FRESH == 1 && state::WRITTEN == 2 && state::FREED == 3) };
         const { assert!(state::NONE == 0 && state::PENDING == 4 && state::HOLLOW == 8) };
-        let mut some = 0;
-        for may in may {
-            some |= !may & ONES;
-        }
-        if wrong != 0 || some != 0 {
+        if wrong || may.iter().any(|may| may & ONES != ONES) {
             return false;
         }
-        let mut rest = mask;
+        rest = mask;
         while rest != 0 {
             let lane = rest.trailing_zeros();
             rest &= rest - 1;

@@ -338,11 +338,7 @@ fn is_plain(ctx: &mut Ctx, op: &MicroOp, mask: u32) -> bool {
     };
     let bytes = info.bytes() as u32;
     // Where races matter the shape does; else few accesses need it.
-    let early = if checker.wants_races() {
-        Some(shape(ctx, op, mask, bytes))
-    } else {
-        None
-    };
+    let early = checker.wants_races().then(|| shape(ctx, op, mask, bytes));
     let stretch = match &early {
         Some(shape) => stretch_of(shape, ctx, op, mask, bytes),
         None => stretch(ctx, op, mask),
