@@ -14,11 +14,12 @@ mod history;
 mod memory;
 mod order;
 mod ordering;
+mod pages;
 mod report;
 mod states;
 mod undefined;
 
-pub(crate) use access::{AccessInfo, Answer, MOST, Request, Shape, Space, Stored};
+pub(crate) use access::{AccessInfo, Answer, MOST, Request, Shape, Space, Stored, Stretch};
 pub(crate) use checker::{At, Checker};
 pub(crate) use clock::Order;
 pub(crate) use events::ObjectEvent;

@@ -70,29 +70,45 @@ impl AccessInfo {
 
 /// Where the active lanes access.
 #[derive(Clone, Copy)]
-pub(crate) enum Shape<'a> {
+pub(crate) enum Shape {
     /// Lane `first` at an address, and the `count - 1` behind it at those that follow.
     Run { start: u64, first: u32, count: u32 },
     /// All at one.
     Same(u64),
     /// Anywhere.
-    Apart(&'a [u64; 32]),
+    Apart([u64; 32]),
 }
 
-impl Shape<'_> {
+impl Shape {
     /// Each lane's address in a memory that begins at `base`.
     #[inline(always)]
     pub(super) fn inside(&self, bytes: u64, base: u64) -> [u64; 32] {
-        match *self {
+        match self {
             Shape::Run { start, first, .. } => {
                 let start = start
                     .wrapping_sub(base)
-                    .wrapping_sub(u64::from(first) * bytes);
+                    .wrapping_sub(u64::from(*first) * bytes);
                 std::array::from_fn(|lane| start.wrapping_add(lane as u64 * bytes))
             }
             Shape::Same(address) => [address.wrapping_sub(base); 32],
             Shape::Apart(addresses) => std::array::from_fn(|i| addresses[i].wrapping_sub(base)),
         }
+    }
+}
+
+/// From the lowest to the highest address of the active lanes, and all bits that are set in any.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stretch {
+    pub(crate) low: u64,
+    pub(crate) high: u64,
+    pub(crate) bits: u64,
+}
+
+impl Stretch {
+    /// Its bytes, where each access is to so many.
+    #[inline(always)]
+    fn len(self, bytes: u64) -> u64 {
+        (self.high - self.low).saturating_add(bytes)
     }
 }
 
@@ -103,6 +119,9 @@ pub(super) enum Memory {
     Shared,
     Local,
 }
+
+/// A memory, and where it begins in the addresses of an access.
+pub(super) type Region = (Memory, u64);
 
 /// An access and who makes it.
 pub(crate) struct Request<'a> {
@@ -130,35 +149,84 @@ pub(crate) trait Stored {
 }
 
 impl Checker {
+    /// Whether races are looked for.
+    #[inline(always)]
+    pub(crate) fn wants_races(&self) -> bool {
+        self.findings.wants_races()
+    }
+
     /// Checks an access of all lanes and notes it; nothing is noted if it is not plain, which [`Checker::look`] is for.
     #[inline(always)]
     pub(crate) fn access(
         &mut self,
         at: &At<'_>,
         request: &Request<'_>,
-        shape: Shape<'_>,
+        shape: &Shape,
+        stretch: Stretch,
         stored: &dyn Stored,
     ) -> bool {
-        let Some(memory) = self.common_memory(at, request.info, shape) else {
+        let Some(memory) = self.common_memory(at, request.info, stretch) else {
             return false;
         };
-        if !self.is_plain(at, request, memory, shape) {
+        if !self.is_known(at, request, memory, stretch)
+            && !self.is_plain(at, request, memory, shape, stretch)
+        {
             return false;
         }
-        if memory.0 != Memory::Local && self.findings.wants_races() {
+        if memory.0 != Memory::Local && self.wants_races() {
             self.order_all(at, request, memory, shape, stored);
         }
         true
     }
 
+    /// Whether an access is plain whatever its shape; `false` where that is not known.
+    #[inline(always)]
+    pub(crate) fn is_quiet(
+        &mut self,
+        at: &At<'_>,
+        request: &Request<'_>,
+        stretch: Stretch,
+    ) -> bool {
+        match self.common_memory(at, request.info, stretch) {
+            Some(memory) => self.is_known(at, request, memory, stretch),
+            None => false,
+        }
+    }
+
+    /// Whether every lane finds memory that is known to be written, and leaves it so.
+    #[inline(always)]
+    fn is_known(
+        &mut self,
+        at: &At<'_>,
+        request: &Request<'_>,
+        (memory, base): Region,
+        stretch: Stretch,
+    ) -> bool {
+        let info = request.info;
+        let bytes = info.bytes();
+        if info.writes() && !request.defined
+            || stretch.bits & (bytes - 1) != 0
+            || !bytes.is_power_of_two()
+            || self.is_coming(info)
+        {
+            return false;
+        }
+        let Some((_, cta)) = &mut self.current else {
+            return false;
+        };
+        let len = stretch.len(bytes);
+        States::new(&mut self.global, cta, memory, at).covers(stretch.low - base, len)
+    }
+
+    /// Whether what an access writes is there only after a wait.
+    #[inline(always)]
+    fn is_coming(&self, info: &AccessInfo) -> bool {
+        info.asynchronous && self.findings.wants_copies()
+    }
+
     /// The memory that all lanes access, and where it begins.
     #[inline(always)]
-    fn common_memory(
-        &self,
-        at: &At<'_>,
-        info: &AccessInfo,
-        shape: Shape<'_>,
-    ) -> Option<(Memory, u64)> {
+    fn common_memory(&self, at: &At<'_>, info: &AccessInfo, stretch: Stretch) -> Option<Region> {
         let of = |address: u64| match info.space {
             Space::Global | Space::Const => (Memory::Global, 0),
             Space::Shared => (Memory::Shared, 0),
@@ -173,19 +241,18 @@ impl Checker {
             }
             Space::Generic => (Memory::Global, 0),
         };
-        match shape {
-            Shape::Same(address) => Some(of(address)),
-            Shape::Run { start, count, .. } => {
-                let last = start.wrapping_add(info.bytes() * u64::from(count) - 1);
-                let first = of(start);
-                (info.space != Space::Generic || first == of(last)).then_some(first)
-            }
-            Shape::Apart(addresses) => {
-                let first = of(addresses[at.mask.trailing_zeros() as usize & 31]);
-                let agree = |lane: u32| of(addresses[lane as usize]) == first;
-                (info.space != Space::Generic || at.lanes().all(agree)).then_some(first)
-            }
+        // What is neither one constant nor the same for all lanes is rare.
+        let len = stretch.len(info.bytes());
+        if info.space == Space::Const && !at.program.is_constant(stretch.low, len) {
+            return None;
         }
+        let first = of(stretch.low);
+        let agree = || {
+            // No window fits between the two.
+            let near = stretch.high - stretch.low < WINDOW;
+            near && first == of(stretch.high.wrapping_add(info.bytes() - 1))
+        };
+        (info.space != Space::Generic || agree()).then_some(first)
     }
 
     /// Whether every lane is in bounds, aligned, and finds written memory or writes; the states of what is written
@@ -195,11 +262,13 @@ impl Checker {
         &mut self,
         at: &At<'_>,
         request: &Request<'_>,
-        (memory, base): (Memory, u64),
-        shape: Shape<'_>,
+        (memory, base): Region,
+        shape: &Shape,
+        stretch: Stretch,
     ) -> bool {
         let info = request.info;
         let bytes = info.bytes();
+        let coming = self.is_coming(info);
         let Some((_, cta)) = &mut self.current else {
             return false;
         };
@@ -207,41 +276,49 @@ impl Checker {
             return false;
         }
         let mut states = States::new(&mut self.global, cta, memory, at);
-        let reads = info.access != Access::Write;
-        let (start, len) = match shape {
-            Shape::Run { start, count, .. } => (start, bytes * u64::from(count)),
-            Shape::Same(address) => (address, bytes),
-            Shape::Apart(_) => (0, 0),
-        };
-        if len != 0 && memory != Memory::Local && !info.asynchronous {
-            return start.is_multiple_of(bytes)
-                && match states.of(start - base, len, 0) {
-                    Some(all) if reads => is_written(all),
-                    Some(all) => write(all),
-                    None => false,
-                };
-        }
-        let inside = shape.inside(bytes, base);
-        let value = if info.asynchronous {
+        let reads = info.access == Access::Read || info.access == Access::Atomic;
+        let value = if coming {
             state::PENDING
         } else {
             state::WRITTEN
         };
-        let value = (!reads).then_some(value);
-        let first = at.warp * 32;
-        let fine = match bytes {
-            1 => states.rows::<1>(&inside, at.mask, first, value),
-            2 => states.rows::<2>(&inside, at.mask, first, value),
-            4 => states.rows::<4>(&inside, at.mask, first, value),
-            8 => states.rows::<8>(&inside, at.mask, first, value),
-            16 => states.rows::<16>(&inside, at.mask, first, value),
-            32 => states.rows::<32>(&inside, at.mask, first, value),
-            _ => false,
+        let (start, len) = (stretch.low - base, stretch.len(bytes));
+        let inside = shape.inside(bytes, base);
+        let together = match shape {
+            Shape::Run { .. } | Shape::Same(_) => true,
+            Shape::Apart(_) => is_packed(&inside, at.mask, (start, len), bytes),
         };
-        if fine && info.asynchronous {
+        let fine = if together && memory != Memory::Local {
+            stretch.bits & (bytes - 1) == 0
+                && match states.of(start, len, 0) {
+                    Some(all) if reads => is_written(all),
+                    Some(all) => write(all, value),
+                    None => false,
+                }
+        } else {
+            let value = (!reads).then_some(value);
+            let first = at.warp * 32;
+            match bytes {
+                1 => states.rows::<1>(&inside, at.mask, first, value),
+                2 => states.rows::<2>(&inside, at.mask, first, value),
+                4 => states.rows::<4>(&inside, at.mask, first, value),
+                8 => states.rows::<8>(&inside, at.mask, first, value),
+                16 => states.rows::<16>(&inside, at.mask, first, value),
+                32 => states.rows::<32>(&inside, at.mask, first, value),
+                _ => false,
+            }
+        };
+        if fine && !coming {
+            states.learn(start, len);
+        }
+        if fine && coming {
+            if together {
+                states.forget(start, len);
+            }
             cta.pending[at.warp as usize].push(Pending {
                 lanes: at.mask,
                 group: None,
+                together: together.then_some((start as u32, len as u32)),
                 addresses: inside.map(|inside| inside as u32),
                 len: bytes as u32,
                 number: request.number,
@@ -306,6 +383,7 @@ impl Checker {
         let info = request.info;
         let bytes = info.bytes();
         let (memory, inside) = Self::resolve(at, info, address);
+        let coming = self.is_coming(info);
         let place = |access| at.place(lane, Some(access));
         if !address.is_multiple_of(bytes.next_power_of_two()) {
             let allocation = self.nearest(at, memory, inside);
@@ -323,6 +401,9 @@ impl Checker {
         }
         let (_, cta) = self.current.as_mut()?;
         let mut states = States::new(&mut self.global, cta, memory, at);
+        if info.writes() && (coming || gaps != [0; MOST]) {
+            states.forget(inside, bytes);
+        }
         let states = states.of(inside, bytes, at.warp * 32 + lane);
         let worst = match &states {
             None => state::NONE,
@@ -332,6 +413,8 @@ impl Checker {
             Some(states) if states.contains(&state::FRESH) => state::FRESH,
             Some(_) => state::WRITTEN,
         };
+        let outside = info.space == Space::Const && !at.program.is_constant(address, bytes);
+        let worst = if outside { state::NONE } else { worst };
         if matches!(worst, state::NONE | state::FREED) {
             self.out_of_bounds(at, info, lane, address, (memory, inside), worst);
             return None;
@@ -348,7 +431,7 @@ impl Checker {
                 let element = info.element as usize;
                 for (byte, state) in states.iter_mut().enumerate() {
                     let gap = gaps[(byte / element).min(MOST - 1)] >> (byte % element).min(31) & 1;
-                    *state = match (info.asynchronous, gap) {
+                    *state = match (coming, gap) {
                         (true, 0) => state::PENDING,
                         (true, _) => state::HOLLOW,
                         (false, 0) => state::WRITTEN,
@@ -357,12 +440,13 @@ impl Checker {
                 }
             }
         }
-        if info.asynchronous {
+        if coming {
             let mut addresses = [0; 32];
             addresses[lane as usize] = inside as u32;
             cta.pending[at.warp as usize].push(Pending {
                 lanes: 1 << lane,
                 group: None,
+                together: None,
                 addresses,
                 len: bytes as u32,
                 number: request.number,
@@ -426,7 +510,7 @@ impl Checker {
             .nearest(address)
             .is_some_and(|block| block.distance == 0);
         let other_space =
-            other_space || in_device && matches!(info.space, Space::Shared | Space::Local);
+            other_space || in_device && !matches!(info.space, Space::Global | Space::Generic);
         let (kind, what) = match (worst, memory) {
             (state::FREED, _) => (Kind::UseAfterFree, "memory that was given back"),
             _ if other_space => (Kind::BadSpace, "an address of another state space"),
@@ -449,4 +533,20 @@ impl Checker {
             message: format!("{bytes} bytes at 0x{address:x}: {what}"),
         });
     }
+}
+
+/// Whether the accesses of `mask`, which lie in a range, fill it.
+#[inline(always)]
+fn is_packed(inside: &[u64; 32], mask: u32, (start, len): (u64, u64), bytes: u64) -> bool {
+    let count = mask.count_ones();
+    if len != bytes * u64::from(count) || !bytes.is_power_of_two() {
+        return false;
+    }
+    let log = bytes.trailing_zeros();
+    let mut filled = 0;
+    for (lane, inside) in inside.iter().enumerate() {
+        let place = (inside.wrapping_sub(start) >> log) as u32 & 31;
+        filled |= (mask >> lane & 1) << place;
+    }
+    filled == !0 >> (32 - count)
 }

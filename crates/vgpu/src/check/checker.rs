@@ -7,6 +7,7 @@ use super::{
     history::History,
     memory::Global,
     order::LaunchOrder,
+    pages::Pages,
     report::{Findings, New},
     undefined::Origins,
 };
@@ -54,6 +55,8 @@ pub(super) struct Pending {
     pub(super) lanes: u32,
     /// Their group, once that is committed.
     pub(super) group: Option<u32>,
+    /// The range that they fill, if they do.
+    pub(super) together: Option<(u32, u32)>,
     pub(super) addresses: [u32; 32],
     pub(super) len: u32,
     /// The access, its place, and the warp's phase when it was issued.
@@ -70,8 +73,11 @@ pub(super) struct Mark {
 }
 
 /// What is known of a CTA.
+#[derive(Default)]
 pub(super) struct Cta {
     pub(super) shared: Vec<u8>,
+    /// What of it is known to be written.
+    pub(super) pages: Pages,
     pub(super) local: Vec<u8>,
     pub(super) history: History,
     pub(super) warps: Vec<WarpClock>,
@@ -108,8 +114,8 @@ pub(crate) struct Checker {
     pub(super) current: Option<(u32, Box<Cta>)>,
     /// Those between their turns.
     waiting: FxHashMap<u32, Box<Cta>>,
-    /// Histories to be used again.
-    spare: Vec<History>,
+    /// To be used again.
+    spare: Vec<Box<Cta>>,
     pub(super) warps: u32,
     pub(super) origins: Origins,
 }
@@ -184,34 +190,37 @@ impl Checker {
     pub(crate) fn start_cta(&mut self, program: &Program, view: &LaunchView) {
         let (index, warps) = (linear(view), self.warps);
         let threads: u32 = view.block.iter().product();
-        let own = program.local.states(u64::from(program.local_bytes), None);
         let clock = |warp: u32| {
             let count = (threads - warp * 32).min(32);
             let number = index.wrapping_mul(warps).wrapping_add(warp);
             WarpClock::new(number, !0 >> (32 - count))
         };
         let races = self.findings.wants_races();
-        let bytes = if races { u64::from(view.shared) } else { 0 };
-        let mut history = match self.spare.pop() {
-            Some(history) if history.reaches(bytes) => history,
-            _ => History::owned(bytes),
-        };
-        history.settle();
+        let bytes = u64::from(view.shared);
+        let mut cta = self.spare.pop().unwrap_or_default();
+        program
+            .shared
+            .states(bytes, program.open_shared, &mut cta.shared);
+        cta.pages.reset(bytes);
+        let own = u64::from(program.local_bytes);
+        program.local.states(own, None, &mut cta.local);
+        cta.local = cta.local.repeat(warps as usize * 32);
+        if races && !cta.history.reaches(bytes) {
+            cta.history = History::owned(bytes);
+        }
+        cta.history.settle();
+        cta.warps.clear();
+        cta.warps.extend((0..warps).map(clock));
         let marks = if races { 2 * program.accesses.len() } else { 0 };
-        let cta = Cta {
-            shared: program
-                .shared
-                .states(u64::from(view.shared), program.open_shared),
-            local: own.repeat(warps as usize * 32),
-            history,
-            warps: (0..warps).map(clock).collect(),
-            marks: vec![Mark::default(); warps as usize * marks],
-            barriers: Default::default(),
-            pending: (0..warps).map(|_| Vec::new()).collect(),
-            groups: vec![[0; 32]; warps as usize],
-        };
+        cta.marks.clear();
+        cta.marks.resize(warps as usize * marks, Mark::default());
+        cta.barriers = Default::default();
+        cta.pending.clear();
+        cta.pending.resize_with(warps as usize, Vec::new);
+        cta.groups.clear();
+        cta.groups.resize(warps as usize, [0; 32]);
         self.park();
-        self.current = Some((index, Box::new(cta)));
+        self.current = Some((index, cta));
     }
 
     fn park(&mut self) {
@@ -237,7 +246,7 @@ impl Checker {
     /// A CTA has ended.
     pub(crate) fn end_cta(&mut self) {
         if let Some((_, cta)) = self.current.take() {
-            self.spare.push(cta.history);
+            self.spare.push(cta);
         }
     }
 

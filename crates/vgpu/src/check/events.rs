@@ -83,6 +83,9 @@ impl Checker {
 
     /// `bar.warp.sync`.
     pub(crate) fn sync_lanes(&mut self, at: &At<'_>, lanes: u32) {
+        if !self.findings.wants_races() {
+            return;
+        }
         if let Some(warp) = self.warp(at.warp) {
             warp.sync_lanes(lanes);
         }
@@ -90,6 +93,9 @@ impl Checker {
 
     /// A fence, for the CTA alone if `within`.
     pub(crate) fn fence(&mut self, at: &At<'_>, within: bool) {
+        if !self.findings.wants_races() {
+            return;
+        }
         if let Some(warp) = self.warp(at.warp) {
             warp.fence(within);
         }
@@ -97,6 +103,9 @@ impl Checker {
 
     /// Lanes of a warp come to a barrier.
     pub(crate) fn arrive(&mut self, warp: u32, lanes: u32, barrier: usize) {
+        if !self.findings.wants_races() {
+            return;
+        }
         let Some(cta) = self.cta() else {
             return;
         };
@@ -113,6 +122,9 @@ impl Checker {
 
     /// A barrier lets lanes of a warp go on.
     pub(crate) fn release(&mut self, warp: u32, lanes: u32, barrier: usize) {
+        if !self.findings.wants_races() {
+            return;
+        }
         let Some(cta) = self.cta() else {
             return;
         };
@@ -125,6 +137,9 @@ impl Checker {
 
     /// A barrier is empty again; `all` threads of the CTA were at it.
     pub(crate) fn reset(&mut self, barrier: usize, all: bool) {
+        if !self.findings.wants_races() {
+            return;
+        }
         if let Some(cta) = self.cta() {
             cta.barriers[barrier & 15] = Default::default();
             if all {
@@ -137,6 +152,9 @@ impl Checker {
 
     /// `cp.async.commit_group`.
     pub(crate) fn commit(&mut self, at: &At<'_>) {
+        if !self.findings.wants_copies() {
+            return;
+        }
         let Some(cta) = self.cta() else {
             return;
         };
@@ -167,6 +185,9 @@ impl Checker {
 
     /// `cp.async.wait_group`, for all but the latest `left` groups, or `cp.async.wait_all` for everything.
     pub(crate) fn wait(&mut self, at: &At<'_>, left: Option<u32>) {
+        if !self.findings.wants_copies() {
+            return;
+        }
         let Some(cta) = self.cta() else {
             return;
         };
@@ -244,6 +265,9 @@ impl Pending {
     fn without(&mut self, lanes: u32) -> Option<Pending> {
         let rest = self.lanes & !lanes;
         self.lanes &= lanes;
+        if rest != 0 {
+            self.together = None;
+        }
         (rest != 0).then_some(Pending {
             lanes: rest,
             ..*self
@@ -252,6 +276,12 @@ impl Pending {
 
     /// What was copied is there.
     fn arrive(&self, shared: &mut [u8]) {
+        if let Some((start, len)) = self.together {
+            if let Some(states) = slice(shared, u64::from(start), u64::from(len)) {
+                arrived(states);
+            }
+            return;
+        }
         for (lane, address) in self.addresses.iter().enumerate() {
             if self.lanes >> lane & 1 == 0 {
                 continue;
@@ -269,10 +299,16 @@ impl Pending {
 #[inline(always)]
 fn arrived(states: &mut [u8]) {
     for state in states {
-        *state = match *state {
-            state::PENDING => state::WRITTEN,
-            state::HOLLOW => state::FRESH,
-            other => other,
+        let now = *state;
+        let rest = if now == state::HOLLOW {
+            state::FRESH
+        } else {
+            now
+        };
+        *state = if now == state::PENDING {
+            state::WRITTEN
+        } else {
+            rest
         };
     }
 }

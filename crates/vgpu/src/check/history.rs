@@ -94,6 +94,12 @@ pub(crate) struct History {
     partial: bool,
 }
 
+impl Default for History {
+    fn default() -> History {
+        History::owned(0)
+    }
+}
+
 impl History {
     /// For `bytes` of memory from `start` on, most of which may never be touched.
     pub(crate) fn mapped(start: u64, bytes: u64) -> std::io::Result<History> {

@@ -1,5 +1,6 @@
 //! What is known of each byte of guest memory: whether it belongs to something, and whether it was written.
 
+use super::pages::Pages;
 use memmap2::MmapMut;
 use std::{collections::BTreeMap, ops::Range};
 use warpsmith_ptx::ir::Name;
@@ -28,6 +29,7 @@ pub(crate) mod state {
 /// Device memory. The map takes memory only where it is touched.
 pub(crate) struct Global {
     map: MmapMut,
+    pages: Pages,
     base: u64,
     /// Start to length and name.
     blocks: BTreeMap<u64, (u64, Option<Name>)>,
@@ -43,6 +45,7 @@ impl Global {
             .map_anon()?;
         Ok(Global {
             map,
+            pages: Pages::new(size),
             base,
             blocks: BTreeMap::new(),
         })
@@ -54,22 +57,29 @@ impl Global {
         (to <= self.map.len()).then_some(from..to)
     }
 
-    /// All states, and the address of the first.
+    /// All states, the pages that are known to be written, and the address of the first.
     #[inline(always)]
-    pub(crate) fn all(&mut self) -> (&mut [u8], u64) {
-        (&mut self.map, self.base)
+    pub(super) fn all(&mut self) -> (&mut [u8], &mut Pages, u64) {
+        (&mut self.map, &mut self.pages, self.base)
     }
 
     /// The states of a range; `None` if it is not in device memory.
-    pub(crate) fn states(&mut self, address: u64, len: u64) -> Option<&mut [u8]> {
+    pub(super) fn states(&self, address: u64, len: u64) -> Option<&[u8]> {
         let range = self.range(address, len)?;
+        self.map.get(range)
+    }
+
+    /// The same, to be changed: nothing of it is known to be written.
+    fn states_mut(&mut self, address: u64, len: u64) -> Option<&mut [u8]> {
+        let range = self.range(address, len)?;
+        self.pages.forget(address - self.base, len);
         self.map.get_mut(range)
     }
 
     /// A block was handed out.
     pub(crate) fn allocated(&mut self, address: u64, len: u64) {
         self.blocks.insert(address, (len, None));
-        if let Some(states) = self.states(address, len) {
+        if let Some(states) = self.states_mut(address, len) {
             states.fill(state::FRESH);
         }
     }
@@ -86,19 +96,20 @@ impl Global {
         let Some((len, _)) = self.blocks.get(&address).cloned() else {
             return;
         };
-        if let Some(states) = self.states(address, len) {
+        if let Some(states) = self.states_mut(address, len) {
             states.fill(state::FREED);
         }
     }
 
     /// The host wrote a range.
     pub(crate) fn written(&mut self, address: u64, len: u64) {
-        if let Some(states) = self.states(address, len) {
+        if let Some(states) = self.states_mut(address, len) {
             for byte in states {
                 if matches!(*byte, state::FRESH | state::PENDING | state::HOLLOW) {
                     *byte = state::WRITTEN;
                 }
             }
+            self.pages.learn_all(&self.map, address - self.base, len);
         }
     }
 
@@ -107,7 +118,7 @@ impl Global {
         let Some(states) = self.states(from, len).map(|states| states.to_vec()) else {
             return;
         };
-        if let Some(target) = self.states(to, len) {
+        if let Some(target) = self.states_mut(to, len) {
             target.copy_from_slice(&states);
         }
     }
@@ -156,14 +167,14 @@ impl Variables {
     }
 
     /// Fresh states of a memory of `bytes`, where `open` is the start of dynamic memory that reaches to the end.
-    pub(crate) fn states(&self, bytes: u64, open: Option<u64>) -> Vec<u8> {
-        let mut states = vec![state::NONE; bytes as usize];
+    pub(crate) fn states(&self, bytes: u64, open: Option<u64>, states: &mut Vec<u8>) {
+        states.clear();
+        states.resize(bytes as usize, state::NONE);
         let ranges = self.all.iter().map(|(_, start, len)| *start..start + len);
         for range in ranges.chain(open.map(|start| start..bytes)) {
             let range = range.start.min(bytes) as usize..range.end.min(bytes) as usize;
             states[range].fill(state::FRESH);
         }
-        states
     }
 
     /// The variable nearest to an address.

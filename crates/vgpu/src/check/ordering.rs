@@ -2,7 +2,7 @@
 
 use super::{
     Access, Kind, Place,
-    access::{AccessInfo, Memory, Request, Shape, Stored},
+    access::{AccessInfo, Memory, Region, Request, Shape, Stored},
     cell::{self, Cell},
     checker::{At, Checker, Mark, Pending, thread},
     history::{Epoch, SECTOR, Seen, Who},
@@ -67,8 +67,8 @@ impl Checker {
         &mut self,
         at: &At<'_>,
         request: &Request<'_>,
-        (memory, base): (Memory, u64),
-        shape: Shape<'_>,
+        (memory, base): Region,
+        shape: &Shape,
         stored: &dyn Stored,
     ) {
         let info = request.info;
@@ -86,7 +86,7 @@ impl Checker {
             Memory::Global => &mut self.history,
             Memory::Shared | Memory::Local => &mut cta.history,
         };
-        match shape {
+        match *shape {
             _ if info.order.strong => {}
             Shape::Run {
                 start,

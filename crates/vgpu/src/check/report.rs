@@ -34,6 +34,7 @@ fn spot(span: Span) -> Spot {
 pub(crate) struct Findings {
     checks: Checks,
     races: bool,
+    copies: bool,
     all: Vec<Finding>,
     index: FxHashMap<Key, usize>,
 }
@@ -50,8 +51,10 @@ pub(crate) struct New {
 
 impl Findings {
     pub(crate) fn new(checks: Checks) -> Findings {
+        let races = checks.any(&[Kind::RaceShared, Kind::RaceGlobal, Kind::BenignRace]);
         Findings {
-            races: checks.any(&[Kind::RaceShared, Kind::RaceGlobal, Kind::BenignRace]),
+            races,
+            copies: races || checks.any(&[Kind::AsyncEarly]),
             checks,
             ..Findings::default()
         }
@@ -61,6 +64,12 @@ impl Findings {
     #[inline(always)]
     pub(crate) fn wants_races(&self) -> bool {
         self.races
+    }
+
+    /// Whether it matters that asynchronous copies take their time.
+    #[inline(always)]
+    pub(crate) fn wants_copies(&self) -> bool {
+        self.copies
     }
 
     /// Whether a kind is wanted.

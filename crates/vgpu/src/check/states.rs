@@ -4,11 +4,14 @@ use super::{
     access::Memory,
     checker::{At, Cta},
     memory::{Global, state},
+    pages::Pages,
 };
 
 /// The states of one kind of memory.
 pub(super) struct States<'a> {
     all: &'a mut [u8],
+    /// Which are known to be written.
+    pages: Option<&'a mut Pages>,
     /// The address of the first.
     start: u64,
     /// Bytes of a thread's own memory, where each has its own.
@@ -23,13 +26,17 @@ impl<'a> States<'a> {
         memory: Memory,
         at: &At<'_>,
     ) -> States<'a> {
-        let (all, start) = match memory {
-            Memory::Global => global.all(),
-            Memory::Shared => (&mut cta.shared[..], 0),
-            Memory::Local => (&mut cta.local[..], 0),
+        let (all, pages, start) = match memory {
+            Memory::Global => {
+                let (all, pages, start) = global.all();
+                (all, Some(pages), start)
+            }
+            Memory::Shared => (&mut cta.shared[..], Some(&mut cta.pages), 0),
+            Memory::Local => (&mut cta.local[..], None, 0),
         };
         States {
             all,
+            pages,
             start,
             own: (memory == Memory::Local).then_some(u64::from(at.program.local_bytes)),
         }
@@ -54,6 +61,32 @@ impl<'a> States<'a> {
         let from = self.offset(inside, len, thread);
         let to = from.checked_add(usize::try_from(len).ok()?)?;
         self.all.get_mut(from..to)
+    }
+
+    /// Whether all of a range is known to be written; `false` where that is not known.
+    #[inline(always)]
+    pub(super) fn covers(&self, inside: u64, len: u64) -> bool {
+        let from = inside.wrapping_sub(self.start);
+        match &self.pages {
+            Some(pages) => pages.covers(from, len),
+            None => false,
+        }
+    }
+
+    /// Finds out which pages of a range are written.
+    #[inline(always)]
+    pub(super) fn learn(&mut self, inside: u64, len: u64) {
+        if let Some(pages) = &mut self.pages {
+            pages.learn(self.all, inside.wrapping_sub(self.start), len);
+        }
+    }
+
+    /// A range is not known to be written any more.
+    #[inline(always)]
+    pub(super) fn forget(&mut self, inside: u64, len: u64) {
+        if let Some(pages) = &mut self.pages {
+            pages.forget(inside.wrapping_sub(self.start), len);
+        }
     }
 
     /// Whether `N` bytes of each lane, of threads from `first` on, are aligned and written; or, with a state to set,
@@ -104,6 +137,9 @@ impl<'a> States<'a> {
             if let Some(row) = self.all.get_mut(at..).and_then(|all| all.first_chunk_mut()) {
                 *row = [value; N];
             }
+            if value != state::WRITTEN {
+                self.forget(inside[lane as usize], N as u64);
+            }
         }
         true
     }
@@ -146,12 +182,12 @@ fn is_writable(states: &[u8]) -> bool {
     bad == 0
 }
 
-/// Notes that every byte is written, if all may be.
+/// Gives every byte that state, if all may be written.
 #[inline(always)]
-pub(super) fn write(states: &mut [u8]) -> bool {
+pub(super) fn write(states: &mut [u8], value: u8) -> bool {
     let fine = is_writable(states);
     if fine {
-        states.fill(state::WRITTEN);
+        states.fill(value);
     }
     fine
 }

@@ -4,12 +4,14 @@ use super::{
     Ctx, Flow, MicroOp, copy_async,
     lane::{first_of_run, lanes, mask_of},
     ldst, operand, shadows,
+    stored::{StoredBy, Unknown},
 };
 use crate::{
-    check::{Access, AccessInfo, Answer, At, Checker, Request, Shape, Space, Stored},
+    check::{Access, AccessInfo, Answer, At, Checker, Request, Shape, Space, Stretch},
     error::Error,
     lower::Lowerer,
 };
+use std::ops::BitOr;
 use warpsmith_ptx::{
     ir::{Inst, Operand},
     op::Op,
@@ -38,34 +40,71 @@ pub(super) fn ask<R>(
 }
 
 /// The access that description `aux` is of, at addresses `a` plus `imm`, by those lanes of `dst` that are active: `b`
-/// is 1 for scalars and 2 for 64 bits; `more[0]` is the slot where the mask is kept, and `c` ops are skipped if no
-/// lane may do it. Of a copy that may be of fewer bytes, `more[1]` is one more than the slot that says so, `more[3]`
-/// what is in it, and `more[2]` describes the access to one byte.
+/// is 1 for scalars and 2 for 64 bits. If a register may be undefined, what comes next is looked at first, and another
+/// such op; else `more[0]` ops are left out. The `c` ops behind them do the access, for the lanes that may. Of a
+/// store, `more[2]` is where the slots of its values are listed. Of a copy that may be of fewer bytes, `more[1]` is one
+/// more than the slot that says so, `more[3]` what is in it, and `more[2]` describes the access to one byte.
 struct Check;
 impl Flow for Check {
     #[inline(always)]
     fn run(ctx: &mut Ctx, op: &MicroOp) -> *const MicroOp {
-        let mask = ctx.mask;
-        let kept = u64::from(mask) | u64::from(ctx.full) << 32;
-        ctx.set_scalar(op.more[0], kept);
-        let mut reading = mask & op.dst;
-        let mut bad = 0;
+        if op.more[0] != 0 && ctx.warp.tainted {
+            return std::ptr::from_ref(op).wrapping_add(1);
+        }
+        let mask = ctx.mask & op.dst;
         if op.more[1] != 0 {
-            (reading, bad) = shorter(ctx, op, reading);
+            return copy(ctx, op, mask);
         }
-        if reading != 0 && !is_plain(ctx, op, reading) {
-            bad |= check_access(ctx, op, reading);
-        }
-        if bad != 0 {
-            ctx.mask = mask & !bad;
-            ctx.full = false;
-        }
-        if ctx.mask == 0 {
-            ctx.warp.copied = None;
-            return std::ptr::from_ref(op).wrapping_add(1 + op.c as usize);
-        }
-        std::ptr::from_ref(op).wrapping_add(1)
+        let bad = if mask == 0 || is_plain(ctx, op, mask) {
+            0
+        } else {
+            check_access(ctx, op, mask)
+        };
+        go_on(ctx, op, bad)
     }
+}
+
+/// A copy that may be of fewer bytes.
+#[inline(always)]
+fn copy(ctx: &mut Ctx, op: &MicroOp, mask: u32) -> *const MicroOp {
+    let (reading, part) = shorter(ctx, op, mask);
+    let mut bad = 0;
+    if reading != 0 && !is_plain(ctx, op, reading) {
+        bad = check_access(ctx, op, reading);
+    }
+    if let Some(part) = part {
+        bad |= part.bad;
+        join(ctx, &part.undefined);
+    }
+    go_on(ctx, op, bad)
+}
+
+/// What comes next, where these lanes must not access.
+#[inline(always)]
+fn go_on(ctx: &mut Ctx, op: &MicroOp, bad: u32) -> *const MicroOp {
+    let next = std::ptr::from_ref(op).wrapping_add(1 + op.more[0] as usize);
+    if bad == 0 {
+        return next;
+    }
+    without(ctx, bad, next, op.c as usize)
+}
+
+/// Runs `count` ops from `op` on for the lanes that are not `bad`; what comes behind them.
+#[cold]
+#[inline(never)]
+fn without(ctx: &mut Ctx, bad: u32, op: *const MicroOp, count: usize) -> *const MicroOp {
+    let end = op.wrapping_add(count);
+    let (mask, full) = (ctx.mask, ctx.full);
+    ctx.mask = mask & !bad;
+    ctx.full = false;
+    if ctx.mask == 0 {
+        ctx.warp.copied = None;
+    } else {
+        ctx.run_until(op, end);
+    }
+    ctx.mask = mask;
+    ctx.full = full;
+    end
 }
 
 /// What says how much a copy reads.
@@ -76,35 +115,75 @@ mod part {
     pub(super) const ONLY: u32 = 2;
 }
 
-/// The lanes of a copy that read all of it, and those whose few bytes must not be read.
-#[inline(never)]
-fn shorter(ctx: &mut Ctx, op: &MicroOp, mask: u32) -> (u32, u32) {
+/// What was found of lanes that read a part of what they copy.
+struct Part {
+    bad: u32,
+    /// Undefined bytes.
+    undefined: [u32; 32],
+}
+
+/// The lanes of a copy that read all of it, and what was found of those that read a part.
+#[inline(always)]
+fn shorter(ctx: &mut Ctx, op: &MicroOp, mask: u32) -> (u32, Option<Box<Part>>) {
     let slot = op.more[1] - 1;
     match op.more[3] {
-        part::NOT => return (mask & !ctx.pred(slot), 0),
-        part::ONLY => return (mask & ctx.pred(slot), 0),
+        part::NOT => return (mask & !ctx.pred(slot), None),
+        part::ONLY => return (mask & ctx.pred(slot), None),
         _ => {}
     }
     let whole = ctx.program.accesses[op.aux as usize].bytes() as u32;
-    let bytes = *ctx.cells::<u32>(slot);
+    let bytes = ctx.cells::<u32>(slot);
+    let all = mask_of(|i| bytes[i] >= whole);
+    let none = mask_of(|i| bytes[i] == 0);
+    if mask & !(all | none) == 0 {
+        return (mask & all, None);
+    }
+    some_bytes(ctx, op, mask, whole)
+}
+
+/// The same where some lanes read a part.
+#[inline(never)]
+fn some_bytes(ctx: &mut Ctx, op: &MicroOp, mask: u32, whole: u32) -> (u32, Option<Box<Part>>) {
+    let bytes = *ctx.cells::<u32>(op.more[1] - 1);
     let addresses = addresses(ctx, op);
     // A copy of no bytes reads nothing; few bytes are aligned as all are.
     let aligned = |i: usize| addresses[i].is_multiple_of(u64::from(whole));
     let all = mask & mask_of(|i| bytes[i] >= whole || bytes[i] != 0 && !aligned(i));
-    let mut bad = 0;
+    let mut part = Part {
+        bad: 0,
+        undefined: [0; 32],
+    };
     for byte in 0..whole {
-        let reading = mask & !all & !bad & mask_of(|i| bytes[i] > byte);
-        if reading != 0 {
-            let each = lanes(|i| addresses[i].wrapping_add(u64::from(byte)));
-            bad |= check_each(ctx, op, op.more[2], reading, &each);
+        let reading = mask & !all & !part.bad & mask_of(|i| bytes[i] > byte);
+        if reading == 0 {
+            continue;
+        }
+        let each = lanes(|i| addresses[i].wrapping_add(u64::from(byte)));
+        if let Some(answer) = check_each(ctx, op, op.more[2], reading, &each) {
+            part.bad |= answer.bad;
+            for (to, from) in part.undefined.iter_mut().zip(&answer.undefined[0]) {
+                *to |= (from & 1) << byte;
+            }
         }
     }
-    (all, bad)
+    (all, Some(Box::new(part)))
+}
+
+/// Adds to what is undefined of what a copy has read.
+#[inline(never)]
+fn join(ctx: &mut Ctx, undefined: &[u32; 32]) {
+    if undefined.iter().all(|bits| *bits == 0) {
+        return;
+    }
+    let all = ctx.warp.copied.get_or_insert_with(|| Box::new([0; 32]));
+    for (all, bits) in all.iter_mut().zip(undefined) {
+        *all |= bits;
+    }
 }
 
 /// The addresses of all lanes.
 #[inline(always)]
-fn addresses(ctx: &Ctx, op: &MicroOp) -> [u64; 32] {
+pub(super) fn addresses(ctx: &Ctx, op: &MicroOp) -> [u64; 32] {
     match op.b {
         1 => [scalar_address(ctx, op); 32],
         3 => [scalar_address(ctx, op); 32],
@@ -129,16 +208,95 @@ fn scalar_address(ctx: &Ctx, op: &MicroOp) -> u64 {
     }
 }
 
-/// Where lane 0's access is if the active lanes' are neighbours.
+/// From where to where the lanes of `mask` access.
 #[inline(always)]
-fn run_start(ctx: &Ctx, op: &MicroOp, bytes: u32, mask: u32) -> Option<u64> {
-    match op.b {
-        0 => {
-            let start = first_of_run(ctx.cells::<u32>(op.a), bytes, mask)?;
-            Some(u64::from(start.wrapping_add(op.imm as u32)))
+fn stretch(ctx: &Ctx, op: &MicroOp, mask: u32) -> Stretch {
+    if op.b & 1 != 0 {
+        let at = scalar_address(ctx, op);
+        return Stretch {
+            low: at,
+            high: at,
+            bits: at,
+        };
+    }
+    if op.b == 0 {
+        let at = ctx.cells::<u32>(op.a);
+        let [low, high, bits] = bounds(lanes(|i| at[i].wrapping_add(op.imm as u32)), mask);
+        return Stretch {
+            low: u64::from(low),
+            high: u64::from(high),
+            bits: u64::from(bits),
+        };
+    }
+    let at = ctx.cells::<u64>(op.a);
+    let [low, high, bits] = bounds(lanes(|i| at[i].wrapping_add(op.imm)), mask);
+    Stretch { low, high, bits }
+}
+
+/// The lowest and the highest of the lanes of `mask`, and all bits of theirs.
+#[inline(always)]
+fn bounds<T: Copy + Default + Ord + BitOr<Output = T>>(mut at: [T; 32], mask: u32) -> [T; 3] {
+    if mask != !0 {
+        let lead = at[mask.trailing_zeros() as usize & 31];
+        let own = at;
+        at = lanes(|i| if mask >> i & 1 != 0 { own[i] } else { lead });
+    }
+    let (mut low, mut high, mut bits) = (at, at, at);
+    // By halves, which the compiler makes vectors of.
+    for half in [16, 8, 4, 2, 1] {
+        for i in 0..half {
+            low[i] = low[i].min(low[i + half]);
+            high[i] = high[i].max(high[i + half]);
+            bits[i] = bits[i] | bits[i + half];
         }
-        2 => Some(first_of_run(ctx.cells::<u64>(op.a), bytes, mask)?.wrapping_add(op.imm)),
-        _ => None,
+    }
+    [low[0], high[0], bits[0]]
+}
+
+/// The same of accesses whose shape is known.
+#[inline(always)]
+fn stretch_of(shape: &Shape, ctx: &Ctx, op: &MicroOp, mask: u32, bytes: u32) -> Stretch {
+    match shape {
+        Shape::Run { start, count, .. } => Stretch {
+            low: *start,
+            high: start.saturating_add(u64::from(bytes) * u64::from(count - 1)),
+            bits: *start,
+        },
+        Shape::Same(_) | Shape::Apart(_) => stretch(ctx, op, mask),
+    }
+}
+
+/// How the lanes of `mask` access.
+#[inline(always)]
+fn shape(ctx: &Ctx, op: &MicroOp, mask: u32, bytes: u32) -> Shape {
+    if op.b & 1 != 0 {
+        return Shape::Same(scalar_address(ctx, op));
+    }
+    let first = mask.trailing_zeros() & 31;
+    let beside = (mask >> first).wrapping_add(1) & (mask >> first) == 0;
+    // Where lane 0's access is if the active lanes' are neighbours.
+    let start = match op.b {
+        _ if !beside => None,
+        0 => first_of_run(ctx.cells::<u32>(op.a), bytes, mask).map(|start| {
+            u64::from(
+                start
+                    .wrapping_add(op.imm as u32)
+                    .wrapping_add(first * bytes),
+            )
+        }),
+        _ => first_of_run(ctx.cells::<u64>(op.a), bytes, mask).map(|start| {
+            start
+                .wrapping_add(op.imm)
+                .wrapping_add(u64::from(first * bytes))
+        }),
+    };
+    match start {
+        Some(start) => Shape::Run {
+            start,
+            first,
+            count: mask.count_ones(),
+        },
+        None => Shape::Apart(addresses(ctx, op)),
     }
 }
 
@@ -148,9 +306,6 @@ fn is_plain(ctx: &mut Ctx, op: &MicroOp, mask: u32) -> bool {
     let Some(info) = ctx.program.accesses.get(op.aux as usize) else {
         return true;
     };
-    let bytes = info.bytes() as u32;
-    let first = mask.trailing_zeros() & 31;
-    let beside = (mask >> first).wrapping_add(1) & (mask >> first) == 0;
     let defined = if info.asynchronous {
         ctx.warp.copied.is_none()
     } else {
@@ -159,23 +314,6 @@ fn is_plain(ctx: &mut Ctx, op: &MicroOp, mask: u32) -> bool {
                 let shadow = ctx.cells::<u32>(*slot);
                 shadow.iter().fold(0, |all, bits| all | bits) != 0
             })
-    };
-    let all: [u64; 32];
-    let shape = if op.b & 1 != 0 {
-        Shape::Same(scalar_address(ctx, op))
-    } else if beside && let Some(start) = run_start(ctx, op, bytes, mask) {
-        Shape::Run {
-            start: if op.b == 0 {
-                u64::from((start as u32).wrapping_add(first * bytes))
-            } else {
-                start.wrapping_add(u64::from(first * bytes))
-            },
-            first,
-            count: mask.count_ones(),
-        }
-    } else {
-        all = addresses(ctx, op);
-        Shape::Apart(&all)
     };
     let Some(mut checker) = ctx.checker.take() else {
         return true;
@@ -198,7 +336,22 @@ fn is_plain(ctx: &mut Ctx, op: &MicroOp, mask: u32) -> bool {
         info,
         mask,
     };
-    let plain = checker.access(&at, &request, shape, &stored);
+    let bytes = info.bytes() as u32;
+    // Where races matter the shape does; else few accesses need it.
+    let early = checker.wants_races().then(|| shape(ctx, op, mask, bytes));
+    let stretch = match &early {
+        Some(shape) => stretch_of(shape, ctx, op, mask, bytes),
+        None => stretch(ctx, op, mask),
+    };
+    let plain = if early.is_none() && checker.is_quiet(&at, &request, stretch) {
+        true
+    } else {
+        let shape = match early {
+            Some(shape) => shape,
+            None => shape(ctx, op, mask, bytes),
+        };
+        checker.access(&at, &request, &shape, stretch, &stored)
+    };
     ctx.checker = Some(checker);
     if plain && ctx.warp.tainted {
         define(ctx, op);
@@ -268,18 +421,6 @@ fn check_access(ctx: &mut Ctx, op: &MicroOp, mask: u32) -> u32 {
     bad
 }
 
-/// Nothing is known of what is stored.
-struct Unknown;
-impl Stored for Unknown {
-    fn undefined(&self, _k: usize) -> Option<[u32; 32]> {
-        None
-    }
-
-    fn same(&self) -> u32 {
-        0
-    }
-}
-
 /// Describes accesses of an instruction that has many for each lane, for [`each_of_many`].
 pub(crate) fn many(l: &mut Lowerer, space: Space, access: Access, bytes: u32) -> u32 {
     l.describe(AccessInfo {
@@ -300,119 +441,24 @@ pub(crate) fn many(l: &mut Lowerer, space: Space, access: Access, bytes: u32) ->
 
 /// One access of each lane of `mask`, of those that description `aux` is of; the lanes that must not do it.
 pub(crate) fn each_of_many(ctx: &mut Ctx, op: &MicroOp, mask: u32, addresses: &[u64; 32]) -> u32 {
-    check_each(ctx, op, op.aux, mask, addresses)
+    check_each(ctx, op, op.aux, mask, addresses).map_or(0, |answer| answer.bad)
 }
 
-fn check_each(ctx: &mut Ctx, op: &MicroOp, number: u32, mask: u32, addresses: &[u64; 32]) -> u32 {
-    let verdict = ask(ctx, op, mask, |checker, at, _| {
+fn check_each(
+    ctx: &mut Ctx,
+    op: &MicroOp,
+    number: u32,
+    mask: u32,
+    addresses: &[u64; 32],
+) -> Option<Answer> {
+    ask(ctx, op, mask, |checker, at, _| {
         let request = Request {
             info: &at.program.accesses[number as usize],
             number,
             defined: true,
         };
         checker.look(at, &request, addresses, &Unknown)
-    });
-    verdict.map_or(0, |answer| answer.bad)
-}
-
-/// What a store stores, for whoever asks.
-struct StoredBy<'a> {
-    ctx: &'a Ctx,
-    op: &'a MicroOp,
-    info: &'a AccessInfo,
-    mask: u32,
-}
-
-impl Stored for StoredBy<'_> {
-    fn undefined(&self, k: usize) -> Option<[u32; 32]> {
-        if self.info.asynchronous {
-            let copied = self.ctx.warp.copied.as_ref().filter(|_| k == 0)?;
-            return Some(**copied);
-        }
-        if !self.ctx.warp.tainted || self.info.access != Access::Write {
-            return None;
-        }
-        let of = |slot: Option<u32>| slot.map(|slot| *self.ctx.cells(slot));
-        match self.info.matrix {
-            None => of(self.info.values.get(k).copied().flatten()),
-            Some(transposed) if k == 0 => {
-                let registers = self.info.values.map(|slot| of(slot).unwrap_or([0; 32]));
-                Some(shadows::to_rows(&registers, transposed))
-            }
-            Some(_) => None,
-        }
-    }
-
-    fn same(&self) -> u32 {
-        let matrix = self.info.matrix.is_some();
-        if self.info.access != Access::Write || self.info.asynchronous || matrix {
-            return 0;
-        }
-        let addresses = addresses(self.ctx, self.op);
-        stores_same(self.ctx, self.op, self.info, self.mask, &addresses)
-    }
-}
-
-/// The lanes of a store that would leave memory as it is, or that store what another lane of theirs stores there.
-fn stores_same(
-    ctx: &Ctx,
-    op: &MicroOp,
-    info: &AccessInfo,
-    mask: u32,
-    addresses: &[u64; 32],
-) -> u32 {
-    let slots = ctx.extra(op.more[2], info.count as usize);
-    let place = match info.space {
-        Space::Global | Space::Const => ldst::place::GLOBAL,
-        Space::Shared => ldst::place::SHARED,
-        Space::Local => ldst::place::LOCAL,
-        Space::Generic => ldst::place::GENERIC,
-    };
-    let value = |lane: usize, slot: u32| match info.element {
-        8 => ctx.cells::<u64>(slot)[lane],
-        bytes => u64::from(ctx.cells::<u32>(slot)[lane]) & (u64::MAX >> (64 - 8 * bytes.min(8))),
-    };
-    let mut same = 0;
-    for lane in (0..32).filter(|lane| mask >> lane & 1 != 0) {
-        let address = addresses[lane];
-        let alone = slots.iter().enumerate().all(|(k, slot)| {
-            let at = address.wrapping_add(k as u64 * u64::from(info.element));
-            let (window, at) = ldst::window(ctx, place, at, lane as u32);
-            let held = match info.element {
-                1 => window.load::<u8>(at).map(u64::from),
-                2 => window.load::<u16>(at).map(u64::from),
-                4 => window.load::<u32>(at).map(u64::from),
-                _ => window.load::<u64>(at),
-            };
-            held == Ok(value(lane, *slot))
-        });
-        // Lanes of one instruction that store to one place.
-        let twins = (0..32).filter(|other| {
-            *other != lane && mask >> other & 1 != 0 && addresses[*other] == address
-        });
-        let mut twins = twins.peekable();
-        let has_twin = twins.peek().is_some();
-        let agrees = twins.all(|other| {
-            slots
-                .iter()
-                .all(|slot| value(other, *slot) == value(lane, *slot))
-        });
-        if agrees && (alone || has_twin) {
-            same |= 1 << lane;
-        }
-    }
-    same
-}
-
-/// The mask that scalar `a` keeps.
-struct Restore;
-impl Flow for Restore {
-    fn run(ctx: &mut Ctx, op: &MicroOp) -> *const MicroOp {
-        let kept = ctx.scalar(op.a);
-        ctx.mask = kept as u32;
-        ctx.full = kept >> 32 != 0;
-        std::ptr::from_ref(op).wrapping_add(1)
-    }
+    })
 }
 
 /// Emits the check of the access at operand `at`, and for `cp.async` that of its target; where the first stands.
@@ -440,12 +486,12 @@ pub(crate) fn emit_access(
         None => [0; 3],
     };
     let stored = stored_values(l, inst, &info)?;
-    let source = emit_one(l, operand(l, inst, at)?, info.clone())?;
-    let check = &mut l.ops[source];
+    let mut check = check_of(l, operand(l, inst, at)?, info.clone())?;
     check.more[1..].copy_from_slice(&size);
     if inst.op == Op::St {
         check.more[2] = stored;
     }
+    let source = l.emit_check(check);
     if copies {
         let info = AccessInfo {
             space: Space::Shared,
@@ -455,9 +501,8 @@ pub(crate) fn emit_access(
             copied: false,
             ..info
         };
-        // The first check has kept the mask that is restored.
-        let target = emit_one(l, operand(l, inst, 0)?, info)?;
-        l.ops[target].more[0] = l.spare_scalar();
+        let check = check_of(l, operand(l, inst, 0)?, info)?;
+        l.emit_check(check);
     }
     Ok(source)
 }
@@ -479,36 +524,31 @@ fn stored_values(l: &mut Lowerer, inst: &Inst, info: &AccessInfo) -> Result<u32,
     Ok(l.extra(&slots))
 }
 
-fn emit_one(l: &mut Lowerer, place: &Operand, info: AccessInfo) -> Result<usize, Error> {
+fn check_of(l: &mut Lowerer, place: &Operand, info: AccessInfo) -> Result<MicroOp, Error> {
     let at = ldst::address(l, place)?;
-    let kept = l.kept_mask();
     // Of matrices only so many lanes name rows.
     let lanes = match info.matrix {
         Some(_) => !0 >> (32 - 8 * info.rows.clamp(1, 4)),
         None => !0,
     };
     let aux = l.describe(info);
-    Ok(l.emit(MicroOp {
+    Ok(MicroOp {
         a: at.src.slot,
         b: u32::from(at.src.uniform) | u32::from(at.wide) << 1,
         imm: at.offset,
         aux,
         dst: lanes,
-        more: [kept, 0, 0, 0],
         ..l.watch::<Check>()
-    }))
+    })
 }
 
-/// Ends what the check at `at` covers.
-pub(crate) fn emit_restore(l: &mut Lowerer, at: usize) {
-    let kept = l.kept_mask();
-    let end = l.emit(MicroOp {
-        a: kept,
-        ..l.flow::<Restore>()
-    });
+/// Ends what the checks from `at` on cover.
+pub(crate) fn end_access(l: &mut Lowerer, at: usize) {
+    let check = l.watch::<Check>().run;
+    let end = l.ops.len();
     for i in at..end {
-        if std::ptr::fn_addr_eq(l.ops[i].run, l.watch::<Check>().run) {
-            l.ops[i].c = (end - i - 1) as u32;
+        if std::ptr::fn_addr_eq(l.ops[i].run, check) {
+            l.ops[i].c = (end - i - 1) as u32 - l.ops[i].more[0];
         }
     }
 }

@@ -205,6 +205,14 @@ impl Ctx {
         }
     }
 
+    /// Runs from `op` up to `end`, straight ops all of them.
+    pub(crate) fn run_until(&mut self, mut op: *const MicroOp, end: *const MicroOp) {
+        while op != end && !op.is_null() {
+            // SAFETY: as in `run_from`; the lowerer counts the ops that a check covers, so that they come to `end`.
+            op = unsafe { ((*op).run)(self, op) };
+        }
+    }
+
     /// Notes a fault of `lane`; the first one stays. The warp stops at its next jump.
     #[cold]
     #[inline(never)]

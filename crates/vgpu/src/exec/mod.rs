@@ -56,6 +56,7 @@ pub(crate) mod ordered;
 mod rare;
 pub(crate) mod shadows;
 pub(crate) mod shape;
+mod stored;
 mod warp;
 
 pub(crate) use count::emit_count;

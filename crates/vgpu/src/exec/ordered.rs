@@ -113,8 +113,12 @@ struct Sources;
 impl Handler for Sources {
     #[inline(always)]
     fn run(ctx: &mut Ctx, op: &MicroOp) {
-        let (b, c) = (ctx.cells::<u32>(op.a), ctx.cells::<u32>(op.b));
         let mask = ctx.mask;
+        if mask == !0 {
+            // There is no lane that does not take part.
+            return;
+        }
+        let (b, c) = (ctx.cells::<u32>(op.a), ctx.cells::<u32>(op.b));
         let bad = mask
             & mask_of(|i| {
                 let (from, fine) = super::warp::source(op.aux, i as u32, b[i], c[i]);
@@ -135,7 +139,9 @@ pub(crate) fn emit_order(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
         Op::Shfl | Op::Vote | Op::Match | Op::Redux | Op::Elect => has(Qual::Sync),
         _ => false,
     };
-    if names_members {
+    // All lanes are members of the mask of all.
+    let all = matches!(inst.operands.last(), Some(Operand::Imm(imm)) if immediate(*imm, 32) == 0xFFFF_FFFF);
+    if names_members && !all {
         let src = l.src(operand(l, inst, last)?, 32)?;
         l.emit(MicroOp {
             a: src.slot,

@@ -297,9 +297,6 @@ pub(super) fn before(
         shadows::emit_used(l, &slots);
     }
     let access = access(inst);
-    if access.is_some() {
-        l.flush();
-    }
     ordered::emit_order(l, inst)?;
     if inst.op == Op::Shfl
         && let Some(Operand::Reg(reg)) = inst.operands.get(1)
@@ -341,7 +338,7 @@ pub(super) fn after(
     access: Option<usize>,
 ) -> Result<(), Error> {
     if let Some(at) = access {
-        checked::emit_restore(l, at);
+        checked::end_access(l, at);
     }
     let mut defined = Vec::new();
     roles::each_def(inst, &mut |reg| defined.push(reg));

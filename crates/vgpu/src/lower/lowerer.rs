@@ -556,6 +556,7 @@ impl<'a> Lowerer<'a> {
     /// The finished program.
     pub(super) fn finish(self, blocks: Vec<BlockInfo>) -> Program {
         Program {
+            constants: self.constants(),
             name: self.input.function.name.clone(),
             ops: self.ops,
             blocks,

@@ -48,6 +48,8 @@ pub(crate) struct Program {
     pub(crate) per_launch: Vec<Preset>,
     /// Slots set for each CTA.
     pub(crate) per_cta: Vec<Preset>,
+    /// Addresses and sizes of the module's constants.
+    pub(crate) constants: Vec<(u64, u64)>,
     /// Accesses that are checked.
     pub(crate) accesses: Vec<AccessInfo>,
     /// The slots of what is undefined of registers.
@@ -81,12 +83,21 @@ impl Program {
             consts: Vec::new(),
             per_launch: Vec::new(),
             per_cta: Vec::new(),
+            constants: Vec::new(),
             accesses: Vec::new(),
             shadows: Vec::new(),
             shared: Variables::default(),
             open_shared: None,
             local: Variables::default(),
         }
+    }
+
+    /// Whether all of a range is one of the module's constants.
+    pub(crate) fn is_constant(&self, from: u64, len: u64) -> bool {
+        self.constants.iter().any(|(start, bytes)| {
+            let inside = from.checked_sub(*start);
+            inside.is_some_and(|at| at.checked_add(len).is_some_and(|end| end <= *bytes))
+        })
     }
 
     /// The place of an op.

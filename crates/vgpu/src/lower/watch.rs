@@ -16,8 +16,6 @@ pub(crate) struct Watched {
     pub(super) shadows: Vec<u32>,
     pub(super) shadow_of: Vec<Option<u32>>,
     put_off: Vec<MicroOp>,
-    /// The slot where checks keep the mask.
-    kept: Option<u32>,
 }
 
 impl Lowerer<'_> {
@@ -56,21 +54,19 @@ impl Lowerer<'_> {
         }
     }
 
-    /// A scalar slot that stays.
-    pub(crate) fn spare_scalar(&mut self) -> u32 {
-        self.scalar_slot()
-    }
-
-    /// The slot where checks keep the mask.
-    pub(crate) fn kept_mask(&mut self) -> u32 {
-        match self.watched.kept {
-            Some(slot) => slot,
-            None => {
-                let slot = self.scalar_slot();
-                self.watched.kept = Some(slot);
-                slot
-            }
+    /// Emits the check of an access, with what was put off before it where a register may be undefined; where it
+    /// stands.
+    pub(crate) fn emit_check(&mut self, check: MicroOp) -> usize {
+        let ops = std::mem::take(&mut self.watched.put_off);
+        let at = self.ops.len();
+        if !ops.is_empty() {
+            let mut early = check;
+            early.more[0] = ops.len() as u32 + 1;
+            self.emit(early);
+            self.ops.extend(ops);
         }
+        self.emit(check);
+        at
     }
 
     /// Adds the description of an access; its number.

@@ -4,6 +4,7 @@
 mod accesses;
 #[path = "../common/mod.rs"]
 mod common;
+mod copies;
 mod values;
 
 use common::Bench;
