@@ -70,6 +70,7 @@ impl AccessInfo {
 
 /// Where the active lanes access.
 #[derive(Clone, Copy)]
+#[allow(clippy::large_enum_variant)] // lives on the stack for one access, where a box would cost more
 pub(crate) enum Shape {
     /// Lane `first` at an address, and the `count - 1` behind it at those that follow.
     Run { start: u64, first: u32, count: u32 },
