@@ -506,10 +506,13 @@ impl Checker {
             }
             Space::Generic => address < u64::from(at.view.shared).max(1 << 12),
         };
-        let in_device = self
-            .global
-            .nearest(address)
-            .is_some_and(|block| block.distance == 0);
+        // What begins in a constant is of its space, however far it goes.
+        let begins = info.space == Space::Const && at.program.is_constant(address, 1);
+        let in_device = !begins
+            && self
+                .global
+                .nearest(address)
+                .is_some_and(|block| block.distance == 0);
         let other_space =
             other_space || in_device && !matches!(info.space, Space::Global | Space::Generic);
         let (kind, what) = match (worst, memory) {
