@@ -226,6 +226,13 @@ impl<'k> Rows<'k> {
     pub fn map(self, mut f: impl FnMut(F32<'k>) -> F32<'k>) -> Rows<'k> {
         Rows(self.0.map(&mut f))
     }
+
+    /// The larger of a thread's two rows.
+    #[track_caller]
+    pub fn larger(self) -> F32<'k> {
+        let [low, high] = self.0;
+        low.max(high)
+    }
 }
 
 impl<'k, T: Half> FragA<'k, T> {

@@ -81,7 +81,7 @@ impl Flash {
     fn load(&self) -> [u32; 2] {
         match self.row_frags {
             1 => [1, 1],
-            frags => [8 / frags, 12 / (8 / frags)],
+            _ => [4, 4],
         }
     }
 }
@@ -192,7 +192,7 @@ impl Kernel for Flash {
         let v_part = ring.part::<f16>(KEYS * pitch);
         let part = Part {
             output: vec![Acc::zero(); padded as usize / 8],
-            most: Rows::constant(f32::NEG_INFINITY),
+            offset: Rows::constant(0.0),
             total: Rows::constant(0.0),
         };
         let start = vec![part.state(); self.row_frags as usize];
@@ -219,13 +219,18 @@ impl Kernel for Flash {
                 );
                 cta.in_warps(|warp| {
                     let top = warp.id() * (16 * self.row_frags);
-                    let zero = vec![vec![Acc::zero(); KEYS as usize / 8]; parts.len()];
+                    // What is subtracted from the scores is where their sums begin.
+                    let start = parts.iter().map(|(_, offset, _)| {
+                        let start = Acc::zero().map_rows(*offset, |zero, offset| zero - offset);
+                        vec![start; KEYS as usize / 8]
+                    });
+                    let start = start.collect();
                     let scores = self.multiply(
                         warp,
                         [padded, KEYS],
                         |warp, frag, k| warp.load_a(q.matrix(pitch), top + 16 * frag, k),
                         |warp, n, k| warp.load_b(ks, n, k),
-                        zero,
+                        start,
                     );
                     // Keys that every query of the warp sees need no mask.
                     let query = a.start + first + top;
@@ -258,12 +263,13 @@ impl Kernel for Flash {
                                 .collect::<Vec<Vec<_>>>()
                         },
                     );
+                    let (scores, parts) = Part::keep_near(warp, round, scores, parts);
                     let (mut weights, mut outputs, mut sums) = (Vec::new(), Vec::new(), Vec::new());
                     for (scores, part) in scores.into_iter().zip(parts) {
                         let (weighed, part) = Part::of(part).weigh(warp, &scores);
                         weights.push(weighed);
                         outputs.push(part.output);
-                        sums.push((part.most, part.total));
+                        sums.push((part.offset, part.total));
                     }
                     let outputs = self.multiply(
                         warp,
@@ -278,7 +284,7 @@ impl Kernel for Flash {
                     );
                     let parts = outputs.into_iter().zip(sums);
                     parts
-                        .map(|(output, (most, total))| (output, most, total))
+                        .map(|(output, (offset, total))| (output, offset, total))
                         .collect::<Vec<_>>()
                 })
             },
@@ -306,10 +312,14 @@ impl Kernel for Flash {
     }
 }
 
-/// What a warp has of 16 queries: their weighted values, the largest scores so far, the sums of weights.
+/// By how much scores may exceed what is subtracted from them: weights stay far below the largest f16, and what there
+/// is of outputs seldom has to shrink.
+const SLACK: f32 = 8.0;
+
+/// What a warp has of 16 queries: their weighted values, what is subtracted from their scores, the sums of weights.
 struct Part<'k> {
     output: Vec<Acc<'k>>,
-    most: Rows<'k>,
+    offset: Rows<'k>,
     total: Rows<'k>,
 }
 
@@ -317,38 +327,89 @@ struct Part<'k> {
 type PartState<'k> = (Vec<Acc<'k>>, Rows<'k>, Rows<'k>);
 
 impl<'k> Part<'k> {
-    fn of((output, most, total): PartState<'k>) -> Self {
+    fn of((output, offset, total): PartState<'k>) -> Self {
         Part {
             output,
-            most,
+            offset,
             total,
         }
     }
 
     fn state(&self) -> PartState<'k> {
-        (self.output.clone(), self.most, self.total)
+        (self.output.clone(), self.offset, self.total)
     }
 
-    /// The weights of a round of scores; what there was shrinks to the new maximum.
+    /// Scores, which are relative to the offsets, and parts: with offsets at the maxima so far in the first round, and
+    /// in a round that has a score far above its offset.
+    fn keep_near(
+        warp: &mut Warp<'k>,
+        round: Val<'k, u32, uni::Cta>,
+        scores: Vec<Vec<Acc<'k>>>,
+        parts: Vec<PartState<'k>>,
+    ) -> (Vec<Vec<Acc<'k>>>, Vec<PartState<'k>>) {
+        let first = round.equals(0);
+        let floor = first.select(f32::NEG_INFINITY, 0.0);
+        let mut most = Vec::new();
+        for scores in &scores {
+            most.push(Acc::row_max(
+                warp,
+                scores,
+                Rows::constant(f32::NEG_INFINITY),
+            ));
+        }
+        let mut highest = Rows::constant(f32::NEG_INFINITY);
+        for most in &most {
+            highest = highest.zip(*most, |x, y| x.max(y));
+        }
+        let near = warp.ballot(highest.larger().gt(SLACK)).equals(0);
+        let once = (near & !first).select(0u32, 1u32);
+        warp.fold(
+            steps(0u32, once, 1),
+            (scores, parts),
+            |_, _, (scores, parts)| {
+                let each = scores.into_iter().zip(parts).zip(&most);
+                each.map(|((scores, part), most)| Part::of(part).shift(scores, *most, floor))
+                    .unzip()
+            },
+        )
+    }
+
+    /// Moves the offsets up by `most` where that is above `floor`.
+    fn shift(
+        self,
+        scores: Vec<Acc<'k>>,
+        most: Rows<'k>,
+        floor: Val<'k, f32, uni::Cta>,
+    ) -> (Vec<Acc<'k>>, PartState<'k>) {
+        // A row that has seen no key has -inf; subtracting 0 there avoids inf - inf.
+        let by = most.map(|x| {
+            let by = x.max(floor);
+            by.equals(f32::NEG_INFINITY).select(0.0, by)
+        });
+        // Before the first round there is nothing to shrink, and nothing may grow to infinity.
+        let shrink = by.map(|by| (-by.max(0.0)).exp2_approx());
+        let move_up = |acc: Acc<'k>| acc.map_rows(by, |score, by| score - by);
+        let part = Part {
+            output: self
+                .output
+                .into_iter()
+                .map(|acc| acc.map_rows(shrink, |x, shrink| x * shrink))
+                .collect(),
+            offset: self.offset.zip(by, |offset, by| offset + by),
+            total: self.total.zip(shrink, |total, shrink| total * shrink),
+        };
+        (scores.into_iter().map(move_up).collect(), part.state())
+    }
+
+    /// The weights of a round of scores.
     fn weigh(self, warp: &mut Warp<'k>, scores: &[Acc<'k>]) -> (Vec<Acc<'k>>, Self) {
-        let now = Acc::row_max(warp, scores, self.most);
-        // A row that has seen no key keeps -inf; subtracting 0 there avoids inf - inf.
-        let offset = now.map(|x| x.equals(f32::NEG_INFINITY).select(0.0, x));
-        let shrink = self.most.zip(offset, |old, new| (old - new).exp2_approx());
         let weights: Vec<Acc<'k>> = scores
             .iter()
-            .map(|score| score.map_rows(offset, |s, most| (s - most).exp2_approx()))
+            .map(|score| score.map_rows(self.offset, |score, _| score.exp2_approx()))
             .collect();
-        let total = self.total.zip(shrink, |sum, shrink| sum * shrink);
+        let total = self.total;
         let total = total.zip(Acc::row_sum(warp, &weights), |sum, more| sum + more);
-        let output = self.output.into_iter();
-        let output = output.map(|acc| acc.map_rows(shrink, |x, shrink| x * shrink));
-        let part = Part {
-            output: output.collect(),
-            most: now,
-            total,
-        };
-        (weights, part)
+        (weights, Part { total, ..self })
     }
 }
 
@@ -375,8 +436,8 @@ impl Flash {
                     .iter()
                     .map(|n| depths.iter().map(|k| b(warp, *n, *k)).collect())
                     .collect();
-                for (n, pairs) in lefts.iter().zip(&pairs) {
-                    for (accs, row) in accs.iter_mut().zip(&rows) {
+                for (accs, row) in accs.iter_mut().zip(&rows) {
+                    for (n, pairs) in lefts.iter().zip(&pairs) {
                         for side in 0..2 {
                             let acc = &mut accs[*n as usize / 8 + side];
                             for (a, pair) in row.iter().zip(pairs) {

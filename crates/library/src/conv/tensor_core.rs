@@ -94,19 +94,23 @@ impl Kernel for Conv1d {
             self.layout,
             (a.channels * TAPS).div_ceil(STEP),
             |piece| {
-                let (tap, channel) = (piece.column / a.channels, piece.column % a.channels);
                 let output = m0 + piece.row;
-                // One more than the frame: 0 is the padding before the first.
-                let frame = output * stride + tap;
-                // The wrap before the first frame is undone by the step to a later one.
-                let from = (frame.u64() - 1) * channels + channel.u64();
-                Source {
-                    from: a.x.from(from),
-                    pitch: channels * u64::from(stride * piece.down),
-                    valid: move |skip: u32| {
-                        let inside = (frame + skip * stride - 1).lt(a.frames);
-                        inside & tap.lt(TAPS) & (output + skip).lt(a.outputs)
-                    },
+                move |start| {
+                    let column = start + piece.column;
+                    let (tap, channel) = (column / a.channels, column % a.channels);
+                    // One more than the frame: 0 is the padding before the first.
+                    let frame = output * stride + tap;
+                    // The wrap before the first frame is undone by the step to a later one.
+                    let from = (frame.u64() - 1) * channels + channel.u64();
+                    Source {
+                        from: a.x.from(from),
+                        pitch: channels * u64::from(stride * piece.down),
+                        valid: move |i: u32| {
+                            let skip = i * piece.down;
+                            let inside = (frame + skip * stride - 1).lt(a.frames);
+                            inside & tap.lt(TAPS) & (output + skip).lt(a.outputs)
+                        },
+                    }
                 }
             },
             |row| {

@@ -6,6 +6,7 @@ use crate::{
     weights::{BLOCK, Layout, plane_row},
 };
 use half::f16;
+use std::rc::Rc;
 use warpsmith_kernel::{BuildError, Cta, Device, Half, Kernel, LaunchError, args, require};
 use warpsmith_ptx::target::Target;
 
@@ -117,11 +118,18 @@ impl Kernel for Gemm {
             a.padded / STEP,
             |piece| {
                 let row = m0 + piece.row;
+                let from = a.x.row(row).from(piece.column);
+                let pitch = a.padded.u64() * u64::from(piece.down);
                 // Rows past the last are not read, and are zero.
-                Source {
-                    from: a.x.row(row).from(piece.column),
-                    pitch: a.padded.u64() * u64::from(piece.down),
-                    valid: move |skip: u32| (row + skip).lt(a.m),
+                let inside = (0..piece.count).map(|i| (row + i * piece.down).lt(a.m));
+                let inside: Rc<[_]> = inside.collect();
+                move |start| {
+                    let inside = Rc::clone(&inside);
+                    Source {
+                        from: from.from(start),
+                        pitch,
+                        valid: move |i: u32| inside[i as usize],
+                    }
                 }
             },
             |row| {

@@ -89,13 +89,16 @@ type Uniform<'k> = Val<'k, u32, uni::Cta>;
 type Lanes<'k> = Val<'k, u32, uni::Lane>;
 
 /// A place of rows of `x` that a thread copies to shared memory, 16 bytes of each.
+#[derive(Clone, Copy)]
 pub(crate) struct Piece<'k> {
     /// Row of the tile.
     pub(crate) row: Lanes<'k>,
-    /// Column of `x`.
+    /// Column of `x` behind the first of a round.
     pub(crate) column: Lanes<'k>,
     /// Rows to the next one that this thread copies.
     pub(crate) down: u32,
+    /// How many there are.
+    pub(crate) count: u32,
 }
 
 /// Where a thread's pieces come from.
@@ -104,7 +107,7 @@ pub(crate) struct Source<'k, V> {
     pub(crate) from: Global<'k, f16, Read, uni::Lane>,
     /// Elements from one piece to the next.
     pub(crate) pitch: Val<'k, u64, uni::Cta>,
-    /// Whether the piece of a row so many further down is there: elsewhere zeros stand, and nothing is read.
+    /// Whether piece number so many is there: elsewhere zeros stand, and nothing is read.
     pub(crate) valid: V,
 }
 
@@ -127,49 +130,62 @@ impl Tiling {
         [(id % down) * self.rows(), (id / down) * self.columns()]
     }
 
-    /// The sums of the tile over `rounds` groups of columns. `source(piece)` says where `x` is, `planes(row)` where a
-    /// row of `W` is.
-    pub(crate) fn products<'k, V: Fn(u32) -> Val<'k, bool, uni::Lane>>(
+    /// The sums of the tile over `rounds` groups of columns. `source(piece)` says for each first column of a round
+    /// where `x` is, `planes(row)` where a row of `W` is.
+    pub(crate) fn products<'k, S, V>(
         self,
         cta: &mut Cta<'k>,
         layout: Layout,
         rounds: Uniform<'k>,
-        source: impl Fn(&Piece<'k>) -> Source<'k, V>,
+        source: impl Fn(Piece<'k>) -> S,
         planes: impl Fn(Lanes<'k>) -> PlaneRow<'k>,
-    ) -> Vec<Vec<Acc<'k>>> {
+    ) -> Vec<Vec<Acc<'k>>>
+    where
+        S: Fn(Uniform<'k>) -> Source<'k, V>,
+        V: Fn(u32) -> Val<'k, bool, uni::Lane>,
+    {
         let (rows, columns) = (self.rows(), self.columns());
         let mut ring = Pipeline::<STAGES>::new();
         let x_part = ring.part::<f16>(rows * PITCH);
         let w_part = ring.part::<f16>(columns * PITCH);
         let zero = vec![vec![Acc::zero(); 2 * self.column_pairs as usize]; self.row_frags as usize];
+        // Each row of activations is four pieces of 16 bytes: a thread takes one of every so many rows. What stays the
+        // same in all rounds is found once.
+        let (row, within) = (cta.thread() / 4u32, (cta.thread() % 4u32) * 8);
+        let down = cta.threads() / 4;
+        let source = source(Piece {
+            row,
+            column: within,
+            down,
+            count: rows.div_ceil(down),
+        });
+        let slot = row * PITCH + within;
+        let weights = ready_pieces(cta, layout, columns, &planes);
         ring.run(
             cta,
             rounds,
             zero,
             |cta, stage, round| {
                 let (xs, ws) = (stage.part(x_part), stage.part(w_part));
-                // Each row of activations is four pieces of 16 bytes: a thread takes one of every so many rows.
-                let (row, within) = (cta.thread() / 4u32, (cta.thread() % 4u32) * 8);
-                let piece = Piece {
-                    row,
-                    column: round * STEP + within,
-                    down: cta.threads() / 4,
-                };
-                let Source { from, pitch, valid } = source(&piece);
-                let slot = row * PITCH + within;
-                if rows < piece.down {
+                let Source { from, pitch, valid } = source(round * STEP);
+                if rows < down {
                     let valid = valid(0);
                     cta.each_warp(|warp| {
                         warp.if_(row.lt(rows), |_| xs.copy16(slot, from, valid));
                     });
                 } else {
-                    (0..rows / piece.down).fold(from, |from, i| {
-                        let skip = i * piece.down;
-                        xs.copy16(slot + skip * PITCH, from, valid(skip));
+                    (0..rows / down).fold(from, |from, i| {
+                        xs.copy16(slot + i * down * PITCH, from, valid(i));
                         from.from(pitch)
                     });
                 }
-                fill_weights(cta, layout, columns, ws, round, &planes);
+                let Some(weights) = &weights else {
+                    return fill_weights(cta, layout, columns, ws, round, &planes);
+                };
+                for (slot, codes) in weights {
+                    let from = codes.from(round * (4 * 4 * BLOCK)).cast::<f16>();
+                    ws.copy16(*slot, from, Val::<bool, uni::Cta>::constant(true));
+                }
             },
             |cta, stage, _, accs| {
                 let (xs, ws) = (
@@ -182,6 +198,29 @@ impl Tiling {
     }
 }
 
+/// The pieces of 16 bytes that a thread copies of weights that lie ready as f16: where they go, and the words of the
+/// first round. `None` for other weights.
+fn ready_pieces<'k>(
+    cta: &mut Cta<'k>,
+    layout: Layout,
+    columns: u32,
+    planes: &impl Fn(Lanes<'k>) -> PlaneRow<'k>,
+) -> Option<Vec<(Lanes<'k>, Global<'k, u32, Read, uni::Lane>)>> {
+    let pieces = columns * 4;
+    if layout.codes != Codes::Float(FloatType::F16) || !pieces.is_multiple_of(cta.threads()) {
+        return None;
+    }
+    let piece = |first: u32| {
+        let item = cta.thread() + first;
+        let (row, piece) = (item % columns, item / columns);
+        let planes = planes(row);
+        let from = planes.codes.from(piece * (4 * BLOCK) + planes.row * 4);
+        (row * PITCH + piece * 8, from)
+    };
+    let firsts = (0..pieces).step_by(cta.threads() as usize);
+    Some(firsts.map(piece).collect())
+}
+
 /// One group of each row of weights of the tile, as f16.
 fn fill_weights<'k>(
     cta: &mut Cta<'k>,
@@ -191,18 +230,6 @@ fn fill_weights<'k>(
     round: Uniform<'k>,
     planes: &impl Fn(Lanes<'k>) -> PlaneRow<'k>,
 ) {
-    if layout.codes == Codes::Float(FloatType::F16) {
-        // They lie ready, in pieces of 16 bytes.
-        cta.each(columns * 4, |_, item| {
-            let (row, piece) = (item % columns, item / columns);
-            let planes = planes(row);
-            let group = planes.codes.from(round * (4 * 4 * BLOCK));
-            let from = group.from(piece * (4 * BLOCK) + planes.row * 4);
-            let always = Val::<bool, uni::Cta>::constant(true);
-            ws.copy16(row * PITCH + piece * 8, from.cast::<f16>(), always);
-        });
-        return;
-    }
     cta.each(columns * 2, |_, item| {
         let (row, half) = (item / 2u32, item % 2u32);
         let values = planes(row).half_values(layout, round, half);
@@ -239,7 +266,7 @@ fn multiply<'k>(
 ) -> Vec<Vec<Acc<'k>>> {
     cta.in_warps(|warp| {
         let [top, left] = warp_corner(warp, tiling);
-        // All fragments first; then each sum takes its products one after the other.
+        // All fragments first; then each sum takes its products one after the other, those of the same rows together.
         let depths: Vec<u32> = (0..STEP).step_by(16).collect();
         let a: Vec<Vec<_>> = (0..tiling.row_frags)
             .map(|i| {
@@ -253,8 +280,8 @@ fn multiply<'k>(
                 depths.iter().map(load).collect()
             })
             .collect();
-        for (j, pairs) in b.iter().enumerate() {
-            for (row, a) in accs.iter_mut().zip(&a) {
+        for (row, a) in accs.iter_mut().zip(&a) {
+            for (j, pairs) in b.iter().enumerate() {
                 for side in 0..2 {
                     let acc = &mut row[2 * j + side];
                     for (a, pair) in a.iter().zip(pairs) {

@@ -132,12 +132,12 @@ impl GemvF32 {
     ) -> Sums<'k> {
         let weights = planes.group_values(self.layout, group);
         let mut sums = sums;
-        for (quad, weights) in weights.as_chunks::<4>().0.iter().enumerate() {
-            for (x, sum) in rows.iter().zip(&mut sums) {
-                let x = read(*x, group, 4 * quad as u32);
-                for (w, x) in weights.iter().zip(x) {
-                    *sum = w.mul_add(x, *sum);
-                }
+        for (x, sum) in rows.iter().zip(&mut sums) {
+            // All of x first: then the multiply-adds of a sum follow each other.
+            let x: [_; GROUP as usize / 4] =
+                std::array::from_fn(|quad| read(*x, group, 4 * quad as u32));
+            for (w, x) in weights.iter().zip(x.as_flattened()) {
+                *sum = w.mul_add(*x, *sum);
             }
         }
         sums

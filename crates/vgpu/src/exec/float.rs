@@ -1,12 +1,19 @@
 //! Arithmetic of `f32` and `f64` in round-to-nearest, with PTX's rules for NaN, `.ftz` and `.sat`.
 
 use super::{
+    chain,
     lane::Lane,
+    operand,
     shape::{self, Bin, Tern, Un},
 };
 use crate::{error::Error, lower::Lowerer};
 use std::marker::PhantomData;
-use warpsmith_ptx::{ir::Inst, op::Op, qual::Qual, types::Type};
+use warpsmith_ptx::{
+    ir::{Inst, Operand},
+    op::Op,
+    qual::Qual,
+    types::Type,
+};
 
 /// The arithmetic of one float type. NaN results are canonical: their bits do not depend on the tier.
 pub(super) trait Float: Lane + PartialOrd + Default {
@@ -123,6 +130,20 @@ impl<T: Float, const FTZ: bool, const SAT: bool> Tern for Fma<T, FTZ, SAT> {
         let f = flushed::<T, FTZ>;
         finish::<T, FTZ, SAT>(f(a).fma(f(b), f(c)))
     }
+}
+
+/// A multiply-add of f32, into the run before it where that ends in its sum.
+fn fma(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
+    let mut src = |at| l.src(operand(l, inst, at)?, 32);
+    let (a, b, c) = (src(1)?, src(2)?, src(3)?);
+    let dst = l.dst(operand(l, inst, 0)?)?;
+    let (a, b) = if a.uniform { (b, a) } else { (a, b) };
+    let only_here = matches!(operand(l, inst, 3)?, Operand::Reg(reg) if l.is_read_once(*reg));
+    if !only_here || !chain::join(l, dst, [a, b, c]) {
+        shape::emit_tern::<Fma<f32, false, false>>(l, dst, a, b, c);
+        chain::begin(l, dst, [a, b, c]);
+    }
+    Ok(())
 }
 
 /// The smaller of two numbers; -0 is below +0; a NaN loses, or wins with `NAN`.
@@ -260,6 +281,9 @@ pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
         Op::Mul => by_float_hot!(l, inst, bin, bin_cold, Mul, false),
         Op::Fma | Op::Mad if sat => {
             by_float!(l, inst, T, Z => shape::tern_cold::<Fma<T, Z, true>>(l, inst))
+        }
+        Op::Fma | Op::Mad if q.types().next() == Some(Type::F32) && !q.has(Qual::Ftz) => {
+            fma(l, inst)
         }
         Op::Fma | Op::Mad => by_float_hot!(l, inst, tern, tern_cold, Fma, false),
         Op::Div => by_float_hot!(l, inst, bin, bin_cold, Div, false),

@@ -128,6 +128,21 @@ impl Ctx {
         unsafe { &mut *self.slot::<[C; 32]>(slot) }
     }
 
+    /// Cells of several slots to be written whole; `None` where lanes are left out or slots share bytes.
+    #[inline(always)]
+    pub(crate) fn cells_apart<const N: usize>(
+        &mut self,
+        slots: [u32; N],
+    ) -> Option<[&mut [u32; 32]; N]> {
+        let bytes = size_of::<[u32; 32]>() as u32;
+        let apart = |i: usize| (0..i).all(|j| slots[i].abs_diff(slots[j]) >= bytes);
+        if !self.full || !(1..N).all(apart) {
+            return None;
+        }
+        // SAFETY: as in `cells_mut`, and no two overlap.
+        Some(slots.map(|slot| unsafe { &mut *self.slot::<[u32; 32]>(slot) }))
+    }
+
     /// The scalar of a slot.
     #[inline(always)]
     pub(crate) fn scalar(&self, slot: u32) -> u64 {

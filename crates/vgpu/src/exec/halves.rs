@@ -32,6 +32,39 @@ impl Handler for Pack {
     }
 }
 
+/// `dst` is the low f16 of each lane of `a` as f32, and `b` is the high one.
+struct WidenPair;
+
+impl Handler for WidenPair {
+    #[inline(always)]
+    fn run(ctx: &mut Ctx, op: &MicroOp) {
+        let [low, high] = native::widen_pair(ctx.cells(op.a));
+        ctx.put_cells(op.dst, low);
+        ctx.put_cells(op.b, high);
+    }
+}
+
+/// A register that was just taken apart into two f16, which are read once each.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Halves {
+    /// Ops so far: the two of the move, then a conversion.
+    ops: usize,
+    from: u32,
+    halves: [u32; 2],
+    /// Where the low half went as f32.
+    low: Option<u32>,
+}
+
+/// The last two ops took the halves of the register at `from` apart.
+pub(super) fn taken_apart(l: &mut Lowerer, from: u32, halves: [u32; 2]) {
+    l.halves = Some(Halves {
+        ops: l.ops.len(),
+        from,
+        halves,
+        low: None,
+    });
+}
+
 /// Whether lanes of f16 are converted here.
 pub(super) fn is_native(l: &Lowerer, all: &[Src], dst: Dst) -> bool {
     l.tier() != Tier::Baseline && !dst.uniform && all.iter().all(|src| !src.uniform)
@@ -39,6 +72,29 @@ pub(super) fn is_native(l: &Lowerer, all: &[Src], dst: Dst) -> bool {
 
 /// Emits `dst = f32(a)`, where [`is_native`].
 pub(super) fn emit_widen(l: &mut Lowerer, dst: Dst, a: Src) {
+    // Both halves one after the other are one op, and the move before them is none.
+    if let Some(pair) = l.halves.take().filter(|pair| pair.ops == l.ops.len()) {
+        match pair.low {
+            None if pair.halves[0] == a.slot => {
+                l.halves = Some(Halves {
+                    ops: pair.ops + 1,
+                    low: Some(dst.slot),
+                    ..pair
+                });
+            }
+            Some(low) if pair.halves[1] == a.slot => {
+                l.ops.truncate(pair.ops - 3);
+                l.emit(MicroOp {
+                    dst: low,
+                    a: pair.from,
+                    b: dst.slot,
+                    ..l.op::<WidenPair>()
+                });
+                return;
+            }
+            None | Some(_) => {}
+        }
+    }
     l.emit(MicroOp {
         dst: dst.slot,
         a: a.slot,

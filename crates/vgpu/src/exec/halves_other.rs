@@ -11,6 +11,12 @@ pub(super) fn widen(a: &[u32; 32]) -> [u32; 32] {
     })
 }
 
+/// The low halves of cells as f32, and the high ones.
+#[inline(always)]
+pub(super) fn widen_pair(a: &[u32; 32]) -> [[u32; 32]; 2] {
+    [widen(a), widen(&lanes(|i| a[i] >> 16))]
+}
+
 /// Pairs of f16.
 #[inline(always)]
 pub(super) fn pack(high: &[u32; 32], low: &[u32; 32]) -> [u32; 32] {

@@ -10,6 +10,13 @@ pub(super) fn widen(a: &[u32; 32]) -> [u32; 32] {
     unsafe { widen_all(a) }
 }
 
+/// The low halves of cells as f32, and the high ones.
+#[inline(always)]
+pub(super) fn widen_pair(a: &[u32; 32]) -> [[u32; 32]; 2] {
+    // SAFETY: as above.
+    unsafe { widen_both(a) }
+}
+
 /// Pairs of f16.
 #[inline(always)]
 pub(super) fn pack(high: &[u32; 32], low: &[u32; 32]) -> [u32; 32] {
@@ -35,6 +42,43 @@ fn widen_all(a: &[u32; 32]) -> [u32; 32] {
             let wide = _mm256_cvtph_ps(halves);
             let wide = _mm256_blendv_ps(wide, nan, _mm256_cmp_ps::<_CMP_UNORD_Q>(wide, wide));
             _mm256_storeu_ps(out.as_mut_ptr().cast::<f32>().add(8 * i), wide);
+        }
+    }
+    out
+}
+
+#[target_feature(enable = "avx2,f16c")]
+#[inline]
+fn widen_both(a: &[u32; 32]) -> [[u32; 32]; 2] {
+    let mut out = [[0; 32]; 2];
+    let low = _mm256_set1_epi32(0xFFFF);
+    let mut unordered = _mm256_setzero_ps();
+    for i in 0..4 {
+        // SAFETY: a register has four pieces of 32 bytes.
+        unsafe {
+            let cells = _mm256_loadu_si256(a.as_ptr().cast::<__m256i>().add(i));
+            // Of each 128 bits the low halves, then the high ones: the quarters 0 and 2 are the low ones.
+            let pairs =
+                _mm256_packus_epi32(_mm256_and_si256(cells, low), _mm256_srli_epi32::<16>(cells));
+            let pairs = _mm256_permute4x64_epi64::<0b11_01_10_00>(pairs);
+            let halves = [
+                _mm256_castsi256_si128(pairs),
+                _mm256_extracti128_si256::<1>(pairs),
+            ];
+            for (out, halves) in out.iter_mut().zip(halves) {
+                let wide = _mm256_cvtph_ps(halves);
+                unordered = _mm256_or_ps(unordered, _mm256_cmp_ps::<_CMP_UNORD_Q>(wide, wide));
+                _mm256_storeu_ps(out.as_mut_ptr().cast::<f32>().add(8 * i), wide);
+            }
+        }
+    }
+    if _mm256_movemask_ps(unordered) != 0 {
+        for cell in out.as_flattened_mut() {
+            *cell = if f32::from_bits(*cell).is_nan() {
+                0x7FFF_FFFF
+            } else {
+                *cell
+            };
         }
     }
     out

@@ -207,7 +207,7 @@ fn addresses<C: Cell>(ctx: &Ctx, op: &MicroOp) -> Option<(Window, [u64; 32])> {
     }
 }
 
-#[inline(never)]
+#[inline(always)]
 fn load_apart<E: Element, C: Cell, const N: usize>(ctx: &mut Ctx, op: &MicroOp) {
     if let Some((window, at)) = addresses::<C>(ctx, op)
         && let Some(block) = window.gather::<E::Mem, N>(&at)
@@ -320,7 +320,7 @@ fn values<E: Element, const N: usize>(ctx: &Ctx, op: &MicroOp) -> [[E::Mem; N]; 
     E::rows(std::array::from_fn::<_, N, _>(|k| ctx.cells(slots[k])))
 }
 
-#[inline(never)]
+#[inline(always)]
 fn store_apart<E: Element, C: Cell, const N: usize>(ctx: &mut Ctx, op: &MicroOp) {
     if let Some((window, at)) = addresses::<C>(ctx, op) {
         let block = values::<E, N>(ctx, op);

@@ -17,7 +17,9 @@
 //!
 //! # Runs
 //! Consecutive float products become one op that widens each fragment once: a warp tile of 4 x 4 products
-//! has 4 fragments of A and 4 of B.
+//! has 4 fragments of A and 4 of B. Fragments of A take much room, and a run keeps the last few: products that go
+//! through the columns of a row before the next row find theirs. Two sums beside each other with the same fragments of
+//! A are multiplied together.
 
 mod double;
 mod float;

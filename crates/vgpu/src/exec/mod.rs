@@ -34,6 +34,7 @@
 mod approx;
 mod atomic;
 mod bits;
+mod chain;
 pub(crate) mod checked;
 mod cmp;
 mod columns;
@@ -59,9 +60,11 @@ pub(crate) mod shape;
 mod stored;
 mod warp;
 
+pub(crate) use chain::Chain;
 pub(crate) use count::emit_count;
 pub(crate) use flow::{FUEL, Parked, Reduce, Stop, Warp, begin_guard, emit_flow, end_guard};
 pub(crate) use frame::{Ctx, LaunchView};
+pub(crate) use halves::Halves;
 pub(crate) use lane::Cell;
 pub(crate) use ldst::extend;
 pub(crate) use shadows::Reach;

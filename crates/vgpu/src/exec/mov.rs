@@ -1,7 +1,7 @@
 //! Moves: between registers, shapes and widths, packing, selection and address windows.
 
 use super::{
-    Ctx, Handler, MicroOp,
+    Ctx, Handler, MicroOp, halves,
     lane::{Cell, Lane, lanes},
     operand,
     shape::{self, Bin, Lanes, Shape, Tern, U, Un, V},
@@ -376,6 +376,13 @@ fn unpack(
             (16, 8) => shape::emit_bin::<Slice<u16, u8>>(l, dst, a, shift),
             _ => return Err(l.unsupported(inst)),
         }
+    }
+    if let (false, 16, [Operand::Reg(low), Operand::Reg(high)]) = (a.uniform, part, items)
+        && low != high
+        && l.is_read_once(*low)
+        && l.is_read_once(*high)
+    {
+        halves::taken_apart(l, a.slot, [l.slot_of(*low), l.slot_of(*high)]);
     }
     Ok(())
 }

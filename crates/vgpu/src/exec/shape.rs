@@ -207,7 +207,7 @@ pub(crate) fn emit_bin<O: Bin>(l: &mut Lowerer, dst: Dst, a: Src, b: Src) {
 }
 
 /// Emits `dst = O(a, b, c)`; shapes without an instance of their own are splatted.
-fn emit_tern<O: Tern>(l: &mut Lowerer, dst: Dst, mut a: Src, mut b: Src, c: Src) {
+pub(crate) fn emit_tern<O: Tern>(l: &mut Lowerer, dst: Dst, mut a: Src, mut b: Src, c: Src) {
     let op = match (a.uniform, b.uniform, c.uniform) {
         (true, true, true) => {
             let to = l.scalar_for(dst);

@@ -58,6 +58,10 @@ pub(crate) struct Lowerer<'a> {
     temps_used: usize,
     pub(super) watched: Watched,
     carry: Option<u32>,
+    /// The multiply-adds that the next may join.
+    pub(crate) chain: Option<crate::exec::Chain>,
+    /// The pair of halves that was taken apart last.
+    pub(crate) halves: Option<crate::exec::Halves>,
 }
 
 impl<'a> Lowerer<'a> {
@@ -87,6 +91,8 @@ impl<'a> Lowerer<'a> {
             temps_used: 0,
             watched: Watched::default(),
             carry: None,
+            chain: None,
+            halves: None,
         }
     }
 
@@ -218,6 +224,11 @@ impl<'a> Lowerer<'a> {
     /// The further operands from `at` on.
     pub(crate) fn extra_from(&self, at: u32) -> &[u32] {
         self.extra.get(at as usize..).unwrap_or(&[])
+    }
+
+    /// The same to be changed.
+    pub(crate) fn extra_from_mut(&mut self, at: u32) -> &mut [u32] {
+        self.extra.get_mut(at as usize..).unwrap_or(&mut [])
     }
 
     pub(super) fn scalar_slot(&mut self) -> u32 {

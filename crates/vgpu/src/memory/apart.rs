@@ -44,6 +44,16 @@ impl Window {
             unsafe { copy::move_rows(rows) };
             return Some(block);
         }
+        if bytes == 8 {
+            for (row, at) in block.iter_mut().zip(at) {
+                // SAFETY: as above; a row is 8 bytes of plain numbers.
+                unsafe {
+                    let word = u64::load(self.host_of(*at));
+                    row.as_mut_ptr().cast::<u64>().write_unaligned(word);
+                }
+            }
+            return Some(block);
+        }
         for (row, at) in block.iter_mut().zip(at) {
             for (k, value) in row.iter_mut().enumerate() {
                 // SAFETY: as above.
@@ -71,6 +81,16 @@ impl Window {
             let rows = active.map(|lane| (block[lane].as_ptr().cast(), self.host_of(at[lane])));
             // SAFETY: as in `gather`.
             unsafe { copy::move_rows(rows) };
+            return true;
+        }
+        if bytes == 8 {
+            for lane in active {
+                // SAFETY: as in `gather`.
+                unsafe {
+                    let word = block[lane].as_ptr().cast::<u64>().read_unaligned();
+                    word.store(self.host_of(at[lane]));
+                }
+            }
             return true;
         }
         for lane in active {

@@ -37,10 +37,10 @@ pub(crate) fn kernel(body: &str) -> String {
 .visible .entry test(.param .u64 a, .param .u64 b)
 {{
   .reg .pred %p<8>;
-  .reg .b16 %h<8>;
-  .reg .b32 %r<64>;
+  .reg .b16 %h<16>;
+  .reg .b32 %r<96>;
   .reg .b64 %rd<64>;
-  .reg .f32 %f<32>;
+  .reg .f32 %f<200>;
   .reg .f64 %fd<32>;
   .shared .align 128 .b8 sh[8192];
   ld.param.u64 %rd3, [a];

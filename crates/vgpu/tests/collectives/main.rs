@@ -5,4 +5,5 @@ mod copies;
 mod harness;
 mod matrices;
 mod products;
+mod runs;
 mod warps;

@@ -23,6 +23,11 @@ pub(super) trait Widen: 'static {
     /// # Safety
     /// The CPU has AVX2 and F16C.
     unsafe fn widen(x: __m128i) -> __m256;
+    /// Sixteen.
+    ///
+    /// # Safety
+    /// The CPU has AVX-512.
+    unsafe fn widen_16(x: __m256i) -> __m512;
 }
 
 impl Widen for F16 {
@@ -30,6 +35,12 @@ impl Widen for F16 {
     unsafe fn widen(x: __m128i) -> __m256 {
         // SAFETY: the caller's.
         unsafe { _mm256_cvtph_ps(x) }
+    }
+
+    #[inline(always)]
+    unsafe fn widen_16(x: __m256i) -> __m512 {
+        // SAFETY: the caller's.
+        unsafe { _mm512_cvtph_ps(x) }
     }
 }
 
@@ -39,11 +50,18 @@ impl Widen for Bf16 {
         // SAFETY: the caller's.
         unsafe { _mm256_castsi256_ps(_mm256_slli_epi32::<16>(_mm256_cvtepu16_epi32(x))) }
     }
+
+    #[inline(always)]
+    unsafe fn widen_16(x: __m256i) -> __m512 {
+        // SAFETY: the caller's.
+        unsafe { _mm512_castsi512_ps(_mm512_slli_epi32::<16>(_mm512_cvtepu16_epi32(x))) }
+    }
 }
 
 impl<E: Widen> Engine for E {
     const PER_BLOCK: usize = 8;
     type A = TileA;
+    type Acc = Sums;
 
     #[inline(always)]
     fn tiles(tiles: &mut Tiles) -> (&mut [TileA], &mut [TileB]) {
@@ -63,16 +81,30 @@ impl<E: Widen> Engine for E {
     }
 
     #[inline(always)]
-    fn multiply(depth: usize, pairs: Pairs<'_, TileA>, c: [&Lanes; 4], d: &mut Sums) {
-        // SAFETY: as above.
-        unsafe {
-            if depth == 16 {
-                rows::<16, 0>(pairs, c, d);
-                rows::<16, 8>(pairs, c, d);
-            } else {
-                rows::<8, 0>(pairs, c, d);
-                rows::<8, 8>(pairs, c, d);
+    fn load(c: [&Lanes; 4]) -> Sums {
+        c.map(|c| *c)
+    }
+
+    #[inline(always)]
+    fn multiply<const N: usize>(depth: usize, pairs: [Pairs<'_, TileA>; N], acc: &mut [Sums; N]) {
+        for (pairs, sums) in pairs.into_iter().zip(acc) {
+            // SAFETY: as above.
+            unsafe {
+                if depth == 16 {
+                    rows::<16, 0>(pairs, sums);
+                    rows::<16, 8>(pairs, sums);
+                } else {
+                    rows::<8, 0>(pairs, sums);
+                    rows::<8, 8>(pairs, sums);
+                }
             }
+        }
+    }
+
+    #[inline(always)]
+    fn store(acc: &Sums, d: [&mut Lanes; 4]) {
+        for (d, acc) in d.into_iter().zip(acc) {
+            *d = *acc;
         }
     }
 }
@@ -110,7 +142,7 @@ unsafe fn column<const BLOCKS: usize>(regs: [&Lanes; 2], n: usize) -> __m256i {
 
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
-pub(super) unsafe fn widen_b<E: Widen, const BLOCKS: usize>(regs: [&Lanes; 2], tile: &mut TileB) {
+unsafe fn widen_b<E: Widen, const BLOCKS: usize>(regs: [&Lanes; 2], tile: &mut TileB) {
     // Positions 0 1 2 3 4 5 6 7 of a tile's row are columns 0 2 4 6 1 3 5 7: positions p and p + 4 first, then
     // those with p + 2, then with p + 1.
     let zero = _mm256_setzero_si256();
@@ -148,7 +180,7 @@ pub(super) unsafe fn widen_b<E: Widen, const BLOCKS: usize>(regs: [&Lanes; 2], t
 
 #[target_feature(enable = "avx2,fma")]
 #[inline]
-unsafe fn load_sums(c: [&Lanes; 4], row: usize) -> __m256 {
+unsafe fn load_sums(c: &Sums, row: usize) -> __m256 {
     let (pair, at) = (row / 8 * 2, 4 * (row % 8));
     // SAFETY: `at + 4 <= 32`.
     unsafe {
@@ -177,15 +209,11 @@ unsafe fn store_sums(d: &mut Sums, row: usize, acc: __m256) {
 /// the latency of a multiply-add.
 #[target_feature(enable = "avx2,fma")]
 #[inline]
-unsafe fn rows<const DEPTH: usize, const FROM: usize>(
-    pairs: Pairs<'_, TileA>,
-    c: [&Lanes; 4],
-    d: &mut Sums,
-) {
+unsafe fn rows<const DEPTH: usize, const FROM: usize>(pairs: Pairs<'_, TileA>, sums: &mut Sums) {
     let mut acc = [_mm256_setzero_ps(); 8];
     for (r, acc) in acc.iter_mut().enumerate() {
         // SAFETY: the caller's CPU features.
-        *acc = unsafe { load_sums(c, FROM + r) };
+        *acc = unsafe { load_sums(sums, FROM + r) };
     }
     for (a, b) in pairs.each() {
         for k in 0..DEPTH {
@@ -198,7 +226,7 @@ unsafe fn rows<const DEPTH: usize, const FROM: usize>(
     }
     for (r, acc) in acc.iter().enumerate() {
         // SAFETY: the caller's CPU features.
-        unsafe { store_sums(d, FROM + r, *acc) };
+        unsafe { store_sums(sums, FROM + r, *acc) };
     }
 }
 

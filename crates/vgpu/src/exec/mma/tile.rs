@@ -15,7 +15,7 @@ pub(super) struct TileA(pub(super) [[f32; 16]; 16]);
 /// B with k outside: the columns 0, 2, 4, 6, 1, 3, 5, 7 of each k, which is how two accumulator registers
 /// lie beside each other.
 #[derive(Clone, Debug)]
-#[repr(C, align(32))]
+#[repr(C, align(64))]
 pub(super) struct TileB(pub(super) [[f32; 8]; 16]);
 
 /// A with k outside: four rows of which each element stands four times, for each four rows of each k. That is how
@@ -35,14 +35,53 @@ pub(super) trait Engine: 'static {
     const PER_BLOCK: usize;
     /// A fragment of A, widened.
     type A;
+    /// Four accumulator registers while they are summed up.
+    type Acc;
     /// The context's fragments of A, and of B.
     fn tiles(tiles: &mut Tiles) -> (&mut [Self::A], &mut [TileB]);
     /// Widens `BLOCKS` pairs of registers: rows 0 to 7, then 8 to 15 of each block.
     fn widen_a<const BLOCKS: usize>(regs: [&Lanes; 4], tile: &mut Self::A);
     /// Widens `BLOCKS` registers.
     fn widen_b<const BLOCKS: usize>(regs: [&Lanes; 2], tile: &mut TileB);
-    /// `d = a * b + c` over `depth` k of one pair of fragments after the other.
-    fn multiply(depth: usize, pairs: Pairs<'_, Self::A>, c: [&Lanes; 4], d: &mut Sums);
+    /// Takes up C.
+    fn load(c: [&Lanes; 4]) -> Self::Acc;
+    /// `acc += a * b` over `depth` k of one pair of fragments after the other, for `N` sums with the same fragments
+    /// of A.
+    fn multiply<const N: usize>(
+        depth: usize,
+        pairs: [Pairs<'_, Self::A>; N],
+        acc: &mut [Self::Acc; N],
+    );
+    /// Lays down D, its NaN as [`NAN`].
+    fn store(acc: &Self::Acc, d: [&mut Lanes; 4]);
+}
+
+/// The numbers of up to four pairs of fragments: in one word, which a processor keeps in a register.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Numbers {
+    word: u64,
+    len: u32,
+}
+
+impl Numbers {
+    /// One more pair, of numbers below 256.
+    #[inline(always)]
+    pub(super) fn push(&mut self, a: usize, b: usize) {
+        let pair = (a | b << 8) as u64;
+        self.word |= pair << (16 * self.len);
+        self.len += 1;
+    }
+
+    #[inline(always)]
+    pub(super) fn len(self) -> usize {
+        self.len as usize
+    }
+
+    #[inline(always)]
+    pub(super) fn at(self, i: usize) -> (usize, usize) {
+        let pair = (self.word >> (16 * i)) as usize;
+        (pair & 0xFF, pair >> 8 & 0xFF)
+    }
 }
 
 /// Pairs of fragments whose products have one sum, by their numbers among all.
@@ -50,7 +89,7 @@ pub(super) trait Engine: 'static {
 pub(super) struct Pairs<'a, A> {
     pub(super) a: &'a [A],
     pub(super) b: &'a [TileB],
-    pub(super) numbers: &'a [(u8, u8)],
+    pub(super) numbers: Numbers,
 }
 
 impl<A> Clone for Pairs<'_, A> {
@@ -62,11 +101,17 @@ impl<A> Clone for Pairs<'_, A> {
 impl<A> Copy for Pairs<'_, A> {}
 
 impl<'a, A> Pairs<'a, A> {
+    /// Pair `i`.
+    #[inline(always)]
+    pub(super) fn pair(self, i: usize) -> (&'a A, &'a TileB) {
+        let (a, b) = self.numbers.at(i);
+        (&self.a[a], &self.b[b])
+    }
+
     /// Them.
     #[inline(always)]
     pub(super) fn each(self) -> impl Iterator<Item = (&'a A, &'a TileB)> {
-        let numbers = self.numbers.iter();
-        numbers.map(move |(a, b)| (&self.a[usize::from(*a)], &self.b[usize::from(*b)]))
+        (0..self.numbers.len()).map(move |i| self.pair(i))
     }
 }
 
@@ -155,6 +200,7 @@ pub(super) struct Portable<E, S>(std::marker::PhantomData<(E, S)>);
 impl<E: Element, S: Step> Engine for Portable<E, S> {
     const PER_BLOCK: usize = E::PER_BLOCK;
     type A = TileA;
+    type Acc = Sums;
 
     #[inline(always)]
     fn tiles(tiles: &mut Tiles) -> (&mut [TileA], &mut [TileB]) {
@@ -186,34 +232,48 @@ impl<E: Element, S: Step> Engine for Portable<E, S> {
     }
 
     #[inline(always)]
-    fn multiply(depth: usize, pairs: Pairs<'_, TileA>, c: [&Lanes; 4], d: &mut Sums) {
-        for rows in 0..4 {
-            let at = rows % 2 * 16;
-            let pair = rows / 2 * 2;
-            let mut acc = [[0f32; 8]; 4];
-            for (r, acc) in acc.iter_mut().enumerate() {
-                for j in 0..4 {
-                    acc[j] = f32::from_bits(c[pair][at + 4 * r + j]);
-                    acc[4 + j] = f32::from_bits(c[pair + 1][at + 4 * r + j]);
+    fn load(c: [&Lanes; 4]) -> Sums {
+        c.map(|c| *c)
+    }
+
+    #[inline(always)]
+    fn multiply<const N: usize>(depth: usize, pairs: [Pairs<'_, TileA>; N], acc: &mut [Sums; N]) {
+        for (pairs, sums) in pairs.into_iter().zip(acc) {
+            for rows in 0..4 {
+                let at = rows % 2 * 16;
+                let pair = rows / 2 * 2;
+                let mut acc = [[0f32; 8]; 4];
+                for (r, acc) in acc.iter_mut().enumerate() {
+                    for j in 0..4 {
+                        acc[j] = f32::from_bits(sums[pair][at + 4 * r + j]);
+                        acc[4 + j] = f32::from_bits(sums[pair + 1][at + 4 * r + j]);
+                    }
                 }
-            }
-            for (a, b) in pairs.each() {
-                for k in 0..depth {
-                    let y = &b.0[k];
-                    for (r, acc) in acc.iter_mut().enumerate() {
-                        let x = a.0[4 * rows + r][k];
-                        for j in 0..8 {
-                            acc[j] = S::step(x, y[j], acc[j]);
+                for (a, b) in pairs.each() {
+                    for k in 0..depth {
+                        let y = &b.0[k];
+                        for (r, acc) in acc.iter_mut().enumerate() {
+                            let x = a.0[4 * rows + r][k];
+                            for j in 0..8 {
+                                acc[j] = S::step(x, y[j], acc[j]);
+                            }
                         }
                     }
                 }
-            }
-            for (r, acc) in acc.iter().enumerate() {
-                for j in 0..4 {
-                    d[pair][at + 4 * r + j] = bits(acc[j]);
-                    d[pair + 1][at + 4 * r + j] = bits(acc[4 + j]);
+                for (r, acc) in acc.iter().enumerate() {
+                    for j in 0..4 {
+                        sums[pair][at + 4 * r + j] = bits(acc[j]);
+                        sums[pair + 1][at + 4 * r + j] = bits(acc[4 + j]);
+                    }
                 }
             }
+        }
+    }
+
+    #[inline(always)]
+    fn store(acc: &Sums, d: [&mut Lanes; 4]) {
+        for (d, acc) in d.into_iter().zip(acc) {
+            *d = *acc;
         }
     }
 }
