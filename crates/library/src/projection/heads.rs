@@ -1,6 +1,7 @@
 //! Queries, keys and values of few rows together: norms of heads, rotation, and the way into the cache.
 
 use super::{
+    cached::Cached,
     dot::{Matrix, matrix},
     product::supports,
     source::{Ready, Source, input},
@@ -14,8 +15,8 @@ use crate::{
 };
 use half::f16;
 use warpsmith_kernel::{
-    BuildError, Cta, Device, Elem, Global, Kernel, LaunchError, Read, Scope, Tile, Val, Write,
-    args, require, steps, uni,
+    BuildError, Cta, Device, Global, Kernel, LaunchError, Read, Scope, Tile, Val, Write, args,
+    require, steps, uni,
 };
 use warpsmith_ptx::target::Target;
 
@@ -405,25 +406,6 @@ impl Role {
             Role::Keys => 1,
             Role::Values => 2,
         }
-    }
-}
-
-/// An element of a cache.
-trait Cached: Elem {
-    fn put<'k>(to: Global<'k, Self, Write, uni::Lane>, i: Word<'k>, x: F32<'k>)
-    where
-        Self: Sized;
-}
-
-impl Cached for f32 {
-    fn put<'k>(to: Global<'k, f32, Write, uni::Lane>, i: Word<'k>, x: F32<'k>) {
-        to.set(i, x);
-    }
-}
-
-impl Cached for f16 {
-    fn put<'k>(to: Global<'k, f16, Write, uni::Lane>, i: Word<'k>, x: F32<'k>) {
-        to.set(i, x.f16());
     }
 }
 

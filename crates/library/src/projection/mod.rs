@@ -1,6 +1,7 @@
 //! Projections of few rows with all that stands around them in a transformer's layer, each as one launch: the norm and
 //! the form of the activations in front; bias, activation, gate, residual, norms of heads, rotation and cache behind.
 
+mod cached;
 mod cases;
 mod dot;
 mod gate;

@@ -32,14 +32,13 @@ impl Work {
     /// For `units` of one block of 32 rows, all of a CTA's multiplied at once.
     ///
     /// About two CTAs to a multiprocessor, as each makes the rows of x ready for itself; four where multiprocessors are so
-    /// few that they must be virtual. There a warp has one block: loops inside of loops are slower.
+    /// few that they must be virtual, which have one warp at a time.
     pub fn of_blocks(units: u32, source: &Source, sms: u32) -> Work {
         if sms < FEW_SMS {
-            let each = units.div_ceil(4 * sms.max(1)).clamp(1, WARPS);
             return Work {
-                each,
+                each: units.div_ceil(4 * sms.max(1)).max(1),
                 split: 1,
-                warps: each,
+                warps: 1,
             };
         }
         let each = (units / (2 * sms)).max(1);
@@ -52,7 +51,7 @@ impl Work {
             return Work {
                 each: 1,
                 split: 1,
-                warps: unit.clamp(1, WARPS),
+                warps: 1,
             };
         }
         Self::spread(units, [1, unit], source, sms)

@@ -770,7 +770,7 @@ fn by_shape<E: Element, const N: usize>(
         (Direction::Load, false, true) => l.op::<Load<E, u64, N>>(),
         (Direction::Load, false, false) => l.op::<Load<E, u32, N>>(),
         (Direction::Load, true, true) => l.op::<LoadScalar<E, u64, N>>(),
-        (Direction::Load, true, false) => l.cold::<LoadScalar<E, u32, N>>(),
+        (Direction::Load, true, false) => l.op::<LoadScalar<E, u32, N>>(),
         (Direction::Store, false, true) => l.op::<Store<E, u64, N>>(),
         (Direction::Store, false, false) => l.op::<Store<E, u32, N>>(),
         (Direction::Store, true, true) => l.cold::<StoreScalar<E, u64, N>>(),

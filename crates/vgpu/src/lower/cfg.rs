@@ -448,7 +448,9 @@ fn fold_exits(all: &mut [Block], body: &[Stmt]) {
                 && !stmts.any(|stmt| matches!(stmt.kind, StmtKind::Inst(_)))
         })
         .collect();
-    for block in all.iter_mut() {
+    for (at, block) in all.iter_mut().enumerate() {
+        // A loop keeps its way out: where its lanes come together is behind it.
+        let ahead = |next: u32| next as usize > at;
         match block.term {
             Term::Jump(to) if exits[to as usize] => block.term = Term::Exit,
             Term::Branch {
@@ -456,7 +458,7 @@ fn fold_exits(all: &mut [Block], body: &[Stmt]) {
                 negated,
                 then,
                 other,
-            } if exits[then as usize] => {
+            } if exits[then as usize] && ahead(other) => {
                 block.term = Term::ExitIf {
                     pred,
                     negated,
@@ -468,7 +470,7 @@ fn fold_exits(all: &mut [Block], body: &[Stmt]) {
                 negated,
                 then,
                 other,
-            } if exits[other as usize] => {
+            } if exits[other as usize] && ahead(then) => {
                 block.term = Term::ExitIf {
                     pred,
                     negated: !negated,
