@@ -192,12 +192,12 @@ fn an_observer_sees_what_is_downloaded_and_moves_nothing() -> Result<(), Error> 
                 graph.keep(*node)?;
             }
         }
-        let kept = Plan::new(&stream, &graph, precision)?;
+        let kept = Plan::plain(&stream, &graph, precision)?;
         kept.run(&stream)?;
         // Once with memory that is used again and again.
         let mut graph = Graph::new();
         build(&mut graph, &model)?;
-        let plan = Plan::new(&stream, &graph, precision)?;
+        let plan = Plan::plain(&stream, &graph, precision)?;
         assert!(plan.report().arena < kept.report().arena);
         let (mut seen, before) = (Seen::default(), device.stats());
         forbid_transfers(|| plan.run_observed(&stream, &mut seen))?;
@@ -232,7 +232,7 @@ fn parameters_are_seen_once_as_what_they_stand_for() -> Result<(), Error> {
     let model = model(&stream, &mut Random::new(7))?;
     let mut graph = Graph::new();
     build(&mut graph, &model)?;
-    let plan = Plan::new(&stream, &graph, Precision::Fast)?;
+    let plan = Plan::plain(&stream, &graph, Precision::Fast)?;
     let mut seen = Seen::default();
     forbid_transfers(|| plan.observe_parameters(&stream, &mut seen))?;
     let names: Vec<&str> = seen.values.keys().map(String::as_str).collect();

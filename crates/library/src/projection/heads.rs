@@ -242,7 +242,7 @@ impl HeadsPlan {
         heads: &mut Option<Tile<'k, f32>>,
     ) {
         let (unit, rows, split) = (self.unit, self.source.rows, self.work.split);
-        let (part, planes) = (self.parts[role.index()], a.parts[role.index()]);
+        let (part, planes) = (self.parts[role as usize], a.parts[role as usize]);
         let (warps, tile_rows) = (cta.warps(), rows * BLOCK);
         let lane = cta.in_warps(|warp| warp.lane());
         let range = Range {
@@ -292,7 +292,7 @@ impl HeadsPlan {
         };
         match (role, heads, part.norm) {
             (Role::Queries | Role::Keys, Some(heads), Operand::Present) => {
-                let gain = a.gains[role.index()];
+                let gain = a.gains[role as usize];
                 let (dim, of_unit) = (self.head_dim, unit / self.head_dim);
                 let normed = heads.fill(cta, |cta, slots| {
                     cta.each_warp(|warp| {
@@ -396,16 +396,6 @@ impl HeadsPlan {
                 });
             });
         });
-    }
-}
-
-impl Role {
-    fn index(self) -> usize {
-        match self {
-            Role::Queries => 0,
-            Role::Keys => 1,
-            Role::Values => 2,
-        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Lowering: from a kernel of a verified module to micro-ops for one block shape.
 
 mod cfg;
+mod immediate;
 mod instrument;
 mod lowerer;
 mod presets;
@@ -12,7 +13,8 @@ mod unit;
 mod watch;
 
 pub(crate) use cfg::{BarRed, BarrierTerm, CallTerm, Term};
-pub(crate) use lowerer::{Dst, Lowerer, Src, immediate};
+pub(crate) use immediate::immediate;
+pub(crate) use lowerer::{Dst, Lowerer, Src};
 pub(crate) use presets::{Preset, Value};
 pub(crate) use unit::{address_of, unit};
 
