@@ -119,7 +119,7 @@ pub(super) fn heads(rng: &mut Random, cases: &mut Vec<Box<dyn AnyCase>>) {
         },
     ];
     for shape in all {
-        let half = cases.len() % 2 == 0;
+        let half = cases.len().is_multiple_of(2);
         for_shape(rng, &shape, half, cases);
     }
 }
