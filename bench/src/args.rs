@@ -63,12 +63,14 @@ pub(crate) enum Part {
     Micro,
     /// What the checks of running kernels cost.
     Checker,
+    /// Several sequences at once.
+    Throughput,
     /// A clip to text.
     Speech,
 }
 
 impl Part {
-    pub(crate) const ALL: [Part; 10] = [
+    pub(crate) const ALL: [Part; 11] = [
         Part::FirstToken,
         Part::Prefill,
         Part::Decode,
@@ -78,6 +80,7 @@ impl Part {
         Part::Emission,
         Part::Micro,
         Part::Checker,
+        Part::Throughput,
         Part::Speech,
     ];
 
@@ -92,6 +95,7 @@ impl Part {
             Part::Emission => "emission",
             Part::Micro => "micro",
             Part::Checker => "checker",
+            Part::Throughput => "throughput",
             Part::Speech => "speech",
         }
     }

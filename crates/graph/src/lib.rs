@@ -9,6 +9,7 @@ mod error;
 mod graph;
 mod lower;
 mod memory;
+mod pages;
 mod persistent;
 mod plan;
 mod resource;
@@ -17,6 +18,7 @@ mod speech;
 
 pub use error::Error;
 pub use graph::{At, Attention, Extent, Graph, MatMul, Node, Rotation, Seen};
+pub use pages::{PageSizes, PageStore, PagedAppend, PagedAttention, Pages};
 pub use persistent::{Persistent, PersistentReport, Running, Shape, Until};
 pub use plan::{Plan, PlanReport};
 pub use resource::{Cache, Sampler, SamplerState, Table, Vector, Weights};

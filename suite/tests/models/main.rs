@@ -1,6 +1,10 @@
 //! Whole models against independent engines: tokens, logits, greedy continuations.
 
 mod checked;
+mod engine;
+mod flat;
+mod lookup;
+mod paged;
 mod persistent;
 mod returns;
 mod smollm2;

@@ -109,9 +109,7 @@ impl<'k> Seen<'k> {
         let bytes = u64::from(row_bytes);
         match self.held.lies {
             Lies::Together => key.u64() * bytes,
-            Lies::Forked { sources, stride } => {
-                sources.at(key).u64() * stride + key.u64() * bytes
-            }
+            Lies::Forked { sources, stride } => sources.at(key).u64() * stride + key.u64() * bytes,
             Lies::Paged {
                 table,
                 stride,

@@ -146,7 +146,15 @@ pub(crate) fn cases(rng: &mut Random) -> Vec<Box<dyn AnyCase>> {
     let mut cases: Vec<Box<dyn AnyCase>> = Vec::new();
     // heads, key heads, head size, page, blocks, splits, slots and what they see
     let shapes = [
-        (9, 3, 64, 16, 5, 3, vec![(1, 1u32), (0, 33), (3, 0), (2, 70)]),
+        (
+            9,
+            3,
+            64,
+            16,
+            5,
+            3,
+            vec![(1, 1u32), (0, 33), (3, 0), (2, 70)],
+        ),
         (8, 1, 40, 32, 2, 2, vec![(1, 31), (1, 40), (1, 64)]),
         (2, 1, 128, 16, 4, 4, vec![(0, 64)]),
         (3, 3, 33, 32, 3, 1, vec![(1, 65), (0, 9)]),
@@ -157,10 +165,8 @@ pub(crate) fn cases(rng: &mut Random) -> Vec<Box<dyn AnyCase>> {
             let (slots, visible): (Vec<u32>, Vec<u32>) = seen.iter().copied().unzip();
             let sequences = slots.iter().max().unwrap_or(&0) + 1;
             let pages = sequences * blocks + 2;
-            let (k, k_values) =
-                random_cache(rng, cache, pages * kv_heads, page, head_dim, page);
-            let (v, v_values) =
-                random_cache(rng, cache, pages * kv_heads, page, head_dim, page);
+            let (k, k_values) = random_cache(rng, cache, pages * kv_heads, page, head_dim, page);
+            let (v, v_values) = random_cache(rng, cache, pages * kv_heads, page, head_dim, page);
             // Pages in any order, some shared; where nobody looks the table is garbage.
             let mut table = vec![u32::MAX; (sequences * blocks) as usize];
             for (slot, visible) in &seen {

@@ -6,9 +6,7 @@ use crate::{
     case::{AnyCase, Case, Expected, Random, Updated},
 };
 use half::f16;
-use warpsmith_kernel::{
-    Cta, Device, Kernel, LaunchError, Scope, Val, args, require,
-};
+use warpsmith_kernel::{Cta, Device, Kernel, LaunchError, Scope, Val, args, require};
 
 args! {
     /// New keys and values `[tokens, kv_heads, head_dim]` to caches `[pages, kv_heads, page, head_dim]` of the kernel's
@@ -108,7 +106,13 @@ pub(crate) fn cases(rng: &mut Random) -> Vec<Box<dyn AnyCase>> {
     let mut cases: Vec<Box<dyn AnyCase>> = Vec::new();
     // key heads, head size, page, blocks, slots and positions
     let shapes = [
-        (3, 64, 16, 3, vec![(1, 0u32), (0, 17), (1, 47), (2, 48), (0, u32::MAX)]),
+        (
+            3,
+            64,
+            16,
+            3,
+            vec![(1, 0u32), (0, 17), (1, 47), (2, 48), (0, u32::MAX)],
+        ),
         (1, 1, 32, 1, vec![(0, 31)]),
         (2, 33, 32, 2, vec![(0, 30), (0, 31), (0, 32)]),
         (2, 6, 16, 4, vec![(1, 5), (0, 63)]),
@@ -147,7 +151,9 @@ pub(crate) fn cases(rng: &mut Random) -> Vec<Box<dyn AnyCase>> {
                 }
             };
             cases.push(Box::new(Case {
-                label: format!("{kv_heads} heads of {head_dim}, pages of {page}, slots and positions {given:?}"),
+                label: format!(
+                    "{kv_heads} heads of {head_dim}, pages of {page}, slots and positions {given:?}"
+                ),
                 kernel: PagedScatter { cache, page },
                 args: PagedScatterArgs {
                     k_cache: updated(&k),
