@@ -25,7 +25,7 @@ const OUTPUT: &str = "Output";
   warpsmith generate --model smollm2.gguf \"Explain warps in one line\"
   warpsmith generate --model smollm2.gguf --temperature 0 --raw \"The capital of France is\"
   warpsmith generate --model smollm2.gguf --messages talk.json --json --max-tokens 64
-  warpsmith generate --model smollm2.gguf --parallel 4 --seed 1 "A name for a cat:"
+  warpsmith generate --model smollm2.gguf --parallel 4 --seed 1 \"A name for a cat:\"
   warpsmith generate --model smollm2.gguf --temperature 0 --lookup 6 --prompt-file report.txt
   cat question.txt | warpsmith generate --model smollm2.gguf --system \"Answer in French\"")]
 pub(crate) struct Generate {

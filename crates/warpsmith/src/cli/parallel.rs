@@ -225,10 +225,12 @@ fn take(engine: &mut Engine, lines: &mut [Line<'_>], event: Event, json: bool) -
         Event::Failed { id: _, error } => return Err(error.into()),
     };
     let line = lines.iter_mut().enumerate().find(|(_, line)| line.id == id);
-    match line {
-        Some((at, line)) if line.end(done)? => print(at, line, json),
-        Some(_) | None => Ok(()),
+    if let Some((at, line)) = line
+        && line.end(done)?
+    {
+        print(at, line, json)?;
     }
+    Ok(())
 }
 
 /// Prints a complete continuation under its number and seed.
