@@ -63,6 +63,8 @@ pub(crate) enum Part {
     Micro,
     /// What the checks of running kernels cost.
     Checker,
+    /// Several sequences at once.
+    Throughput,
     /// A clip to text.
     Speech,
     /// Eager, replayed and persistent runs.
@@ -70,7 +72,7 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    pub(crate) const ALL: [Part; 11] = [
+    pub(crate) const ALL: [Part; 12] = [
         Part::FirstToken,
         Part::Prefill,
         Part::Decode,
@@ -80,6 +82,7 @@ impl Part {
         Part::Emission,
         Part::Micro,
         Part::Checker,
+        Part::Throughput,
         Part::Speech,
         Part::Ways,
     ];
@@ -95,6 +98,7 @@ impl Part {
             Part::Emission => "emission",
             Part::Micro => "micro",
             Part::Checker => "checker",
+            Part::Throughput => "throughput",
             Part::Speech => "speech",
             Part::Ways => "ways",
         }

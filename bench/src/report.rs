@@ -13,6 +13,7 @@ use crate::{
         model::{FirstToken, Speed},
         share::Share,
         speech::Speech,
+        throughput::Batch,
         ways::Ways,
     },
     stats::{Spread, median},
@@ -39,6 +40,7 @@ pub(crate) struct Found {
     emission: Emission,
     micro: Micro,
     checker: Checker,
+    throughput: Vec<Batch>,
     speech: Option<Speech>,
     ways: Ways,
     /// Cores that others used, by part.
@@ -82,6 +84,7 @@ impl Found {
             emission: part!(Emission),
             micro: part!(Micro),
             checker: part!(Checker),
+            throughput: part!(Throughput),
             speech: part!(Speech),
             ways: part!(Ways),
             others,
@@ -150,19 +153,28 @@ struct Figure {
     what: String,
     ours: f64,
     digits: usize,
-    peer: &'static str,
+    peer: String,
 }
 
 impl Report {
-    fn figures(&self) -> [Figure; 5] {
+    fn figures(&self) -> Vec<Figure> {
         let found = &self.found;
-        let figure = |what: String, ours, digits, peer| Figure {
+        let figure = |what: String, ours, digits, peer: &str| Figure {
             what,
             ours,
             digits,
-            peer,
+            peer: peer.to_owned(),
         };
-        [
+        let batches = found.throughput.iter().map(|batch| {
+            let sequences = batch.sequences;
+            figure(
+                format!("{sequences} sequences at once, tok/s of all"),
+                median(&batch.tok_s),
+                1,
+                &format!("/batch/{sequences}/tok_s"),
+            )
+        });
+        let mut figures = vec![
             figure(
                 format!("prefill of {} tokens, tok/s", found.prefill.tokens),
                 found.prefill_tok_s(),
@@ -191,7 +203,10 @@ impl Report {
                 0,
                 "/peak_rss_mib",
             ),
-        ]
+        ];
+        // Behind the decoding of one.
+        figures.splice(2..2, batches);
+        figures
     }
 
     fn peers(&self) -> &[Value] {
@@ -262,7 +277,7 @@ impl Report {
         {
             let mut row = vec![what, format!("{ours:.digits$}")];
             for peer in peers {
-                match peer.pointer(at).and_then(Value::as_f64) {
+                match peer.pointer(&at).and_then(Value::as_f64) {
                     Some(theirs) => {
                         row.push(format!("{theirs:.digits$}"));
                         row.push(format!("{:.2}", ours / theirs));
@@ -348,6 +363,7 @@ impl Report {
             "emission": found.emission,
             "micro": found.micro,
             "checker": found.checker,
+            "throughput": found.throughput,
             "speech": found.speech,
             "ways": found.ways,
             "others": spread,

@@ -51,6 +51,18 @@ const GROWTHS: &[(&str, &[Growth])] = &[
             },
         ],
     ),
+    (
+        "paged_kv_scatter",
+        &[
+            TOKENS,
+            Growth {
+                scalars: &[("pages", 1)],
+                axis: Axis::None,
+                indices: Some("table"),
+                ..ROWS
+            },
+        ],
+    ),
     ("sample", &[ROWS]),
     (
         "decoding",
@@ -108,6 +120,18 @@ const GROWTHS: &[(&str, &[Growth])] = &[
                 scalars: &[("sequences", 1)],
                 axis: Axis::None,
                 indices: Some("sources"),
+                ..ROWS
+            },
+        ],
+    ),
+    (
+        "paged_attention",
+        &[
+            ROWS,
+            Growth {
+                scalars: &[("pages", 1)],
+                axis: Axis::None,
+                indices: Some("table"),
                 ..ROWS
             },
         ],

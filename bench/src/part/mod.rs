@@ -7,6 +7,7 @@ pub(crate) mod micro;
 pub(crate) mod model;
 pub(crate) mod share;
 pub(crate) mod speech;
+pub(crate) mod throughput;
 pub(crate) mod ways;
 
 use crate::{
@@ -34,6 +35,7 @@ pub(crate) fn run(part: Part, args: &Args) -> Result<String, Failed> {
         Part::Emission => json(emission::measure()?),
         Part::Micro => json(micro::measure(args)?),
         Part::Checker => json(checker::measure(args)?),
+        Part::Throughput => json(throughput::measure(args)?),
         Part::Speech => json(speech::measure(args)?),
         Part::Ways => json(ways::measure(args)?),
     }

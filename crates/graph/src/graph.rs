@@ -4,13 +4,17 @@ use crate::{
     error::Error,
     fused::{Gate, Heads, Normed},
     observe::Names,
+    pages::{PagedAppend, PagedAttention},
     resource::{Cache, Sampler, Table, Vector, Weights},
     span::Span,
     speech::{Convolution, Decision, Lines, Looks},
 };
-use std::sync::{
-    Arc,
-    atomic::{AtomicU32, Ordering},
+use std::{
+    ops::Range,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
 };
 use warpsmith_device::Buffer;
 use warpsmith_library::{decoding::Parents, epilogue::Activation, pointwise::Curve, rope::Pairing};
@@ -185,6 +189,8 @@ pub(crate) enum Op {
         cache: Arc<Cache>,
     },
     Attend(Attention),
+    PagedAppend(PagedAppend),
+    PagedAttend(PagedAttention),
     Rows {
         x: Node,
         from: u32,
@@ -301,6 +307,21 @@ impl Op {
                 inputs.extend(sources);
                 inputs
             }
+            Op::PagedAppend(PagedAppend {
+                k,
+                v,
+                positions,
+                slots,
+                pages: _,
+            }) => vec![*k, *v, *positions, *slots],
+            Op::PagedAttend(PagedAttention {
+                q,
+                visible,
+                slots,
+                pages: _,
+                heads: _,
+                scale: _,
+            }) => vec![*q, *visible, *slots],
             Op::Rows { x, from: _ } | Op::ArgMax { x } => vec![*x],
             Op::Draw { logits, sampler: _ } => vec![*logits],
             Op::Convolve(Convolution {
@@ -359,6 +380,8 @@ impl Op {
             Op::RotatedKeys { .. } => "rotated_keys",
             Op::Append { .. } => "append",
             Op::Attend(_) => "attend",
+            Op::PagedAppend(_) => "append_paged",
+            Op::PagedAttend(_) => "attend_paged",
             Op::Rows { .. } => "rows",
             Op::ArgMax { .. } => "argmax",
             Op::Draw { .. } => "draw",
@@ -539,6 +562,16 @@ impl Graph {
         self.push(Op::Ids(Span::of(buffer)), Kind::U32, buffer.len() as u32, 1)
     }
 
+    /// Integers of a part of a buffer, one for each row.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if the part does not lie in the buffer.
+    pub fn ids_in(&mut self, buffer: &Buffer<u32>, part: Range<usize>) -> Result<Node, Error> {
+        let rows = part.len() as u32;
+        let span = Span::of(buffer).part("ids_in", part)?;
+        Ok(self.push(Op::Ids(span), Kind::U32, rows, 1))
+    }
+
     /// Rows of `table` by `ids`: `[rows, columns of the table]`.
     ///
     /// # Errors
@@ -629,7 +662,7 @@ impl Graph {
         Ok(self.push(Op::MatMul(product), Kind::F32, rows, outputs))
     }
 
-    fn same(&mut self, op: &'static str, a: Node, b: Node) -> Result<Extent, Error> {
+    pub(crate) fn same(&mut self, op: &'static str, a: Node, b: Node) -> Result<Extent, Error> {
         let (first, second) = (
             self.floats_of(op, "first", a)?,
             self.floats_of(op, "second", b)?,
@@ -838,17 +871,17 @@ impl Graph {
         Ok(self.push(Op::ArgMax { x }, Kind::U32, rows, 1))
     }
 
-    /// Draws a token from one row of logits and moves the sampler's counters on: the token is in its buffer.
+    /// Draws a token from each row of logits and moves the sampler's counters on: tokens are in its buffer.
     ///
     /// # Errors
     /// A wrong operand, by name.
     pub fn draw(&mut self, logits: Node, sampler: &Arc<Sampler>) -> Result<Node, Error> {
         let Extent { rows, columns: _ } = self.floats_of("draw", "logits", logits)?;
-        equal("draw", "rows", 1, rows)?;
+        equal("draw", "rows", sampler.rows, rows)?;
         let op = Op::Draw {
             logits,
             sampler: Arc::clone(sampler),
         };
-        Ok(self.push(op, Kind::U32, 1, 1))
+        Ok(self.push(op, Kind::U32, rows, 1))
     }
 }

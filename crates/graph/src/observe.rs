@@ -138,7 +138,10 @@ struct Value {
 fn values(graph: &Graph, places: &[(u32, usize, Place)], memory: &Memory) -> Vec<Value> {
     let values = places.iter().filter_map(|(index, after, place)| {
         let entry = &graph.entries[*index as usize];
-        let view = matches!(entry.op, Op::Rows { .. } | Op::Append { .. });
+        let view = matches!(
+            entry.op,
+            Op::Rows { .. } | Op::Append { .. } | Op::PagedAppend(_)
+        );
         let [rows, columns] = [entry.extent.rows, entry.extent.columns];
         let op = entry.op.name();
         (entry.kind == Kind::F32 && !view).then(|| Value {
@@ -242,6 +245,8 @@ impl Op {
             | Op::RotatedKeys { .. }
             | Op::Append { .. }
             | Op::Attend(_)
+            | Op::PagedAppend(_)
+            | Op::PagedAttend(_)
             | Op::Rows { .. }
             | Op::ArgMax { .. }
             | Op::Draw { .. }

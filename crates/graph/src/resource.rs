@@ -1,6 +1,7 @@
 //! Resources: what a graph refers to and does not own: weights, vectors, caches, tables.
 
 use crate::{error::Error, span::Span};
+use std::ops::Range;
 use warpsmith_device::{Buffer, Stream};
 use warpsmith_formats::quant::WeightType;
 use warpsmith_library::{
@@ -218,11 +219,12 @@ impl Table {
     }
 }
 
-/// What drawing tokens needs, on the device, for one sequence: settings, counters, recent tokens.
+/// What drawing tokens needs, on the device, for each of some rows: settings, counters, recent tokens.
 ///
 /// A step reads and moves all of it on the device, so a replayed graph needs nothing from the host between tokens.
 #[derive(Debug)]
 pub struct Sampler {
+    pub(crate) rows: u32,
     pub(crate) floats: Span<f32>,
     pub(crate) integers: Span<u32>,
     pub(crate) recent: Span<u32>,
@@ -253,8 +255,9 @@ pub struct SamplerState {
     pub token: Buffer<u32>,
     /// Its position.
     pub position: Buffer<u32>,
-    /// Tokens of the sequence with it; numbers the draws.
+    /// Tokens of the sequence with it; numbers the draws. A row of length 0 is nobody's: drawing leaves it as it is.
     pub length: Buffer<u32>,
+    rows: u32,
 }
 
 impl SamplerState {
@@ -263,16 +266,31 @@ impl SamplerState {
     /// # Errors
     /// Out of memory.
     pub fn new(stream: &Stream, window: usize, capacity: usize) -> Result<SamplerState, Error> {
+        SamplerState::of_rows(stream, 1, window, capacity)
+    }
+
+    /// Buffers for several sequences, a row of each array for each.
+    ///
+    /// # Errors
+    /// Out of memory.
+    pub fn of_rows(
+        stream: &Stream,
+        rows: u32,
+        window: usize,
+        capacity: usize,
+    ) -> Result<SamplerState, Error> {
+        let n = rows as usize;
         let mut state = SamplerState {
-            floats: stream.alloc(4)?,
-            integers: stream.alloc(3)?,
-            recent: stream.alloc(window)?,
-            seen: stream.alloc(1)?,
-            output: stream.alloc(capacity)?,
-            written: stream.alloc(1)?,
-            token: stream.alloc(1)?,
-            position: stream.alloc(1)?,
-            length: stream.alloc(1)?,
+            floats: stream.alloc(4 * n)?,
+            integers: stream.alloc(3 * n)?,
+            recent: stream.alloc(window * n)?,
+            seen: stream.alloc(n)?,
+            output: stream.alloc(capacity * n)?,
+            written: stream.alloc(n)?,
+            token: stream.alloc(n)?,
+            position: stream.alloc(n)?,
+            length: stream.alloc(n)?,
+            rows,
         };
         for counter in [
             &mut state.recent,
@@ -288,6 +306,7 @@ impl SamplerState {
     /// The same memory as an operand.
     pub fn sampler(&self) -> Sampler {
         Sampler {
+            rows: self.rows,
             floats: Span::of(&self.floats),
             integers: Span::of(&self.integers),
             recent: Span::of(&self.recent),
@@ -298,5 +317,71 @@ impl SamplerState {
             position: Span::of(&self.position),
             length: Span::of(&self.length),
         }
+    }
+
+    /// Some of the rows as an operand.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if there are not so many.
+    pub fn sampler_of(&self, rows: Range<u32>) -> Result<Sampler, Error> {
+        fn some<T: warpsmith_kernel::Elem>(
+            buffer: &Buffer<T>,
+            all: u32,
+            rows: &Range<u32>,
+        ) -> Result<Span<T>, Error> {
+            let each = buffer.len() / all.max(1) as usize;
+            let part = rows.start as usize * each..rows.end as usize * each;
+            Span::of(buffer).part("sampler_of", part)
+        }
+        let all = self.rows;
+        Ok(Sampler {
+            rows: rows.end.saturating_sub(rows.start),
+            floats: some(&self.floats, all, &rows)?,
+            integers: some(&self.integers, all, &rows)?,
+            recent: some(&self.recent, all, &rows)?,
+            seen: some(&self.seen, all, &rows)?,
+            output: some(&self.output, all, &rows)?,
+            written: some(&self.written, all, &rows)?,
+            token: some(&self.token, all, &rows)?,
+            position: some(&self.position, all, &rows)?,
+            length: some(&self.length, all, &rows)?,
+        })
+    }
+
+    /// Copies the state of row `from` to row `to`, within the device.
+    ///
+    /// # Errors
+    /// A row that is not there, or one onto itself; device errors.
+    pub fn copy_row(&mut self, stream: &Stream, from: u32, to: u32) -> Result<(), Error> {
+        fn one<T: warpsmith_kernel::Elem>(
+            stream: &Stream,
+            buffer: &mut Buffer<T>,
+            all: u32,
+            rows: [u32; 2],
+        ) -> Result<(), Error> {
+            let each = buffer.len() / all.max(1) as usize;
+            let [from, to] = rows.map(|row| row as usize * each..(row as usize + 1) * each);
+            let mut parts = buffer.disjoint_mut(&[from, to])?;
+            let (from, to) = parts.split_at_mut(1);
+            if let (Some(from), Some(to)) = (from.first(), to.first_mut()) {
+                stream.copy(to.reborrow(), from.view())?;
+            }
+            Ok(())
+        }
+        let (all, rows) = (self.rows, [from, to]);
+        one(stream, &mut self.floats, all, rows)?;
+        for buffer in [
+            &mut self.integers,
+            &mut self.recent,
+            &mut self.seen,
+            &mut self.output,
+            &mut self.written,
+            &mut self.token,
+            &mut self.position,
+            &mut self.length,
+        ] {
+            one(stream, buffer, all, rows)?;
+        }
+        Ok(())
     }
 }

@@ -3,6 +3,7 @@
 use crate::{
     fused::{Gate, Heads, Normed},
     graph::{At, Attention, MatMul, Node, Op, Rotation},
+    pages::{PagedAppend, PagedAttention},
     speech::{Convolution, Looks},
 };
 
@@ -65,6 +66,25 @@ impl Op {
                 change(q);
                 change(visible);
                 sources.iter_mut().for_each(change);
+            }
+            Op::PagedAppend(PagedAppend {
+                k,
+                v,
+                positions,
+                slots,
+                pages: _,
+            }) => {
+                change(k);
+                change(v);
+                change(positions);
+                change(slots);
+            }
+            Op::PagedAttend(PagedAttention {
+                q, visible, slots, ..
+            }) => {
+                change(q);
+                change(visible);
+                change(slots);
             }
             Op::Draw { logits, sampler: _ }
             | Op::Decide {

@@ -1,6 +1,6 @@
 //! Spans: typed parts of device memory whose owner is kept alive by whoever holds the span.
 
-use std::{any::Any, marker::PhantomData, sync::Arc};
+use std::{any::Any, marker::PhantomData, ops::Range, sync::Arc};
 use warpsmith_device::{Buffer, Slice};
 use warpsmith_kernel::{
     Elem,
@@ -68,6 +68,31 @@ impl<T: Elem> Span<T> {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len == 0
+    }
+
+    /// Some of its elements.
+    ///
+    /// # Errors
+    /// [`Error::Shape`](crate::Error::Shape) if they do not lie in it.
+    pub(crate) fn part(
+        &self,
+        op: &'static str,
+        part: Range<usize>,
+    ) -> Result<Span<T>, crate::Error> {
+        if part.start > part.end || part.end > self.len {
+            return Err(crate::Error::Shape {
+                op,
+                what: "end of the part",
+                want: self.len as u64,
+                got: part.end as u64,
+            });
+        }
+        let bytes = u64::from(T::MEMORY.bytes()) * part.start as u64;
+        Ok(Span::new(
+            self.address + bytes,
+            part.len(),
+            self.allocation.clone(),
+        ))
     }
 
     /// The same bytes as elements of another type; what does not fill an element is left out.

@@ -1,5 +1,10 @@
 //! New keys and values go to their places in the cache.
 
+mod paged;
+
+pub(crate) use paged::cases as paged_cases;
+pub use paged::{PagedScatter, PagedScatterArgs};
+
 use crate::{
     attention::History,
     case::{AnyCase, Case, Data, Expected, HostElem, Random, Updated},

@@ -37,6 +37,11 @@ pub fn registry() -> &'static [Entry] {
             cases: crate::kv::cases,
         },
         Entry {
+            name: "paged_kv_scatter",
+            summary: "new keys and values to their places in pages",
+            cases: crate::kv::paged_cases,
+        },
+        Entry {
             name: "sample",
             summary: "the next token from logits: penalty, temperature, top-k, top-p, min-p, a draw; and its counters",
             cases: crate::sample::cases,
@@ -65,6 +70,11 @@ pub fn registry() -> &'static [Entry] {
             name: "decode_attention",
             summary: "attention of single queries over a long cache, split over the sequence",
             cases: crate::attention::reference::cases,
+        },
+        Entry {
+            name: "paged_attention",
+            summary: "attention of single queries over keys in pages, for sequences of any lengths",
+            cases: crate::attention::paged::cases,
         },
         Entry {
             name: "attention_scores",

@@ -187,6 +187,36 @@ pub enum Error {
         /// Tokens to add.
         more: usize,
     },
+    /// No page is free for a sequence that needs one.
+    #[error("sequence {sequence} needs a page and none of {pages} is free")]
+    OutOfPages {
+        /// Whose.
+        sequence: u64,
+        /// Pages that there are.
+        pages: u32,
+    },
+    /// A setting of an engine is out of its range.
+    #[error("{field} is {got}, expected {want}")]
+    EngineOption {
+        /// The setting.
+        field: &'static str,
+        /// The range allowed.
+        want: &'static str,
+        /// The value found.
+        got: u32,
+    },
+    /// As many sequences run as there are places for.
+    #[error("all {sequences} places for sequences are taken")]
+    NoSlot {
+        /// Places.
+        sequences: u32,
+    },
+    /// No sequence of this number runs.
+    #[error("no sequence {sequence} is running")]
+    NoSequence {
+        /// The number.
+        sequence: u64,
+    },
     /// Nothing was evaluated yet.
     #[error("there are no logits yet: evaluate a prompt first")]
     NoLogits,

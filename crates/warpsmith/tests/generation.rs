@@ -469,3 +469,65 @@ fn a_generation_can_be_traced() {
         );
     }
 }
+
+#[test]
+fn parallel_continuations_are_those_of_each_seed_alone() {
+    let model = model("tiny-llama3");
+    let common = [
+        "--max-tokens",
+        "9",
+        "--raw",
+        "Hello, world! This is a test of the licence 12345.",
+    ];
+    let together = ["--parallel", "3", "--seed", "7"];
+    let made = generate(&model, &[&common[..], &together].concat());
+    let continuations = made["continuations"].as_array().expect("a list");
+    assert_eq!(continuations.len(), 3);
+    for (seed, continuation) in ["7", "8", "9"].iter().zip(continuations) {
+        let alone = generate(&model, &[&common[..], &["--seed", seed]].concat());
+        for key in ["ids", "text", "stop_reason", "seed"] {
+            assert_eq!(continuation[key], alone[key], "seed {seed}: {made}");
+        }
+        assert_eq!(made["prompt_ids"], alone["prompt_ids"]);
+    }
+    assert!(made["shared_tokens"].as_u64() > Some(0), "{made}");
+    // The same as text, and a stop string that ends one of them.
+    let text = continuations[1]["text"].as_str().expect("text");
+    let stop: String = text.chars().take(2).collect();
+    let args = ["generate", "--model", &model, "--device", "virtual"];
+    let exact = ["--precision", "exact", "--stop", &stop];
+    let run = warpsmith(&[&args[..], &exact, &common, &together].concat());
+    assert!(run.err.contains("3 continuations"), "{}", run.err);
+    let out = run.ok();
+    assert!(out.contains("--- 2 (seed 8)\n\n"), "{out}");
+    assert_eq!(out.matches("(seed ").count(), 3, "{out}");
+}
+
+#[test]
+fn guesses_give_the_same_text_and_are_counted() {
+    let model = model("tiny-qwen2");
+    let common = [
+        "--temperature",
+        "0",
+        "--max-tokens",
+        "40",
+        "--raw",
+        "one two three one two three one two three one two",
+    ];
+    let plain = generate(&model, &common);
+    let made = generate(&model, &[&common[..], &["--lookup", "5"]].concat());
+    assert_eq!(
+        (&made["ids"], &made["text"]),
+        (&plain["ids"], &plain["text"])
+    );
+    assert!(plain.get("lookup").is_none());
+    let count = |key: &str| made["lookup"][key].as_u64().expect("a count");
+    let tokens = made["ids"].as_array().expect("ids").len() as u64;
+    assert_eq!(count("passes") + count("accepted"), tokens - 1, "{made}");
+    assert!(count("accepted") <= count("guessed"), "{made}");
+    let args = ["generate", "--model", &model, "--device", "virtual"];
+    let warm = ["--lookup", "5", "--temperature", "0.7", "--raw", "hello"];
+    let refused = warpsmith(&[&args[..], &warm].concat());
+    assert_eq!(refused.status, 1);
+    assert!(refused.err.contains("temperature 0.7"), "{}", refused.err);
+}

@@ -2,6 +2,10 @@
 
 mod assembled;
 mod checked;
+mod engine;
+mod flat;
+mod lookup;
+mod paged;
 mod persistent;
 mod returns;
 mod smollm2;

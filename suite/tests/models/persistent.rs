@@ -17,6 +17,7 @@ fn options(precision: Precision, run: Run, shape: Shape) -> SessionOptions {
         run,
         tokens_per_launch: 0,
         shape,
+        lookup: 0,
     }
 }
 

@@ -126,7 +126,7 @@ impl Lowering<'_> {
     }
 
     /// Splits of the sequence: fixed for a plan, so that replay and eager runs agree.
-    fn splits(&self, pairs: u32, max_len: u32) -> u32 {
+    pub(super) fn splits(&self, pairs: u32, max_len: u32) -> u32 {
         // Enough CTAs for two on each multiprocessor, but no split below 256 keys.
         let wanted = (2 * self.sms).div_ceil(pairs.max(1));
         wanted.clamp(1, max_len.div_ceil(256).clamp(1, 64))

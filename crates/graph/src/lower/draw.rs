@@ -10,9 +10,16 @@ const THREADS: [u32; 2] = [256, 1024];
 
 impl Lowering<'_> {
     pub(super) fn draw(&mut self, logits: Node, sampler: &Arc<Sampler>) -> Place {
-        let vocab = self.graph.entries[logits.index as usize].extent.columns;
+        let crate::graph::Extent {
+            rows,
+            columns: vocab,
+        } = self.graph.entries[logits.index as usize].extent;
+        let len = u64::from(rows) * u64::from(vocab);
+        // A window for each row.
+        let window = sampler.recent.len() as u32 / rows.max(1);
+        let capacity = sampler.output.len() as u32 / rows.max(1);
         let logits = self.place(logits);
-        let scratch = self.piece::<f32>(2 * u64::from(vocab));
+        let scratch = self.piece::<f32>(2 * len);
         let all = [logits.clone(), scratch.clone()];
         let threads = if self.sms < 16 {
             THREADS[0]
@@ -23,17 +30,17 @@ impl Lowering<'_> {
         self.push(&[&logits, &scratch], Sample { threads }, move |memory| {
             let [logits, scratch] = &all;
             SampleArgs {
-                logits: memory.span(logits, vocab.into()),
+                logits: memory.span(logits, len),
                 floats: state.floats.clone(),
                 integers: state.integers.clone(),
                 steps: state.length.clone(),
                 recent: state.recent.clone(),
                 seen: state.seen.clone(),
                 y: state.token.clone(),
-                scratch: memory.span(scratch, 2 * u64::from(vocab)),
-                rows: 1,
+                scratch: memory.span(scratch, 2 * len),
+                rows,
                 vocab,
-                window: state.recent.len() as u32,
+                window,
             }
         });
         let state = Arc::clone(sampler);
@@ -45,9 +52,9 @@ impl Lowering<'_> {
             seen: state.seen.clone(),
             output: state.output.clone(),
             written: state.written.clone(),
-            rows: 1,
-            window: state.recent.len() as u32,
-            capacity: state.output.len() as u32,
+            rows,
+            window,
+            capacity,
         });
         Place::Outside(sampler.token.cast(), 0)
     }

@@ -4,6 +4,7 @@ mod attention;
 mod basic;
 mod draw;
 mod fused;
+mod paged;
 mod product;
 mod speech;
 
@@ -166,6 +167,8 @@ impl Lowering<'_> {
             }
             Op::Append { k, v, to, cache } => Ok(self.append([*k, *v], *to, cache)),
             Op::Attend(attention) => self.attend(at, attention),
+            Op::PagedAppend(append) => Ok(self.append_paged(append)),
+            Op::PagedAttend(attention) => self.attend_paged(at, attention),
             Op::Rows { x, from } => {
                 let columns = self.graph.entries[x.index as usize].extent.columns;
                 Ok(self

@@ -36,6 +36,7 @@ fn only_a_value(op: &Op) -> bool {
         | Op::Rotate(_)
         | Op::RotatedKeys { .. }
         | Op::Attend(_)
+        | Op::PagedAttend(_)
         | Op::Rows { .. }
         | Op::ArgMax { .. }
         | Op::Convolve(_)
@@ -45,6 +46,7 @@ fn only_a_value(op: &Op) -> bool {
         Op::Floats(_)
         | Op::Ids(_)
         | Op::Append { .. }
+        | Op::PagedAppend(_)
         | Op::Heads(_)
         | Op::Draw { .. }
         | Op::Decide { .. }

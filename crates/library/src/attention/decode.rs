@@ -7,7 +7,7 @@ use crate::{
 };
 use half::f16;
 use warpsmith_kernel::{
-    Cta, Device, Global, Kernel, LaunchError, Read, Scope, Val, Warp, args, require, steps,
+    Cta, Device, Global, Kernel, LaunchError, Read, Scope, Val, Warp, Write, args, require, steps,
     uni::{self, Join},
 };
 
@@ -48,14 +48,53 @@ const DIMENSIONS: u32 = 16;
 /// Query heads that are served at once; more are served one after the other.
 const HEADS_AT_ONCE: u32 = 4;
 
-/// The keys and values that one row of one key head sees.
+/// How the keys of one row follow each other in memory.
+pub(super) enum Lies<'k> {
+    /// One behind the other.
+    Together,
+    /// Each in its place of one of several sequences.
+    Forked {
+        /// The sequence of each position.
+        sources: Global<'k, u32, Read>,
+        /// Bytes from one sequence to the next.
+        stride: Val<'k, u64, uni::Cta>,
+    },
+    /// So many together, wherever the table says.
+    Paged {
+        /// The page of each block of positions.
+        table: Global<'k, u32, Read>,
+        /// Bytes from one page to the next.
+        stride: Val<'k, u64, uni::Cta>,
+        /// Positions of a page, a power of two.
+        page: u32,
+    },
+}
+
+/// The keys and values of one key head, and how they lie.
+pub(super) struct Held<'k> {
+    pub(super) keys: Global<'k, u8, Read>,
+    pub(super) values: Global<'k, u8, Read>,
+    pub(super) lies: Lies<'k>,
+}
+
+/// What a launch works on, wherever the keys are.
+pub(super) struct Work<'k> {
+    pub(super) q: Global<'k, f32, Read>,
+    pub(super) visible: Global<'k, u32, Read>,
+    pub(super) partial: Global<'k, f32, Write>,
+    pub(super) counters: Global<'k, u32, Write>,
+    pub(super) y: Global<'k, f32, Write>,
+    pub(super) heads: Val<'k, u32, uni::Cta>,
+    pub(super) kv_heads: Val<'k, u32, uni::Cta>,
+    /// Keys that there is room for.
+    pub(super) most: Val<'k, u32, uni::Cta>,
+    pub(super) splits: Val<'k, u32, uni::Cta>,
+    pub(super) scale: Val<'k, f32, uni::Cta>,
+}
+
+/// The keys and values that a split of one row sees.
 struct Seen<'k> {
-    keys: Global<'k, u8, Read>,
-    values: Global<'k, u8, Read>,
-    /// Of forked rows: the sequence of each position.
-    sources: Option<Global<'k, u32, Read>>,
-    /// Bytes from one sequence to the next.
-    sequence: Val<'k, u64, uni::Cta>,
+    held: Held<'k>,
     from: Val<'k, u32, uni::Cta>,
     to: Val<'k, u32, uni::Cta>,
 }
@@ -67,10 +106,18 @@ impl<'k> Seen<'k> {
         U: Join<uni::Cta, Out = U> + Join<U, Out = U>,
         uni::Cta: Join<U, Out = U>,
     {
-        let within = key.u64() * u64::from(row_bytes);
-        match self.sources {
-            Some(sources) => sources.at(key).u64() * self.sequence + within,
-            None => within,
+        let bytes = u64::from(row_bytes);
+        match self.held.lies {
+            Lies::Together => key.u64() * bytes,
+            Lies::Forked { sources, stride } => sources.at(key).u64() * stride + key.u64() * bytes,
+            Lies::Paged {
+                table,
+                stride,
+                page,
+            } => {
+                let number = table.at(key >> page.trailing_zeros());
+                number.u64() * stride + (key & (page - 1)).u64() * bytes
+            }
         }
     }
 }
@@ -220,7 +267,7 @@ impl Decode {
         let found = warp.fold(steps(first, to, 32 * warps), start, |warp, block, state| {
             let key = block + lane;
             let valid = key.lt(to);
-            let row = seen.keys.from(seen.offset(key.min(to - 1), row_bytes));
+            let row = seen.held.keys.from(seen.offset(key.min(to - 1), row_bytes));
             let scores = queries.iter().map(|_| Val::constant(0.0)).collect();
             let scores = self.scores(warp, row, queries, scores);
             let mut weights = Vec::new();
@@ -250,7 +297,7 @@ impl Decode {
             let added = warp.fold(steps(0, 32, 4), values_of, |warp, j, mut sums| {
                 for i in 0..4 {
                     let key = (block + j + i).min(to - 1);
-                    let row = seen.values.from(seen.offset(key, row_bytes));
+                    let row = seen.held.values.from(seen.offset(key, row_bytes));
                     let elements = self.value_row(row.varying(), lane);
                     for (sums, weight) in sums.iter_mut().zip(&weights) {
                         let weight = warp.broadcast(*weight, j + i);
@@ -347,22 +394,51 @@ impl Kernel for Decode {
     }
 
     fn body<'k>(&self, cta: &mut Cta<'k>, a: DecodeArgs<Device<'k>>) {
+        let stride = a.kv_heads.mul_wide(a.max_len) * u64::from(self.head_dim * self.bytes());
+        let work = Work {
+            q: a.q,
+            visible: a.visible,
+            partial: a.partial,
+            counters: a.counters,
+            y: a.y,
+            heads: a.heads,
+            kv_heads: a.kv_heads,
+            most: a.max_len,
+            splits: a.splits,
+            scale: a.scale,
+        };
+        self.attend(cta, &work, |row, kv_head| Held {
+            keys: a.k.row(kv_head),
+            values: a.v.row(kv_head),
+            lies: match self.history {
+                History::Shared => Lies::Together,
+                History::Forked => Lies::Forked {
+                    sources: a.sources.row(row),
+                    stride,
+                },
+            },
+        });
+    }
+}
+
+impl Decode {
+    /// The work of one CTA; `held(row, kv_head)` has the keys.
+    pub(super) fn attend<'k>(
+        &self,
+        cta: &mut Cta<'k>,
+        a: &Work<'k>,
+        held: impl FnOnce(Val<'k, u32, uni::Cta>, Val<'k, u32, uni::Cta>) -> Held<'k>,
+    ) {
         let split = cta.id() % a.splits;
         let pair = cta.id() / a.splits;
         let (kv_head, row) = (pair % a.kv_heads, pair / a.kv_heads);
-        let visible = a.visible.at(row).min(a.max_len);
+        let visible = a.visible.at(row).min(a.most);
         // Splits take whole blocks of 32 keys.
         let share = visible.div_ceil(32).div_ceil_by(a.splits) * 32;
         let from = (share * split).min(visible);
         let to = (from + share).min(visible);
         let seen = Seen {
-            keys: a.k.row(kv_head),
-            values: a.v.row(kv_head),
-            sources: match self.history {
-                History::Shared => None,
-                History::Forked => Some(a.sources.row(row)),
-            },
-            sequence: a.kv_heads.mul_wide(a.max_len) * u64::from(self.head_dim * self.bytes()),
+            held: held(row, kv_head),
             from,
             to,
         };
@@ -427,17 +503,15 @@ impl Kernel for Decode {
             });
         }
         let last = cta.arrive_last(a.counters.row(row).from(kv_head), a.splits);
-        cta.if_all(last, |cta| self.finish(cta, &a, row, kv_head));
+        cta.if_all(last, |cta| self.finish(cta, a, row, kv_head));
     }
-}
 
-impl Decode {
     /// Writes this lane's dimensions.
     fn write<'k>(
         &self,
         warp: &mut Warp<'k>,
         lane: Index<'k>,
-        out: Global<'k, f32, warpsmith_kernel::Write, uni::Warp>,
+        out: Global<'k, f32, Write, uni::Warp>,
         values: &[F32<'k>],
     ) {
         for (p, piece) in values.chunks(self.piece() as usize).enumerate() {
@@ -454,7 +528,7 @@ impl Decode {
     fn finish<'k>(
         &self,
         cta: &mut Cta<'k>,
-        a: &DecodeArgs<Device<'k>>,
+        a: &Work<'k>,
         row: Val<'k, u32, uni::Cta>,
         kv_head: Val<'k, u32, uni::Cta>,
     ) {

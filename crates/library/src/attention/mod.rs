@@ -2,11 +2,13 @@
 
 pub(crate) mod decode;
 pub(crate) mod flash;
+pub(crate) mod paged;
 pub(crate) mod reference;
 pub(crate) mod scores;
 
 pub use decode::{Decode, DecodeArgs};
 pub use flash::{Flash, FlashArgs, Mask};
+pub use paged::{PagedDecode, PagedDecodeArgs};
 pub use scores::{Scores, ScoresArgs};
 
 /// The element type of a cache.

@@ -4,8 +4,8 @@ use crate::case::{AnyCase, Case, Expected, Random, Updated};
 use warpsmith_kernel::{Cta, Device, Kernel, LaunchError, Scope, args, require};
 
 args! {
-    /// For each row: the position and the step are one more, the id is appended to the ring of recent ids and to the
-    /// ring of outputs. `seen` and `written` count what was ever appended; item n of a ring is at n modulo its length.
+    /// For each row whose step is not 0: the position and the step are one more, the id is appended to the ring of recent
+    /// ids and to the ring of outputs. A row whose step is 0 is nobody's and stays as it is. `seen` and `written` count what was ever appended; item n of a ring is at n modulo its length.
     pub struct AdvanceArgs {
         ids: In<u32>[rows], positions: InOut<u32>[rows], steps: InOut<u32>[rows],
         recent: InOut<u32>[rows, window], seen: InOut<u32>[rows],
@@ -42,16 +42,19 @@ impl Kernel for Advance {
 
     fn body<'k>(&self, cta: &mut Cta<'k>, a: AdvanceArgs<Device<'k>>) {
         let row = cta.id() * 32 + cta.thread();
-        cta.if_(row.lt(a.rows) & cta.thread().lt(32), |_| {
-            let id = a.ids.at(row);
-            a.positions.set(row, a.positions.at(row) + 1);
-            a.steps.set(row, a.steps.at(row) + 1);
-            let seen = a.seen.at(row);
-            a.recent.row(row).set(seen % a.window, id);
-            a.seen.set(row, seen + 1);
-            let written = a.written.at(row);
-            a.output.row(row).set(written % a.capacity, id);
-            a.written.set(row, written + 1);
+        cta.if_(row.lt(a.rows) & cta.thread().lt(32), |lane| {
+            let step = a.steps.at(row);
+            lane.if_(step.gt(0), |_| {
+                let id = a.ids.at(row);
+                a.positions.set(row, a.positions.at(row) + 1);
+                a.steps.set(row, step + 1);
+                let seen = a.seen.at(row);
+                a.recent.row(row).set(seen % a.window, id);
+                a.seen.set(row, seen + 1);
+                let written = a.written.at(row);
+                a.output.row(row).set(written % a.capacity, id);
+                a.written.set(row, written + 1);
+            });
         });
     }
 }
@@ -72,13 +75,21 @@ pub(super) fn cases(rng: &mut Random, cases: &mut Vec<Box<dyn AnyCase>>) {
     ] {
         let mut ints =
             |n: u32, most: u32| -> Vec<u32> { (0..n).map(|_| rng.range(0, most)).collect() };
-        let next = |before: &[u32]| -> Vec<u32> { before.iter().map(|x| x + 1).collect() };
         let ids = ints(rows, 50_000);
-        let (positions, steps) = (ints(rows, 4000), ints(rows, 4000));
+        let (positions, mut steps) = (ints(rows, 4000), ints(rows, 4000));
+        // Every third row is nobody's, the first is somebody's.
+        for (row, step) in steps.iter_mut().enumerate() {
+            *step = if row % 3 == 1 { 0 } else { *step + 1 };
+        }
+        let used: Vec<u32> = steps.iter().map(|step| (*step).min(1)).collect();
+        let next = |before: &[u32]| -> Vec<u32> {
+            before.iter().zip(&used).map(|(x, by)| x + by).collect()
+        };
         let (seen, written) = (ints(rows, 100), ints(rows, 1000));
         let appended = |ring: &[u32], counts: &[u32], len: u32| {
             let mut after = ring.to_vec();
-            for (row, (id, count)) in ids.iter().zip(counts).enumerate() {
+            let rows = ids.iter().zip(counts).enumerate();
+            for (row, (id, count)) in rows.filter(|(row, _)| used[*row] == 1) {
                 after[row * len as usize + (count % len) as usize] = *id;
             }
             after

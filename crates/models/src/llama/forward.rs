@@ -2,7 +2,10 @@
 
 use super::model::{Linear, Model};
 use std::sync::Arc;
-use warpsmith_graph::{At, Attention, Cache, Error, Graph, MatMul, Node, Rotation, Seen};
+use warpsmith_graph::{
+    At, Attention, Cache, Error, Graph, MatMul, Node, PagedAppend, PagedAttention, Pages, Rotation,
+    Seen,
+};
 use warpsmith_library::{epilogue::Activation, pointwise::Curve};
 
 /// What a pass reads besides the weights.
@@ -14,6 +17,19 @@ pub(super) struct Inputs {
     pub(super) visible: Node,
     /// The first position, where it is known while planning (prefill).
     pub(super) start: Option<u32>,
+}
+
+/// Where keys and values of earlier tokens are, layer by layer.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Memory<'a> {
+    /// One sequence in caches of its own.
+    Own(&'a [Arc<Cache>]),
+    /// Sequences in pages.
+    Paged {
+        layers: &'a [Arc<Pages>],
+        /// The sequence of each row.
+        slots: Node,
+    },
 }
 
 fn linear(
@@ -37,18 +53,68 @@ fn named(graph: &mut Graph, at: usize, name: &str, node: Node) -> Result<Node, E
 }
 
 /// The normed hidden states after the last layer, `[rows, width]`; keys and values go to the caches.
+/// Attention over the one sequence, which the rows' keys and values now belong to.
+fn attend(
+    graph: &mut Graph,
+    model: &Model,
+    cache: &Arc<Cache>,
+    inputs: Inputs,
+    [q, k, v]: [Node; 3],
+) -> Result<Node, Error> {
+    graph.append([k, v], At::Positions(inputs.positions), cache)?;
+    graph.attend(Attention {
+        q,
+        visible: inputs.visible,
+        cache: Arc::clone(cache),
+        heads: model.config().heads,
+        scale: scale(model),
+        seen: inputs.start.map(|start| Seen::UpTo { start }),
+        sources: None,
+    })
+}
+
+/// The same where each row belongs to a sequence in pages.
+fn attend_paged(
+    graph: &mut Graph,
+    model: &Model,
+    pages: &Arc<Pages>,
+    slots: Node,
+    inputs: Inputs,
+    [q, k, v]: [Node; 3],
+) -> Result<Node, Error> {
+    graph.append_paged(PagedAppend {
+        k,
+        v,
+        positions: inputs.positions,
+        slots,
+        pages: Arc::clone(pages),
+    })?;
+    graph.attend_paged(PagedAttention {
+        q,
+        visible: inputs.visible,
+        slots,
+        pages: Arc::clone(pages),
+        heads: model.config().heads,
+        scale: scale(model),
+    })
+}
+
+fn scale(model: &Model) -> f32 {
+    1.0 / (model.config().head_dim as f32).sqrt()
+}
+
+/// The normed hidden states after the last layer, `[rows, width]`; keys and values go to the memory.
 pub(super) fn hidden(
     graph: &mut Graph,
     model: &Model,
-    caches: &[Arc<Cache>],
+    memory: Memory<'_>,
     inputs: Inputs,
 ) -> Result<Node, Error> {
     let config = model.config();
     let eps = config.eps;
-    let scale = 1.0 / (config.head_dim as f32).sqrt();
     let mut x = graph.embed(&model.embedding, inputs.ids)?;
     graph.name(x, "embed")?;
-    for (at, (layer, cache)) in model.layers.iter().zip(caches).enumerate() {
+    for (at, layer) in model.layers.iter().enumerate() {
         let normed = graph.rms_norm(x, &layer.attention_norm, eps, 1)?;
         named(graph, at, "attn_norm", normed)?;
         let mut q = linear(graph, normed, &layer.query, None)?;
@@ -79,16 +145,12 @@ pub(super) fn hidden(
             named(graph, at, "attn.q_rotated", q)?;
             named(graph, at, "attn.k_rotated", k)?;
         }
-        graph.append([k, v], At::Positions(inputs.positions), cache)?;
-        let attended = graph.attend(Attention {
-            q,
-            visible: inputs.visible,
-            cache: Arc::clone(cache),
-            heads: config.heads,
-            scale,
-            seen: inputs.start.map(|start| Seen::UpTo { start }),
-            sources: None,
-        })?;
+        let attended = match memory {
+            Memory::Own(caches) => attend(graph, model, &caches[at], inputs, [q, k, v])?,
+            Memory::Paged { layers, slots } => {
+                attend_paged(graph, model, &layers[at], slots, inputs, [q, k, v])?
+            }
+        };
         named(graph, at, "attn.heads", attended)?;
         x = linear(graph, attended, &layer.output, Some(x))?;
         named(graph, at, "attn.out", x)?;

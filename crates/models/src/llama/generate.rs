@@ -23,10 +23,14 @@ impl Session {
     /// full, or `each`, which gets each token in turn, breaks. Nothing goes up between tokens; with
     /// [`Run::Persistent`] nothing is launched between them either, and `each` is called while the kernel runs.
     ///
+    /// With [`SessionOptions::lookup`](super::SessionOptions::lookup) tokens are guessed from earlier text, and those that
+    /// prove right come several at once.
+    ///
     /// After a break the tokens given to `each` are the session's, whatever the kernel made beyond them.
     ///
     /// # Errors
-    /// [`Error::NoLogits`] before a prompt, device errors.
+    /// [`Error::NoLogits`] before a prompt, [`Error::Unsupported`] for guesses with a sampler that is not greedy, device
+    /// errors.
     pub fn generate(
         &mut self,
         most: usize,
@@ -36,6 +40,7 @@ impl Session {
         if most == 0 {
             return Ok(Ended::Length);
         }
+        self.lookup_fits()?;
         let first = self.sample()?;
         let mut made = 1;
         let stopped = each(first).is_break();
@@ -48,6 +53,12 @@ impl Session {
         while made < most {
             if self.len() == self.context {
                 return Ok(Ended::Context);
+            }
+            if self.options.lookup > 0 && self.observer.is_none() {
+                if let Some(ended) = self.guess(most, &mut made, ends, each)? {
+                    return Ok(ended);
+                }
+                continue;
             }
             if self.options.run == Run::Persistent && self.observer.is_none() {
                 if let Some(ended) = self.launch(most, &mut made, ends, each)? {

@@ -1,7 +1,8 @@
 //! Sessions: one sequence with its cache, evaluated in chunks and continued token by token.
 
 use super::{
-    forward::{Inputs, hidden, logits},
+    forward::{Inputs, Memory, hidden, logits},
+    lookup::Lookup,
     model::Model,
 };
 use crate::{
@@ -41,6 +42,8 @@ pub struct SessionOptions {
     pub tokens_per_launch: u32,
     /// The form of a persistent kernel.
     pub shape: Shape,
+    /// Most tokens that [`Session::generate`] guesses from earlier text and checks in one pass; 0 guesses none.
+    pub lookup: u32,
 }
 
 /// Tokens of a prompt that are evaluated together.
@@ -55,11 +58,11 @@ const OUTPUT: usize = 256;
 
 /// One sequence on a device.
 pub struct Session {
-    model: Arc<Model>,
+    pub(super) model: Arc<Model>,
     pub(super) stream: Stream,
     pub(super) options: SessionOptions,
     pub(super) context: u32,
-    caches: Vec<Arc<Cache>>,
+    pub(super) caches: Vec<Arc<Cache>>,
     /// The tokens of the sequence; their keys and values are in the caches.
     pub(super) history: Vec<u32>,
     /// The token drawn last, which the next step appends.
@@ -71,12 +74,22 @@ pub struct Session {
     /// The decode step as one kernel, with the tokens that end its runs.
     pub(super) persistent: Option<(Vec<u32>, Persistent)>,
     pub(super) observer: Option<SharedObserver>,
+    pub(super) lookup: Lookup,
+    /// The settings of the sampler.
+    pub(super) config: SamplerConfig,
+    /// Whether the counters on the device are those of an earlier token.
+    pub(super) stale: bool,
 }
 
 /// Logits of the last position, on the device.
 pub(super) enum Last {
     Prefill(Evaluated),
     Decode,
+    /// Row `row` of a pass that checked guesses.
+    Checked {
+        rows: u32,
+        row: u32,
+    },
 }
 
 /// A chunk that was evaluated.
@@ -112,6 +125,7 @@ impl Session {
         let caches = (0..config.layers)
             .map(|_| Cache::new(&stream, ty, shape).map(Arc::new))
             .collect::<Result<_, _>>()?;
+        let lookup = Lookup::new(&stream, options)?;
         let state = SamplerState::new(&stream, WINDOW, OUTPUT)?;
         let sampler = Arc::new(state.sampler());
         let mut session = Session {
@@ -128,6 +142,9 @@ impl Session {
             decode: None,
             observer: None,
             persistent: None,
+            lookup,
+            config: SamplerConfig::default(),
+            stale: false,
         };
         session.sampler(&SamplerConfig::default())?;
         Ok(session)
@@ -255,7 +272,7 @@ impl Session {
             visible: graph.ids(&visible),
             start: Some(start),
         };
-        let hidden = hidden(&mut graph, &self.model, &self.caches, inputs)?;
+        let hidden = hidden(&mut graph, &self.model, Memory::Own(&self.caches), inputs)?;
         let rows_of_interest = graph.rows(hidden, rows - heads, heads)?;
         let logits = logits(&mut graph, &self.model, rows_of_interest)?;
         graph.keep(logits)?;
@@ -315,6 +332,7 @@ impl Session {
         let slice = match (&self.last, &self.decode) {
             (Some(Last::Prefill(Evaluated { plan, logits })), _) => plan.floats(*logits)?,
             (Some(Last::Decode), Some(decode)) => decode.plan.floats(decode.logits)?,
+            (Some(Last::Checked { rows, row }), _) => self.lookup.logits(*rows, *row)?,
             (None | Some(Last::Decode), _) => return Err(Error::NoLogits),
         };
         Ok(self.stream.download(slice)?.wait()?)
@@ -326,6 +344,7 @@ impl Session {
     /// A setting out of its range.
     pub fn sampler(&mut self, config: &SamplerConfig) -> Result<(), Error> {
         config.validate()?;
+        self.config = *config;
         let SamplerConfig {
             temperature,
             top_k,
@@ -357,20 +376,14 @@ impl Session {
         if let Some(drawn) = self.drawn {
             return Ok(drawn);
         }
+        if !matches!(self.last, Some(Last::Prefill(_))) {
+            return Err(Error::NoLogits);
+        }
+        // The counters as if the last token of the prompt had been drawn.
+        self.counters(None)?;
         let Some(Last::Prefill(Evaluated { plan, logits })) = &self.last else {
             return Err(Error::NoLogits);
         };
-        // The counters as if the last token of the prompt had been drawn.
-        let length = self.history.len() as u32;
-        let mut recent = [0; WINDOW];
-        for (at, id) in self.history.iter().enumerate().rev().take(WINDOW) {
-            recent[at % WINDOW] = *id;
-        }
-        self.stream.upload(&mut self.state.recent, &recent)?;
-        self.stream.upload(&mut self.state.seen, &[length])?;
-        self.stream
-            .upload(&mut self.state.position, &[length - 1])?;
-        self.stream.upload(&mut self.state.length, &[length])?;
         let mut row: Buffer<f32> = self.stream.alloc(self.model.config().vocab as usize)?;
         self.stream.copy(&mut row, plan.floats(*logits)?)?;
         let mut graph = Graph::new();
@@ -379,6 +392,28 @@ impl Session {
         let plan = self.plan(&graph)?;
         self.run("sample", &plan)?;
         self.token()
+    }
+
+    /// Writes what the device knows of the sequence: its length, its last tokens, the token drawn last.
+    fn counters(&mut self, drawn: Option<u32>) -> Result<(), Error> {
+        // The plan of the logits reads nothing of this: it may still run.
+        let tokens = || self.history.iter().copied().chain(drawn);
+        let length = tokens().count() as u32;
+        let mut recent = [0; WINDOW];
+        let skipped = (length as usize).saturating_sub(WINDOW);
+        for (at, id) in tokens().enumerate().skip(skipped) {
+            recent[at % WINDOW] = id;
+        }
+        self.stream.upload(&mut self.state.recent, &recent)?;
+        self.stream.upload(&mut self.state.seen, &[length])?;
+        self.stream
+            .upload(&mut self.state.position, &[length - 1])?;
+        self.stream.upload(&mut self.state.length, &[length])?;
+        if let Some(drawn) = drawn {
+            self.stream.upload(&mut self.state.token, &[drawn])?;
+        }
+        self.stale = false;
+        Ok(())
     }
 
     fn token(&mut self) -> Result<u32, Error> {
@@ -399,6 +434,9 @@ impl Session {
                 have: self.len(),
                 more: 1,
             });
+        }
+        if self.stale {
+            self.counters(Some(drawn))?;
         }
         if self.decode.is_none() {
             self.decode = Some(self.plan_decode()?);
@@ -429,7 +467,7 @@ impl Session {
             visible: graph.ids(&self.state.length),
             start: None,
         };
-        let hidden = hidden(&mut graph, &self.model, &self.caches, inputs)?;
+        let hidden = hidden(&mut graph, &self.model, Memory::Own(&self.caches), inputs)?;
         let logits = logits(&mut graph, &self.model, hidden)?;
         graph.draw(logits, &self.sampler)?;
         graph.keep(logits)?;

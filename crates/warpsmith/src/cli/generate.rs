@@ -5,7 +5,7 @@ use super::{
     interrupt,
     open::open,
     options::{ModelArgs, SamplerArgs},
-    output,
+    output, parallel,
     prompt::PromptArgs,
     report::{Report, Setting},
     trace::TraceArgs,
@@ -26,6 +26,8 @@ const OUTPUT: &str = "Output";
   warpsmith generate --model smollm2.gguf \"Explain warps in one line\"
   warpsmith generate --model smollm2.gguf --temperature 0 --raw \"The capital of France is\"
   warpsmith generate --model smollm2.gguf --messages talk.json --json --max-tokens 64
+  warpsmith generate --model smollm2.gguf --parallel 4 --seed 1 \"A name for a cat:\"
+  warpsmith generate --model smollm2.gguf --temperature 0 --lookup 6 --prompt-file report.txt
   cat question.txt | warpsmith generate --model smollm2.gguf --system \"Answer in French\"")]
 pub(crate) struct Generate {
     #[command(flatten)]
@@ -42,8 +44,17 @@ pub(crate) struct Generate {
     sampler: SamplerArgs,
     #[command(flatten)]
     trace: TraceArgs,
+    /// Makes N continuations of the prompt at once, up to 64: with the seed, the next one, and so on. Each is printed
+    /// when it is complete, under its number and seed; with --json they are a list in the object.
+    #[arg(long, value_name = "N", help_heading = OUTPUT, value_parser = clap::value_parser!(u32).range(1..=64),
+        conflicts_with = "lookup")]
+    parallel: Option<u32>,
+    /// Guesses up to N tokens from earlier text and checks them at once: the same text in fewer steps where it repeats
+    /// itself. Needs --temperature 0.
+    #[arg(long, value_name = "N", help_heading = OUTPUT, value_parser = clap::value_parser!(u32).range(1..=63))]
+    lookup: Option<u32>,
     /// Prints one JSON object instead: prompt_ids, ids, text, stop_reason (stop, length, eog, context or
-    /// interrupted), seed, device, timing, launches, transfers.
+    /// interrupted), seed, device, timing, launches, transfers; with --lookup also lookup (passes, guessed, accepted).
     #[arg(long, help_heading = OUTPUT)]
     json: bool,
 }
@@ -57,9 +68,22 @@ impl Generate {
         let mut traces = self.trace.open()?;
         let opened = open(&self.model)?;
         let ids = self.prompt.ids(prompt, &self.model.model, &opened)?;
+        if let Some(count) = self.parallel {
+            let task = parallel::Task {
+                opened: &opened,
+                args: &self.model,
+                prompt: &ids,
+                count,
+                sampler,
+                max_tokens: self.max_tokens,
+                stops,
+            };
+            return parallel::run(task, self.json);
+        }
         let need = ids.len() as u64 + u64::from(self.max_tokens);
-        let mut session =
-            opened.session(&self.model, need, self.trace.run(self.model.run.into()))?;
+        let lookup = self.lookup.unwrap_or(0);
+        let run = self.trace.run(self.model.run.into());
+        let mut session = opened.guessing_session(&self.model, need, run, lookup)?;
         session.sampler(&sampler)?;
         if let Some(observer) = traces.observer() {
             session.observe(Some(observer))?;
@@ -86,6 +110,7 @@ impl Generate {
             device: &opened.device.info().name,
             load_s: opened.load_s,
             before_s,
+            lookup: self.lookup.map(|_| session.lookup_report()),
             launches_per_step: if made.steps == 0 {
                 session.launches_per_step()?
             } else {

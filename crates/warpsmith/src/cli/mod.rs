@@ -13,6 +13,7 @@ mod logits;
 mod open;
 mod options;
 pub(crate) mod output;
+mod parallel;
 mod prompt;
 mod report;
 mod run;

@@ -14,7 +14,7 @@ use warpsmith::{
     formats::gguf::Gguf,
     models::{
         chat::ChatTemplate,
-        llama::{Bundle, Run, Session, SessionOptions},
+        llama::{Bundle, Engine, EngineOptions, Run, Session, SessionOptions},
     },
 };
 
@@ -41,6 +41,17 @@ impl Opened {
 
     /// A session for `need` tokens.
     pub(crate) fn session(&self, args: &ModelArgs, need: u64, run: Run) -> Result<Session> {
+        self.guessing_session(args, need, run, 0)
+    }
+
+    /// A session for `need` tokens that guesses up to `lookup` at once.
+    pub(crate) fn guessing_session(
+        &self,
+        args: &ModelArgs,
+        need: u64,
+        run: Run,
+        lookup: u32,
+    ) -> Result<Session> {
         let most = self.bundle.model.config().context;
         let context = match args.ctx_size {
             Some(context) => context,
@@ -51,9 +62,26 @@ impl Opened {
             precision: args.precision.into(),
             run,
             tokens_per_launch: args.tokens_per_launch.unwrap_or(0),
+            lookup,
             ..SessionOptions::default()
         };
         Session::new(&self.bundle.model, &options).context("cannot make room for the context")
+    }
+
+    /// An engine for `sequences` sequences of `need` tokens each.
+    pub(crate) fn engine(&self, args: &ModelArgs, sequences: u32, need: u64) -> Result<Engine> {
+        let most = self.bundle.model.config().context;
+        let options = EngineOptions {
+            sequences,
+            context: match args.ctx_size {
+                Some(context) => context,
+                None => most.min(need.try_into().unwrap_or(u32::MAX)),
+            },
+            precision: args.precision.into(),
+            run: args.run.into(),
+            ..EngineOptions::default()
+        };
+        Engine::new(&self.bundle.model, &options).context("cannot make room for the sequences")
     }
 }
 

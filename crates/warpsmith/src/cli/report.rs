@@ -6,7 +6,7 @@ use super::{
 };
 use serde::Serialize;
 use std::time::Duration;
-use warpsmith::device::Snapshot;
+use warpsmith::{device::Snapshot, models::llama::LookupReport};
 
 /// The object that `generate --json` prints.
 #[derive(Debug, Serialize)]
@@ -20,6 +20,17 @@ pub(crate) struct Report<'a> {
     pub(crate) timing: Timing,
     pub(crate) launches: Launches,
     pub(crate) transfers: Transfers,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) lookup: Option<Guesses>,
+}
+
+/// What guessing tokens from earlier text brought.
+#[derive(Debug, Serialize)]
+pub(crate) struct Guesses {
+    /// Passes of the model after the first token.
+    passes: u64,
+    guessed: u64,
+    accepted: u64,
 }
 
 /// Seconds and rates.
@@ -96,6 +107,8 @@ pub(crate) struct Setting<'a> {
     pub(crate) load_s: f64,
     /// Seconds from the start of the program to the prefill.
     pub(crate) before_s: f64,
+    /// Of a session that guesses.
+    pub(crate) lookup: Option<LookupReport>,
     /// Kernels of a decode step, where no step was run.
     pub(crate) launches_per_step: u64,
 }
@@ -109,6 +122,7 @@ impl<'a> Report<'a> {
             device,
             load_s,
             before_s,
+            lookup,
             launches_per_step,
         } = setting;
         let prefill_s = made.prefill.as_secs_f64();
@@ -138,6 +152,11 @@ impl<'a> Report<'a> {
                 all: made.all.into(),
                 decode: made.decoding.into(),
             },
+            lookup: lookup.map(|found| Guesses {
+                passes: found.passes,
+                guessed: found.guessed,
+                accepted: found.accepted,
+            }),
         }
     }
 
@@ -153,6 +172,7 @@ impl<'a> Report<'a> {
             timing,
             launches,
             transfers,
+            lookup,
         } = self;
         let first = match timing.first_token_s {
             Some(seconds) => format!(
@@ -173,9 +193,20 @@ impl<'a> Report<'a> {
         } else {
             format!("{:.0} launches a token", launches.per_token)
         };
+        let guesses = match lookup {
+            Some(Guesses {
+                passes,
+                guessed,
+                accepted,
+            }) => format!(
+                "; {accepted} of {guessed} guesses right ({:.0} %), {passes} passes",
+                100.0 * *accepted as f64 / (*guessed).max(1) as f64
+            ),
+            None => String::new(),
+        };
         format!(
             "[{device}] prompt: {} tokens, {:.1} tok/s; decode: {} tokens, {:.1} tok/s; {first}\n\
-             [{device}] {launched}; {} to the device, {} back; seed {seed}; stopped: {why}",
+             [{device}] {launched}; {} to the device, {} back; seed {seed}; stopped: {why}{guesses}",
             prompt_ids.len(),
             timing.prompt_tok_s,
             ids.len(),

@@ -1,0 +1,109 @@
+//! Attention and appends over pages.
+
+use super::Lowering;
+use crate::{
+    error::Error,
+    graph::Extent,
+    memory::Place,
+    pages::{PagedAppend, PagedAttention},
+};
+use std::sync::Arc;
+use warpsmith_library::{
+    attention::{PagedDecode, PagedDecodeArgs},
+    kv::{PagedScatter, PagedScatterArgs},
+};
+
+impl Lowering<'_> {
+    pub(super) fn append_paged(&mut self, append: &PagedAppend) -> Place {
+        let tokens = self.graph.entries[append.k.index as usize].extent.rows;
+        let all = [append.k, append.v, append.positions, append.slots].map(|node| self.place(node));
+        let keys = all[0].clone();
+        let pages = Arc::clone(&append.pages);
+        let sizes = pages.sizes;
+        let kernel = PagedScatter {
+            cache: sizes.ty,
+            page: sizes.page,
+        };
+        let used = all.clone();
+        self.push(&used.each_ref(), kernel, move |memory| {
+            let [k, v, positions, slots] = &all;
+            let len = u64::from(tokens) * u64::from(sizes.kv_heads) * u64::from(sizes.head_dim);
+            PagedScatterArgs {
+                k: memory.span(k, len),
+                v: memory.span(v, len),
+                positions: memory.span(positions, tokens.into()),
+                slots: memory.span(slots, tokens.into()),
+                table: pages.table.clone(),
+                k_cache: pages.keys.clone(),
+                v_cache: pages.values.clone(),
+                tokens,
+                sequences: pages.sequences,
+                blocks: pages.blocks,
+                pages: sizes.pages,
+                page: sizes.page,
+                kv_heads: sizes.kv_heads,
+                head_dim: sizes.head_dim,
+                row_bytes: sizes.head_dim * sizes.ty.bytes(),
+            }
+        });
+        keys
+    }
+
+    pub(super) fn attend_paged(
+        &mut self,
+        at: usize,
+        attention: &PagedAttention,
+    ) -> Result<Place, Error> {
+        let Extent { rows, columns } = self.graph.entries[at].extent;
+        let pages = Arc::clone(&attention.pages);
+        let sizes = pages.sizes;
+        let splits = self.splits(rows * sizes.kv_heads, pages.blocks * sizes.page);
+        let part = u64::from(splits) * u64::from(sizes.head_dim + 2);
+        let partial_len = u64::from(rows) * u64::from(attention.heads) * part;
+        let counter_len = u64::from(rows) * u64::from(sizes.kv_heads);
+        let all = [
+            self.place(attention.q),
+            self.place(attention.visible),
+            self.place(attention.slots),
+            self.piece::<f32>(partial_len),
+            self.counters(counter_len)?,
+            self.value(at),
+        ];
+        let y = all[5].clone();
+        let kernel = PagedDecode {
+            head_dim: sizes.head_dim,
+            group: attention.heads / sizes.kv_heads,
+            cache: sizes.ty,
+            page: sizes.page,
+        };
+        let (heads, scale) = (attention.heads, attention.scale);
+        let used = all.clone();
+        self.push(&used.each_ref(), kernel, move |memory| {
+            let [q, visible, slots, partial, counters, y] = &all;
+            let len = u64::from(rows) * u64::from(columns);
+            PagedDecodeArgs {
+                q: memory.span(q, len),
+                visible: memory.span(visible, rows.into()),
+                slots: memory.span(slots, rows.into()),
+                table: pages.table.clone(),
+                k: pages.keys.clone(),
+                v: pages.values.clone(),
+                partial: memory.span(partial, partial_len),
+                counters: memory.span(counters, counter_len),
+                y: memory.span(y, len),
+                rows,
+                heads,
+                kv_heads: sizes.kv_heads,
+                head_dim: sizes.head_dim,
+                sequences: pages.sequences,
+                blocks: pages.blocks,
+                pages: sizes.pages,
+                page: sizes.page,
+                row_bytes: sizes.head_dim * sizes.ty.bytes(),
+                splits,
+                scale,
+            }
+        });
+        Ok(y)
+    }
+}

@@ -1,0 +1,228 @@
+//! Paged keys and values: memory of many sequences of any lengths, given out page by page.
+//!
+//! Who owns which page is the caller's affair, through a table on the device; two rows of it may name the same page as
+//! long as nobody writes there.
+
+use crate::{
+    error::Error,
+    graph::{Extent, Graph, Kind, Node, Op, equal},
+    span::Span,
+};
+use std::sync::Arc;
+use warpsmith_device::{Buffer, Stream};
+use warpsmith_library::attention::CacheType;
+
+/// How pages are cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageSizes {
+    /// Element type.
+    pub ty: CacheType,
+    /// Pages there are.
+    pub pages: u32,
+    /// Positions of a page: a power of two up to 256.
+    pub page: u32,
+    /// Key heads.
+    pub kv_heads: u32,
+    /// Dimensions of a head.
+    pub head_dim: u32,
+}
+
+/// The pages of one layer, keys and values each `[pages, kv_heads, page, head_dim]`; the owner of the memory.
+#[derive(Debug)]
+pub struct PageStore {
+    keys: Buffer<u8>,
+    values: Buffer<u8>,
+    sizes: PageSizes,
+}
+
+/// The pages of one layer and the table that says whose they are, as an operand.
+#[derive(Debug)]
+pub struct Pages {
+    pub(crate) keys: Span<u8>,
+    pub(crate) values: Span<u8>,
+    pub(crate) table: Span<u32>,
+    pub(crate) sizes: PageSizes,
+    pub(crate) sequences: u32,
+    pub(crate) blocks: u32,
+}
+
+/// New keys and values for sequences in pages.
+#[derive(Clone, Debug)]
+pub struct PagedAppend {
+    /// Keys `[rows, kv_heads * head_dim]`.
+    pub k: Node,
+    /// Values of the same shape.
+    pub v: Node,
+    /// Where each row goes in its sequence; one past what a row of the table holds goes nowhere.
+    pub positions: Node,
+    /// The sequence of each row: its row of the table.
+    pub slots: Node,
+    /// The pages.
+    pub pages: Arc<Pages>,
+}
+
+/// Attention of queries over sequences in pages.
+#[derive(Clone, Debug)]
+pub struct PagedAttention {
+    /// Queries `[rows, heads * head_dim]`.
+    pub q: Node,
+    /// Keys each row sees, read on the device.
+    pub visible: Node,
+    /// The sequence of each row: its row of the table.
+    pub slots: Node,
+    /// The pages.
+    pub pages: Arc<Pages>,
+    /// Query heads.
+    pub heads: u32,
+    /// Multiplies the scores.
+    pub scale: f32,
+}
+
+impl PageStore {
+    /// Memory for pages; their contents are undefined until written. No transfer.
+    ///
+    /// # Errors
+    /// Out of memory; [`Error::Value`] where a size is zero, a page is no power of two up to 256, or a page of all heads
+    /// has 2^31 bytes.
+    pub fn new(stream: &Stream, sizes: PageSizes) -> Result<PageStore, Error> {
+        let PageSizes {
+            ty,
+            pages,
+            page,
+            kv_heads,
+            head_dim,
+        } = sizes;
+        let bytes = sizes.page_bytes();
+        if pages == 0 || !page.is_power_of_two() || page > 256 || bytes == 0 || bytes >= 1 << 31 {
+            let got = format!(
+                "{pages} x {kv_heads} x {page} x {head_dim} of {}",
+                ty.name()
+            );
+            return Err(Error::Value {
+                op: "pages",
+                what: "shape",
+                want: "positive, pages of a power of two up to 256 positions, below 2^31 bytes each",
+                got,
+            });
+        }
+        let all = bytes as usize * pages as usize;
+        Ok(PageStore {
+            keys: stream.alloc(all)?,
+            values: stream.alloc(all)?,
+            sizes,
+        })
+    }
+
+    /// Bytes on the device.
+    pub fn bytes(&self) -> u64 {
+        self.keys.bytes() + self.values.bytes()
+    }
+
+    /// Copies page `from` to page `to`: two copies within the device.
+    ///
+    /// # Errors
+    /// A page that is not there, or one onto itself; device errors.
+    pub fn copy(&mut self, stream: &Stream, from: u32, to: u32) -> Result<(), Error> {
+        let bytes = self.sizes.page_bytes() as usize;
+        let range = |page: u32| page as usize * bytes..(page as usize + 1) * bytes;
+        for side in [&mut self.keys, &mut self.values] {
+            let mut parts = side.disjoint_mut(&[range(from), range(to)])?;
+            let (from, to) = parts.split_at_mut(1);
+            if let (Some(from), Some(to)) = (from.first(), to.first_mut()) {
+                stream.copy(to.reborrow(), from.view())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The same memory as an operand, with a table of `sequences` rows.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] unless the table's length is a multiple of `sequences`; [`Error::Value`] where it is empty or
+    /// has room for 2^31 positions.
+    pub fn pages(&self, table: &Buffer<u32>, sequences: u32) -> Result<Pages, Error> {
+        let blocks = (table.len() as u64).checked_div(u64::from(sequences));
+        let blocks = blocks.and_then(|blocks| u32::try_from(blocks).ok());
+        let blocks = blocks.filter(|blocks| {
+            (1..1 << 31).contains(&(u64::from(*blocks) * u64::from(self.sizes.page)))
+        });
+        let Some(blocks) = blocks else {
+            return Err(Error::Value {
+                op: "pages",
+                what: "table",
+                want: "rows of at least one page, below 2^31 positions",
+                got: format!("{} entries for {sequences} sequences", table.len()),
+            });
+        };
+        if u64::from(blocks) * u64::from(sequences) != table.len() as u64 {
+            return Err(Error::Shape {
+                op: "pages",
+                what: "table",
+                want: u64::from(blocks) * u64::from(sequences),
+                got: table.len() as u64,
+            });
+        }
+        Ok(Pages {
+            keys: Span::of(&self.keys),
+            values: Span::of(&self.values),
+            table: Span::of(table),
+            sizes: self.sizes,
+            sequences,
+            blocks,
+        })
+    }
+}
+
+impl PageSizes {
+    /// Bytes of the keys of a page.
+    pub(crate) fn page_bytes(&self) -> u64 {
+        let row = u64::from(self.head_dim) * u64::from(self.ty.bytes());
+        row.saturating_mul(u64::from(self.page))
+            .saturating_mul(u64::from(self.kv_heads))
+    }
+}
+
+impl Graph {
+    /// Writes keys and values of each row to its sequence's pages: the node is the keys. Later attention sees them.
+    ///
+    /// # Errors
+    /// A wrong operand, by name.
+    pub fn append_paged(&mut self, append: PagedAppend) -> Result<Node, Error> {
+        let Extent { rows, columns } = self.same("append_paged", append.k, append.v)?;
+        let sizes = append.pages.sizes;
+        equal(
+            "append_paged",
+            "columns",
+            sizes.kv_heads * sizes.head_dim,
+            columns,
+        )?;
+        for (what, node) in [("positions", append.positions), ("slots", append.slots)] {
+            let at = self.entry("append_paged", what, node, Kind::U32)?;
+            equal("append_paged", what, rows, at.rows)?;
+        }
+        Ok(self.push(Op::PagedAppend(append), Kind::F32, rows, columns))
+    }
+
+    /// Attention over pages: `[rows, heads * head_dim]`.
+    ///
+    /// # Errors
+    /// A wrong operand, by name.
+    pub fn attend_paged(&mut self, attention: PagedAttention) -> Result<Node, Error> {
+        let Extent { rows, columns } = self.floats_of("attend_paged", "q", attention.q)?;
+        let (heads, sizes) = (attention.heads, attention.pages.sizes);
+        if heads == 0 || !heads.is_multiple_of(sizes.kv_heads) {
+            return Err(Error::Value {
+                op: "attend_paged",
+                what: "heads",
+                want: "a multiple of the key heads",
+                got: format!("{heads} over {} key heads", sizes.kv_heads),
+            });
+        }
+        equal("attend_paged", "columns", heads * sizes.head_dim, columns)?;
+        for (what, node) in [("visible", attention.visible), ("slots", attention.slots)] {
+            let at = self.entry("attend_paged", what, node, Kind::U32)?;
+            equal("attend_paged", what, rows, at.rows)?;
+        }
+        Ok(self.push(Op::PagedAttend(attention), Kind::F32, rows, columns))
+    }
+}

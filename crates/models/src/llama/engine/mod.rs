@@ -1,0 +1,327 @@
+//! Engines: many sequences at once, which join and leave between steps (Orca, Yu et al., 2022), in pages of memory.
+//!
+//! Running sequences have the first slots: slot r is row r of every array on the device, and of a step. One that leaves
+//! is replaced by the last one, within the device. What a step needs of the host is an entry of the table where a
+//! sequence begins a new page; what comes back is a token of each sequence.
+
+mod join;
+mod options;
+mod passes;
+mod pool;
+mod sequence;
+mod step;
+
+pub use options::{EngineOptions, EngineReport, Event, Request, SequenceId, WhenFull};
+
+use super::model::Model;
+use crate::{Error, sampling::SamplerConfig};
+use passes::{Over, Passes};
+use pool::Pool;
+use sequence::Sequence;
+use std::{collections::VecDeque, sync::Arc};
+use warpsmith_device::{Buffer, Stream};
+use warpsmith_graph::{PageSizes, PageStore, Pages, Precision, SamplerState};
+use warpsmith_library::{attention::CacheType, sample::Settings};
+
+/// Tokens that the repetition penalty looks back at.
+const WINDOW: usize = 64;
+/// The context of an engine that does not say.
+const DEFAULT_CONTEXT: u32 = 4096;
+/// The position of a row that is nobody's: nothing is written for it.
+const NOWHERE: u32 = u32::MAX;
+
+/// Many sequences of one model. A server calls [`Engine::submit`] as requests come and [`Engine::step`] in a loop.
+pub struct Engine {
+    model: Arc<Model>,
+    stream: Stream,
+    options: EngineOptions,
+    /// Pages of one sequence.
+    blocks: usize,
+    stores: Vec<PageStore>,
+    layers: Vec<Arc<Pages>>,
+    /// The pages of each slot.
+    table: Buffer<u32>,
+    state: SamplerState,
+    passes: Passes,
+    pool: Pool,
+    /// The slot behind all others, where a sequence is while its prompt is evaluated.
+    staging: u32,
+    waiting: VecDeque<Sequence>,
+    joining: Option<Sequence>,
+    running: Vec<Sequence>,
+    /// Events of what never runs.
+    early: Vec<Event>,
+    next: u64,
+    joins: u64,
+    counts: EngineReport,
+}
+
+impl Engine {
+    /// An engine without sequences: allocates all pages.
+    ///
+    /// # Errors
+    /// [`Error::EngineOption`]; out of memory.
+    pub fn new(model: &Arc<Model>, options: &EngineOptions) -> Result<Engine, Error> {
+        options.validate()?;
+        let mut options = *options;
+        let config = model.config();
+        if options.context == 0 {
+            options.context = config.context.min(DEFAULT_CONTEXT);
+        }
+        let blocks = options.context.div_ceil(options.page);
+        options.context = blocks.saturating_mul(options.page);
+        if options.pages == 0 {
+            options.pages = blocks.saturating_mul(options.sequences);
+        }
+        let stream = model.device().stream()?;
+        let sizes = PageSizes {
+            ty: match options.precision {
+                Precision::Exact => CacheType::F32,
+                Precision::Fast => CacheType::F16,
+            },
+            pages: options.pages,
+            page: options.page,
+            kv_heads: config.kv_heads,
+            head_dim: config.head_dim,
+        };
+        // A step has the rows of a bucket.
+        let staging = passes::bucket(options.sequences);
+        let slots = staging + 1;
+        let mut table = stream.alloc(slots as usize * blocks as usize)?;
+        stream.fill_zero(&mut table)?;
+        let (mut stores, mut layers) = (Vec::new(), Vec::new());
+        for _ in 0..config.layers {
+            let store = PageStore::new(&stream, sizes)?;
+            layers.push(Arc::new(store.pages(&table, slots)?));
+            stores.push(store);
+        }
+        let mut state = SamplerState::of_rows(&stream, slots, WINDOW, 1)?;
+        stream.upload(&mut state.position, &vec![NOWHERE; slots as usize])?;
+        for numbers in [&mut state.integers, &mut state.token, &mut state.length] {
+            stream.fill_zero(numbers)?;
+        }
+        stream.fill_zero(&mut state.floats)?;
+        let counts = EngineReport {
+            cache_bytes: stores.iter().map(PageStore::bytes).sum(),
+            ..EngineReport::default()
+        };
+        Ok(Engine {
+            model: Arc::clone(model),
+            blocks: blocks as usize,
+            stores,
+            layers,
+            table,
+            state,
+            passes: Passes::new(&stream, slots)?,
+            pool: Pool::new(options.pages),
+            staging,
+            waiting: VecDeque::new(),
+            joining: None,
+            running: Vec::new(),
+            early: Vec::new(),
+            next: 0,
+            joins: 0,
+            counts,
+            stream,
+            options,
+        })
+    }
+
+    /// Takes a sequence in; it joins in a later step. No transfer.
+    ///
+    /// # Errors
+    /// An empty prompt, one that the context does not hold, a token that is none, a setting out of its range.
+    pub fn submit(&mut self, request: Request) -> Result<SequenceId, Error> {
+        request.sampler.validate()?;
+        let (vocab, context) = (self.model.config().vocab, self.options.context);
+        if let Some(id) = request.prompt.iter().find(|id| **id >= vocab) {
+            return Err(Error::TokenId {
+                what: "token id",
+                id: *id,
+                vocab: vocab as usize,
+            });
+        }
+        if request.prompt.is_empty() {
+            return Err(Error::NoLogits);
+        }
+        if request.prompt.len() > context as usize {
+            return Err(Error::ContextFull {
+                context,
+                have: 0,
+                more: request.prompt.len(),
+            });
+        }
+        let id = self.name();
+        if request.max_tokens == 0 {
+            let ended = super::Ended::Length;
+            self.early.push(Event::Finished { id, ended });
+        } else {
+            self.waiting.push_back(Sequence::new(id, request));
+        }
+        Ok(id)
+    }
+
+    fn name(&mut self) -> SequenceId {
+        let id = SequenceId(self.next);
+        self.next += 1;
+        id
+    }
+
+    /// A second sequence that goes on from where a running one is, with draws of its own. They share all pages until one
+    /// of them writes.
+    ///
+    /// # Errors
+    /// [`Error::NoSequence`] unless it runs, [`Error::NoSlot`] where all places are taken; a setting out of its range.
+    pub fn fork(&mut self, id: SequenceId, sampler: &SamplerConfig) -> Result<SequenceId, Error> {
+        sampler.validate()?;
+        let parent = self.running.iter().position(|other| other.id == id);
+        let parent = parent.ok_or(Error::NoSequence { sequence: id.0 })?;
+        let slot = self.running.len() as u32;
+        if slot == self.options.sequences {
+            let sequences = self.options.sequences;
+            return Err(Error::NoSlot { sequences });
+        }
+        self.move_slot(parent as u32, slot)?;
+        self.settings(sampler, slot)?;
+        let mut sequence = self.running[parent].clone();
+        for page in &sequence.pages {
+            self.pool.share(*page);
+        }
+        sequence.id = self.name();
+        sequence.sampler = *sampler;
+        sequence.joined = self.joined();
+        let id = sequence.id;
+        self.running.push(sequence);
+        Ok(id)
+    }
+
+    fn joined(&mut self) -> u64 {
+        self.joins += 1;
+        self.joins
+    }
+
+    /// Ends a sequence, wherever it is; `false` if there is none of that name. No event tells of it.
+    ///
+    /// # Errors
+    /// Device errors.
+    pub fn cancel(&mut self, id: SequenceId) -> Result<bool, Error> {
+        if let Some(slot) = self.running.iter().position(|other| other.id == id) {
+            self.leave(slot)?;
+            return Ok(true);
+        }
+        if let Some(sequence) = self.joining.take_if(|other| other.id == id) {
+            self.give(&sequence.pages);
+            return Ok(true);
+        }
+        let before = self.waiting.len();
+        self.waiting.retain(|other| other.id != id);
+        Ok(self.waiting.len() < before)
+    }
+
+    /// A token for each running sequence, and up to 64 tokens of prompts: at most 4 bytes come back for each sequence.
+    ///
+    /// # Errors
+    /// Device errors. What concerns one sequence is an event.
+    pub fn step(&mut self) -> Result<Vec<Event>, Error> {
+        let mut events = std::mem::take(&mut self.early);
+        self.advance(&mut events)?;
+        self.join(&mut events)?;
+        Ok(events)
+    }
+
+    /// Whether no sequence runs or waits.
+    pub fn is_idle(&self) -> bool {
+        self.running.is_empty()
+            && self.joining.is_none()
+            && self.waiting.is_empty()
+            && self.early.is_empty()
+    }
+
+    /// Sequences that run.
+    pub fn running(&self) -> usize {
+        self.running.len()
+    }
+
+    /// Positions of a sequence.
+    pub fn context(&self) -> u32 {
+        self.options.context
+    }
+
+    /// What it has and did.
+    pub fn report(&self) -> EngineReport {
+        EngineReport {
+            plans: self.passes.plans(),
+            pages: self.pool.pages(),
+            free_pages: self.pool.free() as u32,
+            ..self.counts
+        }
+    }
+
+    /// Enqueues a pass.
+    fn pass(&mut self, kind: passes::Kind, rows: u32) -> Result<(), Error> {
+        let over = Over {
+            model: &self.model,
+            stream: &self.stream,
+            options: &self.options,
+            layers: &self.layers,
+            state: &self.state,
+        };
+        self.passes.run(&over, kind, rows)
+    }
+
+    /// Writes the settings of a sampler.
+    fn settings(&mut self, sampler: &SamplerConfig, slot: u32) -> Result<(), Error> {
+        let SamplerConfig {
+            temperature,
+            top_k,
+            top_p,
+            min_p,
+            repeat_penalty,
+            seed,
+        } = *sampler;
+        let settings = Settings {
+            temperature,
+            top_p,
+            min_p,
+            penalty: repeat_penalty,
+            top_k,
+            seed,
+        };
+        let floats = settings.floats();
+        let start = slot as usize * floats.len();
+        let to = self.state.floats.view_mut();
+        self.stream
+            .upload(to.range(start..start + floats.len())?, &floats)?;
+        self.put(slot, |state| &mut state.integers, &settings.integers())
+    }
+
+    /// Writes the row of a slot in one of the arrays.
+    fn put(
+        &mut self,
+        slot: u32,
+        array: impl FnOnce(&mut SamplerState) -> &mut Buffer<u32>,
+        row: &[u32],
+    ) -> Result<(), Error> {
+        let start = slot as usize * row.len();
+        let to = array(&mut self.state).view_mut();
+        self.stream
+            .upload(to.range(start..start + row.len())?, row)?;
+        Ok(())
+    }
+
+    /// Copies all that the device knows of a slot to another one.
+    fn move_slot(&mut self, from: u32, to: u32) -> Result<(), Error> {
+        self.state.copy_row(&self.stream, from, to)?;
+        let range = |slot: u32| slot as usize * self.blocks..(slot as usize + 1) * self.blocks;
+        let mut parts = self.table.disjoint_mut(&[range(from), range(to)])?;
+        let (from, to) = parts.split_at_mut(1);
+        self.stream.copy(to[0].reborrow(), from[0].view())?;
+        Ok(())
+    }
+
+    fn give(&mut self, pages: &[u32]) {
+        for page in pages {
+            self.pool.give(*page);
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! What an engine is asked, and what it says.
+
+use super::super::{generate::Ended, session::Run};
+use crate::{Error, sampling::SamplerConfig};
+use std::fmt;
+use warpsmith_graph::Precision;
+
+/// Most sequences that run at once.
+pub(super) const MOST_SEQUENCES: u32 = 64;
+
+/// Options of an engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EngineOptions {
+    /// Sequences that run at once, 1 to 64; more wait.
+    pub sequences: u32,
+    /// Positions of one sequence, rounded up to whole pages; 0 takes the model's context, at most 4096.
+    pub context: u32,
+    /// Positions of a page: 16 or 32.
+    pub page: u32,
+    /// Pages for all sequences together; 0 is as many as all need at their longest.
+    pub pages: u32,
+    /// Arithmetic.
+    pub precision: Precision,
+    /// How steps run: eager or replayed.
+    pub run: Run,
+    /// What happens when a sequence needs a page and none is free.
+    pub when_full: WhenFull,
+}
+
+impl Default for EngineOptions {
+    fn default() -> Self {
+        EngineOptions {
+            sequences: 16,
+            context: 0,
+            page: 16,
+            pages: 0,
+            precision: Precision::default(),
+            run: Run::default(),
+            when_full: WhenFull::default(),
+        }
+    }
+}
+
+impl EngineOptions {
+    pub(super) fn validate(&self) -> Result<(), Error> {
+        let wrong = |field, want, got| Err(Error::EngineOption { field, want, got });
+        if !(1..=MOST_SEQUENCES).contains(&self.sequences) {
+            return wrong("sequences", "1 to 64", self.sequences);
+        }
+        if ![16, 32].contains(&self.page) {
+            return wrong("page", "16 or 32 positions", self.page);
+        }
+        if self.run == Run::Persistent {
+            let what = "a persistent run of an engine: sequences join and leave between launches";
+            return Err(Error::Unsupported { what: what.into() });
+        }
+        Ok(())
+    }
+}
+
+/// What happens when a running sequence needs a page and none is free.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WhenFull {
+    /// It fails, its pages are free, the others go on.
+    #[default]
+    Fail,
+    /// The sequence that joined last makes room: it waits, and is evaluated again when there is room. Its tokens are the
+    /// same as without. One that needs more pages than there are fails.
+    Evict,
+}
+
+/// A sequence to be: a prompt and how it goes on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Request {
+    /// Token ids.
+    pub prompt: Vec<u32>,
+    /// How tokens are drawn.
+    pub sampler: SamplerConfig,
+    /// Most tokens to draw.
+    pub max_tokens: u32,
+    /// Tokens after which it ends.
+    pub ends: Vec<u32>,
+}
+
+/// The name of a sequence; an engine gives each one once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SequenceId(pub(super) u64);
+
+impl fmt::Display for SequenceId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// What happened in a step.
+#[derive(Debug)]
+pub enum Event {
+    /// A sequence has one more token.
+    Token {
+        /// Which.
+        id: SequenceId,
+        /// The token.
+        token: u32,
+    },
+    /// A sequence has come to its end and left.
+    Finished {
+        /// Which.
+        id: SequenceId,
+        /// Why.
+        ended: Ended,
+    },
+    /// A sequence could not go on and left.
+    Failed {
+        /// Which.
+        id: SequenceId,
+        /// Why.
+        error: Error,
+    },
+}
+
+/// What an engine has and did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EngineReport {
+    /// Plans made so far: at most one for each number of rows, for steps and for prompts.
+    pub plans: u64,
+    /// Passes of running sequences.
+    pub steps: u64,
+    /// Passes of prompts.
+    pub prompt_passes: u64,
+    /// Prompt tokens that were not evaluated because another sequence began with them.
+    pub shared_tokens: u64,
+    /// Pages copied because a sequence wrote where another one reads.
+    pub copied_pages: u64,
+    /// Sequences that had to wait after they had run.
+    pub evicted: u64,
+    /// Pages.
+    pub pages: u32,
+    /// Pages that nobody uses.
+    pub free_pages: u32,
+    /// Bytes of the pages on the device.
+    pub cache_bytes: u64,
+}

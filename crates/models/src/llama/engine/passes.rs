@@ -1,0 +1,140 @@
+//! Planned passes of an engine: one for each number of rows, kept for as long as the engine lives.
+
+use super::{
+    super::{
+        forward::{Inputs, Memory, hidden, logits},
+        model::Model,
+        session::Run,
+    },
+    options::EngineOptions,
+};
+use crate::Error;
+use std::{collections::BTreeMap, sync::Arc};
+use warpsmith_device::{Buffer, Replay, Stream};
+use warpsmith_graph::{Graph, Pages, Plan, SamplerState};
+
+/// Rows of the largest pass.
+pub(super) const MOST_ROWS: u32 = 64;
+
+/// What a pass is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Kind {
+    /// A token for each running sequence.
+    Step,
+    /// Tokens of a prompt.
+    Prompt,
+    /// The last tokens of a prompt, and a draw.
+    PromptEnd,
+}
+
+/// A plan and, if it is replayed, its launches.
+struct Pass {
+    plan: Plan,
+    replay: Option<Replay>,
+}
+
+/// All passes, and what they read.
+pub(super) struct Passes {
+    kept: BTreeMap<(Kind, u32), Pass>,
+    /// Row r of a step is that of slot r.
+    own: Buffer<u32>,
+    /// Ids, positions, keys to see and slots of the rows of a prompt, one array behind the other.
+    pub(super) input: Buffer<u32>,
+    /// The slot whose sampler draws the first token of a prompt.
+    staging: u32,
+}
+
+/// What passes are planned over.
+pub(super) struct Over<'a> {
+    pub(super) model: &'a Model,
+    pub(super) stream: &'a Stream,
+    pub(super) options: &'a EngineOptions,
+    pub(super) layers: &'a [Arc<Pages>],
+    pub(super) state: &'a SamplerState,
+}
+
+/// The rows of the smallest pass for so many.
+pub(super) fn bucket(rows: u32) -> u32 {
+    rows.next_power_of_two()
+}
+
+impl Passes {
+    /// Nothing planned yet: one transfer.
+    pub(super) fn new(stream: &Stream, slots: u32) -> Result<Passes, Error> {
+        let own: Vec<u32> = (0..slots).collect();
+        Ok(Passes {
+            kept: BTreeMap::new(),
+            own: stream.upload_new(&own)?,
+            input: stream.alloc(4 * MOST_ROWS as usize)?,
+            staging: slots - 1,
+        })
+    }
+
+    /// Plans made.
+    pub(super) fn plans(&self) -> u64 {
+        self.kept.len() as u64
+    }
+
+    /// Enqueues the pass of `rows` rows, a bucket's; plans it if it is the first of its kind.
+    pub(super) fn run(&mut self, over: &Over<'_>, kind: Kind, rows: u32) -> Result<(), Error> {
+        if !self.kept.contains_key(&(kind, rows)) {
+            let pass = self.plan(over, kind, rows)?;
+            self.kept.insert((kind, rows), pass);
+        }
+        let pass = &self.kept[&(kind, rows)];
+        match &pass.replay {
+            Some(replay) => Ok(over.stream.replay(replay)?),
+            None => Ok(pass.plan.run(over.stream)?),
+        }
+    }
+
+    fn plan(&self, over: &Over<'_>, kind: Kind, rows: u32) -> Result<Pass, Error> {
+        let mut graph = Graph::new();
+        let n = rows as usize;
+        let state = over.state;
+        let [ids, positions, visible, slots] = match kind {
+            Kind::Step => [
+                graph.ids_in(&state.token, 0..n)?,
+                graph.ids_in(&state.position, 0..n)?,
+                graph.ids_in(&state.length, 0..n)?,
+                graph.ids_in(&self.own, 0..n)?,
+            ],
+            Kind::Prompt | Kind::PromptEnd => [
+                graph.ids_in(&self.input, 0..n)?,
+                graph.ids_in(&self.input, n..2 * n)?,
+                graph.ids_in(&self.input, 2 * n..3 * n)?,
+                graph.ids_in(&self.input, 3 * n..4 * n)?,
+            ],
+        };
+        let inputs = Inputs {
+            ids,
+            positions,
+            visible,
+            start: None,
+        };
+        let memory = Memory::Paged {
+            layers: over.layers,
+            slots,
+        };
+        let hidden = hidden(&mut graph, over.model, memory, inputs)?;
+        match kind {
+            Kind::Step => {
+                let logits = logits(&mut graph, over.model, hidden)?;
+                graph.draw(logits, &Arc::new(state.sampler_of(0..rows)?))?;
+            }
+            Kind::Prompt => {}
+            Kind::PromptEnd => {
+                let last = graph.rows(hidden, rows - 1, 1)?;
+                let logits = logits(&mut graph, over.model, last)?;
+                let sampler = state.sampler_of(self.staging..self.staging + 1)?;
+                graph.draw(logits, &Arc::new(sampler))?;
+            }
+        }
+        let plan = Plan::new(over.stream, &graph, over.options.precision)?;
+        let replay = match over.options.run {
+            Run::Eager | Run::Persistent => None,
+            Run::Replay => Some(plan.capture(over.stream)?),
+        };
+        Ok(Pass { plan, replay })
+    }
+}

@@ -1,0 +1,69 @@
+//! One sequence of an engine, as the host knows it.
+
+use super::{
+    super::generate::Ended,
+    options::{Request, SequenceId},
+};
+use crate::sampling::SamplerConfig;
+
+/// A sequence: its tokens, and where their keys and values are.
+#[derive(Clone, Debug)]
+pub(super) struct Sequence {
+    pub(super) id: SequenceId,
+    /// The prompt and what was drawn.
+    pub(super) tokens: Vec<u32>,
+    /// Tokens whose keys and values are in the pages: of a running sequence all but the last.
+    pub(super) cached: usize,
+    /// The page of each block of positions.
+    pub(super) pages: Vec<u32>,
+    pub(super) sampler: SamplerConfig,
+    /// Tokens drawn.
+    made: u32,
+    most: u32,
+    ends: Vec<u32>,
+    /// Numbers the sequences in the order in which they joined.
+    pub(super) joined: u64,
+}
+
+impl Sequence {
+    pub(super) fn new(id: SequenceId, request: Request) -> Sequence {
+        let Request {
+            prompt,
+            sampler,
+            max_tokens,
+            ends,
+        } = request;
+        Sequence {
+            id,
+            tokens: prompt,
+            cached: 0,
+            pages: Vec::new(),
+            sampler,
+            made: 0,
+            most: max_tokens,
+            ends,
+            joined: 0,
+        }
+    }
+
+    /// Appends a token that was drawn; why it is the last, if it is.
+    pub(super) fn push(&mut self, token: u32, context: usize) -> Option<Ended> {
+        self.tokens.push(token);
+        self.made += 1;
+        if self.ends.contains(&token) {
+            Some(Ended::Token)
+        } else if self.made >= self.most {
+            Some(Ended::Length)
+        } else if self.cached >= context {
+            Some(Ended::Context)
+        } else {
+            None
+        }
+    }
+
+    /// Tokens at its beginning that are those of `other`, with keys and values there.
+    pub(super) fn common(&self, other: &[u32]) -> usize {
+        let own = self.tokens[..self.cached].iter();
+        own.zip(other).take_while(|(a, b)| a == b).count()
+    }
+}
