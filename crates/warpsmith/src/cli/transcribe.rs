@@ -2,7 +2,7 @@
 
 use super::{
     open::{cache_folder, selector_with},
-    options::PrecisionArg,
+    options::{PrecisionArg, RunArg},
     output::{self, Unit, bar, bytes, one_line, printable},
     trace::TraceArgs,
 };
@@ -19,7 +19,6 @@ use std::{
 use warpsmith::{
     audio::{FRAMES_PER_SECOND, Pcm, SAMPLE_RATE, SampleType, Spectrogram},
     device::{Device, Fresh, Selector, Settings, Snapshot},
-    models::llama::Run,
     models::whisper::{
         Bundle, ListenOptions, MOST_BEAMS, Transcriber,
         tokenizer::{Start, Task},
@@ -101,6 +100,10 @@ pub(crate) struct Transcribe {
     /// exact: f32 throughout; fast: tensor cores on f16, f16 cache.
     #[arg(long, value_name = "P", value_enum, default_value_t = PrecisionArg::Fast)]
     precision: PrecisionArg,
+    /// How tokens are made: eager launches each operation, replay launches a recorded step at once, persistent decodes
+    /// each window in one launch where it follows a single sequence.
+    #[arg(long, value_name = "HOW", value_enum, default_value_t = RunArg::Replay)]
+    run: RunArg,
     #[command(flatten)]
     trace: TraceArgs,
 }
@@ -310,7 +313,7 @@ impl Transcribe {
             beams: self.beam_size,
             patience: self.patience,
             best_of: self.best_of,
-            run: self.trace.run(Run::default()),
+            run: self.trace.run(self.run.into()),
             seed: self.seed,
             transcript: Options {
                 condition_on_previous: !self.no_condition,
