@@ -156,8 +156,17 @@ fn is_for_few(label: &str) -> bool {
     name.starts_with("flash_") && (name.ends_with("_2") || name.ends_with("_4"))
 }
 
+/// Products in tiles that plans take on few multiprocessors alone (`Tiling::choose`).
+fn is_wide(label: &str) -> bool {
+    let name = label.split_whitespace().nth(1).unwrap_or_default();
+    name.starts_with("gemm_")
+        && ["_4242", "_4244", "_4246"]
+            .iter()
+            .any(|tile| name.contains(tile))
+}
+
 fn may_spill(label: &str) -> bool {
-    !MODEL_SHAPES.iter().any(|name| label.contains(name))
+    is_wide(label) || !MODEL_SHAPES.iter().any(|name| label.contains(name))
 }
 
 /// What a module is but for its version and target.
