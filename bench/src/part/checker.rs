@@ -36,7 +36,7 @@ const RUNS: usize = 3;
 
 const FAMILIES: [(&str, &[&str]); 5] = [
     ("gemm", &["gemm"]),
-    ("gemv", &["gemv"]),
+    ("gemv", &["gemv", "project_", "gate_", "heads_"]),
     ("attention", &["flash", "attention", "decode_attention"]),
     ("reductions", &["rms_norm", "softmax", "argmax"]),
     ("others", &[""]),
