@@ -384,9 +384,9 @@ pub struct Running<'a> {
 }
 
 /// How often the host looks for a token before it sleeps in between.
-const LOOKS: u32 = 200;
+const LOOKS: u32 = 50;
 /// How long it sleeps.
-const SLEEP: Duration = Duration::from_micros(50);
+const SLEEP: Duration = Duration::from_micros(500);
 
 impl Running<'_> {
     fn word(&self, index: u32) -> u32 {
