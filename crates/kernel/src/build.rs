@@ -1,6 +1,7 @@
 //! The builder: instructions of the kernel that is being written on this thread.
 
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 use std::{cell::RefCell, panic::Location};
 use warpsmith_ptx::{
     ir::{
@@ -8,7 +9,7 @@ use warpsmith_ptx::{
         Origin, Reg, RegId, Span, Stmt, StmtKind, Var, VarId,
     },
     op::Op,
-    qual::Qual,
+    qual::{Qual, Quals},
     target::{PtxVersion, Target},
     types::{Space, Type},
 };
@@ -91,7 +92,8 @@ pub(crate) fn record(builder: Builder, f: impl FnOnce()) -> Builder {
         .expect("installed above")
 }
 
-fn class(ty: Type) -> usize {
+/// The place of a register's class in [`CLASSES`].
+pub(crate) fn class(ty: Type) -> usize {
     match ty {
         Type::Pred => 0,
         Type::F32 => 3,
@@ -104,7 +106,7 @@ fn class(ty: Type) -> usize {
     }
 }
 
-const CLASSES: [(Type, &str); 6] = [
+pub(crate) const CLASSES: [(Type, &str); 6] = [
     (Type::Pred, "%p"),
     (Type::B16, "%h"),
     (Type::B32, "%r"),
@@ -113,9 +115,9 @@ const CLASSES: [(Type, &str); 6] = [
     (Type::F64, "%fd"),
 ];
 
-/// The place of a register's class in the order of the prefixes' text.
-pub(crate) fn class_order(ty: Type) -> u8 {
-    [3, 2, 4, 0, 5, 1][class(ty)]
+/// The place of a class in the order of the prefixes' text.
+pub(crate) fn class_order(class: usize) -> u8 {
+    [3, 2, 4, 0, 5, 1][class]
 }
 
 /// The name of the one shared-memory arena of a kernel.
@@ -173,6 +175,7 @@ impl Builder {
         RegId(self.function.regs.len() as u32 - 1)
     }
 
+    #[inline]
     pub(crate) fn push(&mut self, at: &'static Location<'static>, inst: Inst) {
         self.body().push(Stmt {
             kind: StmtKind::Inst(inst),
@@ -190,8 +193,20 @@ impl Builder {
         sources: impl IntoIterator<Item = Operand>,
     ) -> RegId {
         let dst = self.reg(ty);
-        let operands = std::iter::once(Operand::Reg(dst)).chain(sources);
-        self.push(at, Inst::new(op, quals, operands));
+        let mut operands = SmallVec::new();
+        operands.push(Operand::Reg(dst));
+        for source in sources {
+            operands.push(source);
+        }
+        self.push(
+            at,
+            Inst {
+                op,
+                quals: Quals::new(quals),
+                operands,
+                guard: None,
+            },
+        );
         dst
     }
 
@@ -323,7 +338,6 @@ impl Builder {
                 }
             }
         }
-        crate::optimise::renumber(&mut self.function);
         let module = Module {
             version: PtxVersion::new(6, 0),
             target: self.target,

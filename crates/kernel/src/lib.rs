@@ -3,6 +3,7 @@
 
 pub mod args;
 mod build;
+mod flat;
 mod frag;
 mod functions;
 mod grid;

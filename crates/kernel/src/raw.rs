@@ -6,6 +6,7 @@ use crate::{
     uni::Uni,
     val::{Ty, Val},
 };
+use smallvec::SmallVec;
 use std::panic::Location;
 use warpsmith_ptx::{
     ir::{Inst, Operand},
@@ -37,6 +38,6 @@ pub fn define<'k, T: Ty, U: Uni>(
     sources: impl IntoIterator<Item = Operand>,
 ) -> Val<'k, T, U> {
     let at = Location::caller();
-    let sources: Vec<Operand> = sources.into_iter().collect();
+    let sources: SmallVec<[Operand; 4]> = sources.into_iter().collect();
     Val::from_reg(with(|b| b.def(at, op, quals, T::TYPE, sources)))
 }

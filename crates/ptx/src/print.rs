@@ -1,17 +1,18 @@
 //! The printer: a module as PTX text, the same text for the same module.
 
+mod pieces;
+
 use crate::{
     ir::{
         Address, Base, Directive, Function, FunctionKind, Imm, Init, InitSymbol, Inst, Linkage,
         Module, Name, Operand, RegId, Stmt, StmtKind, Var, VarId,
     },
     op::Op,
-    qual::Qual,
     special::Special,
     target::Suffix,
-    types::{Space, Type},
+    types::Space,
 };
-use std::sync::LazyLock;
+use pieces::{Packed, WORDS, Words, decimal, same};
 
 /// Prints a module.
 pub fn print(module: &Module) -> String {
@@ -44,81 +45,16 @@ pub fn print_inst(module: &Module, function: &Function, inst: &Inst) -> String {
     out.finish()
 }
 
-/// A short text that is copied as a block of fixed size, which costs less than a call for its length.
-#[derive(Clone, Copy)]
-struct Piece<const N: usize> {
-    bytes: [u8; N],
-    len: usize,
-}
-
-impl<const N: usize> Piece<N> {
-    /// `None` if it is too long.
-    fn new(text: &[u8]) -> Option<Piece<N>> {
-        let mut bytes = [0; N];
-        bytes.get_mut(..text.len())?.copy_from_slice(text);
-        let len = text.len();
-        Some(Piece { bytes, len })
-    }
-
-    fn append(&self, out: &mut Vec<u8>) {
-        let end = out.len() + self.len;
-        out.extend_from_slice(&self.bytes);
-        out.truncate(end);
-    }
-}
-
-/// Opcodes behind the indent of a statement, and qualifiers with their dots.
-struct Words {
-    ops: Vec<Piece<32>>,
-    quals: Vec<Piece<32>>,
-}
-
-static WORDS: LazyLock<Words> = LazyLock::new(|| {
-    let piece = |text: String| {
-        Piece::new(text.as_bytes()).unwrap_or(Piece {
-            bytes: [b'?'; 32],
-            len: 32,
-        })
-    };
-    let types = Type::ALL.iter().map(|ty| Qual::T(*ty));
-    let quals = types.chain(Qual::WORDS.iter().copied());
-    Words {
-        ops: Op::ALL
-            .iter()
-            .map(|op| piece(op.name().to_owned()))
-            .collect(),
-        quals: quals
-            .map(|qual| piece(format!(".{}", qual.name())))
-            .collect(),
-    }
-});
-
 struct Printer<'m> {
     text: Vec<u8>,
     module: &'m Module,
     words: &'static Words,
     /// The names of the function's registers behind [`SEPARATOR`]; `None` for long ones.
-    names: Vec<Option<Piece<16>>>,
+    names: Vec<Option<Packed>>,
 }
 
 /// What stands between operands.
 const SEPARATOR: &[u8] = b", ";
-
-/// Appends a number in decimal.
-fn decimal(out: &mut Vec<u8>, mut value: u64) {
-    if value < 10 {
-        out.push(b'0' + value as u8);
-        return;
-    }
-    let mut digits = [0u8; 20];
-    let mut at = digits.len();
-    while value > 0 {
-        at -= 1;
-        digits[at] = b'0' + (value % 10) as u8;
-        value /= 10;
-    }
-    out.extend_from_slice(&digits[at..]);
-}
 
 impl Printer<'_> {
     /// The text. All that is appended is text, so nothing is replaced.
@@ -143,17 +79,30 @@ impl Printer<'_> {
 
     /// Renders the names of a function's registers once.
     fn name_registers(&mut self, function: &Function) {
-        let mut text = Vec::new();
         self.names.clear();
-        self.names.extend(function.regs.iter().map(|reg| {
-            text.clear();
-            text.extend_from_slice(SEPARATOR);
-            text.extend_from_slice(reg.prefix.as_bytes());
-            if let Some(number) = reg.number {
-                decimal(&mut text, number.into());
+        self.names.reserve(function.regs.len());
+        // Registers of one prefix follow each other, and so do their numbers.
+        let mut prefix: &str = "";
+        let mut before = Packed::new(SEPARATOR);
+        let mut last: Option<(u32, Packed)> = None;
+        for reg in &function.regs {
+            if !same(&reg.prefix, prefix) {
+                prefix = &reg.prefix;
+                before = Packed::new(&[SEPARATOR, prefix.as_bytes()].concat());
+                last = None;
             }
-            Piece::new(&text)
-        }));
+            let name = match (reg.number, last) {
+                (Some(number), Some((last, name)))
+                    if last.checked_add(1) == Some(number) && last % 10 != 9 =>
+                {
+                    Some(name.next())
+                }
+                (Some(number), _) => before.and_then(|before| before.numbered(number)),
+                (None, _) => before,
+            };
+            last = reg.number.zip(name);
+            self.names.push(name);
+        }
     }
 
     fn signed(&mut self, value: i64) {
@@ -398,7 +347,7 @@ impl Printer<'_> {
                 .take_while(|(number, reg)| {
                     reg.number == Some(*number as u32)
                         && reg.ty == first.ty
-                        && reg.prefix == first.prefix
+                        && same(&reg.prefix, &first.prefix)
                 })
                 .count();
             self.put("    .reg .");
@@ -502,11 +451,7 @@ impl Printer<'_> {
 
     fn reg(&mut self, function: &Function, id: RegId) {
         match self.names.get(id.index()) {
-            Some(Some(name)) => {
-                let end = self.text.len() + name.len - SEPARATOR.len();
-                self.text.extend_from_slice(&name.bytes[SEPARATOR.len()..]);
-                self.text.truncate(end);
-            }
+            Some(Some(name)) => name.behind(SEPARATOR.len()).append(&mut self.text),
             _ => self.long_name(function, id),
         }
     }

@@ -15,6 +15,7 @@ macro_rules! quals {
 
         impl Qual {
             /// A number for tables: first the types in their order, then [`Qual::WORDS`].
+            #[inline]
             pub const fn index(self) -> usize {
                 match self {
                     Qual::T(ty) => ty as usize,
@@ -93,12 +94,16 @@ impl Quals {
     ///
     /// # Panics
     /// If there are more than [`Quals::MAX`]; use [`Quals::push`] for text from outside.
+    #[inline]
     pub fn new(items: &[Qual]) -> Quals {
         let mut quals = Quals {
             len: items.len() as u8,
             items: [Qual::T(Type::Pred); Quals::MAX],
         };
-        quals.items[..items.len()].copy_from_slice(items);
+        // One by one: there are one to four, and a call that copies them costs more.
+        for (at, item) in items.iter().enumerate() {
+            quals.items[at] = *item;
+        }
         quals
     }
 
@@ -115,11 +120,13 @@ impl Quals {
     }
 
     /// In order.
+    #[inline]
     pub fn as_slice(&self) -> &[Qual] {
         &self.items[..usize::from(self.len)]
     }
 
     /// Whether it occurs.
+    #[inline]
     pub fn has(&self, item: Qual) -> bool {
         self.as_slice().contains(&item)
     }

@@ -52,6 +52,37 @@ proptest! {
     }
 }
 
+/// Names that end in digits, run over a power of ten, do not follow each other, or are long.
+#[test]
+fn names_of_registers_survive() -> Result<(), Vec<warpsmith_ptx::diag::Diagnostic>> {
+    for prefix in [
+        "%r",
+        "%r1",
+        "%r9",
+        "%a_rather_long_prefix",
+        "%fourteen_long",
+        "x$",
+    ] {
+        let last = 1002;
+        let copies: String = (0..last)
+            .map(|at| format!("mov.b32 {prefix}{}, {prefix}{at};\n", at + 1))
+            .collect();
+        let text = format!(
+            ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry k()\n{{\n\
+             .reg .b32 {prefix}<{}>;\n.reg .b32 %s7;\n.reg .b32 %s;\n\
+             mov.b32 {prefix}0, 5;\n{copies}mov.b32 %s7, {prefix}{last};\nmov.b32 %s, %s7;\nret;\n}}\n",
+            last + 1
+        );
+        let module = parse(&text)?;
+        let printed = print(&module);
+        assert_eq!(parse(&printed)?, module, "{prefix}");
+        // Spaces apart, the text is the one that came in.
+        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(words(&printed), words(&text), "{prefix}");
+    }
+    Ok(())
+}
+
 #[test]
 fn each_row_is_built_verified_and_read_back() {
     let mut random = Random(7);
