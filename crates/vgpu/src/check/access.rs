@@ -9,7 +9,7 @@ use super::{
     clock::Order,
     memory::state,
     report::New,
-    states::{States, is_written, write},
+    states::{States, are_written, is_written, write},
 };
 use crate::memory::{LOCAL_BASE, SHARED_BASE, WINDOW};
 
@@ -203,20 +203,55 @@ impl Checker {
         (memory, base): Region,
         stretch: Stretch,
     ) -> bool {
-        let info = request.info;
-        let bytes = info.bytes();
-        if info.writes() && !request.defined
-            || stretch.bits & (bytes - 1) != 0
-            || !bytes.is_power_of_two()
-            || self.is_coming(info)
-        {
+        if !self.leaves_written(request, stretch) {
             return false;
         }
         let Some((_, cta)) = &mut self.current else {
             return false;
         };
-        let len = stretch.len(bytes);
+        let len = stretch.len(request.info.bytes());
         States::new(&mut self.global, cta, memory, at).covers(stretch.low - base, len)
+    }
+
+    /// Whether an access is aligned, and what it leaves is written if what it finds is.
+    #[inline(always)]
+    fn leaves_written(&self, request: &Request<'_>, stretch: Stretch) -> bool {
+        let info = request.info;
+        let bytes = info.bytes();
+        (!info.writes() || request.defined)
+            && stretch.bits & (bytes - 1) == 0
+            && bytes.is_power_of_two()
+            && !self.is_coming(info)
+    }
+
+    /// [`Checker::is_quiet`] for rows with gaps between them, such as those of a padded tile in shared memory.
+    #[inline(always)]
+    pub(crate) fn are_quiet(
+        &mut self,
+        mask: u32,
+        request: &Request<'_>,
+        addresses: &[u32; 32],
+        stretch: Stretch,
+    ) -> bool {
+        if request.info.space != Space::Shared || !self.leaves_written(request, stretch) {
+            return false;
+        }
+        let Some((_, cta)) = &self.current else {
+            return false;
+        };
+        let end = stretch
+            .low
+            .saturating_add(stretch.len(request.info.bytes()));
+        let Some(states) = cta.shared.get(stretch.low as usize..end as usize) else {
+            return false;
+        };
+        let first = stretch.low as u32;
+        match request.info.bytes() {
+            4 => are_written::<4>(states, addresses, first, mask),
+            8 => are_written::<8>(states, addresses, first, mask),
+            16 => are_written::<16>(states, addresses, first, mask),
+            _ => false,
+        }
     }
 
     /// Whether what an access writes is there only after a wait.

@@ -187,15 +187,19 @@ pub(super) fn addresses(ctx: &Ctx, op: &MicroOp) -> [u64; 32] {
     match op.b {
         1 => [scalar_address(ctx, op); 32],
         3 => [scalar_address(ctx, op); 32],
-        0 => {
-            let at = ctx.cells::<u32>(op.a);
-            lanes(|i| u64::from(at[i].wrapping_add(op.imm as u32)))
-        }
+        0 => narrow(ctx, op).map(u64::from),
         _ => {
             let at = ctx.cells::<u64>(op.a);
             lanes(|i| at[i].wrapping_add(op.imm))
         }
     }
+}
+
+/// The addresses of all lanes where they are of 32 bits.
+#[inline(always)]
+fn narrow(ctx: &Ctx, op: &MicroOp) -> [u32; 32] {
+    let at = ctx.cells::<u32>(op.a);
+    lanes(|i| at[i].wrapping_add(op.imm as u32))
 }
 
 #[inline(always)]
@@ -220,8 +224,7 @@ fn stretch(ctx: &Ctx, op: &MicroOp, mask: u32) -> Stretch {
         };
     }
     if op.b == 0 {
-        let at = ctx.cells::<u32>(op.a);
-        let [low, high, bits] = bounds(lanes(|i| at[i].wrapping_add(op.imm as u32)), mask);
+        let [low, high, bits] = bounds(narrow(ctx, op), mask);
         return Stretch {
             low: u64::from(low),
             high: u64::from(high),
@@ -343,7 +346,10 @@ fn is_plain(ctx: &mut Ctx, op: &MicroOp, mask: u32) -> bool {
         Some(shape) => stretch_of(shape, ctx, op, mask, bytes),
         None => stretch(ctx, op, mask),
     };
-    let plain = if early.is_none() && checker.is_quiet(&at, &request, stretch) {
+    let quiet = early.is_none()
+        && (checker.is_quiet(&at, &request, stretch)
+            || op.b == 0 && checker.are_quiet(mask, &request, &narrow(ctx, op), stretch));
+    let plain = if quiet {
         true
     } else {
         let shape = match early {
