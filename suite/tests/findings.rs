@@ -78,3 +78,30 @@ fn compiled_cuda_is_clean() {
     }
     assert!(wrong.is_empty(), "{}:\n{}", wrong.len(), wrong.join("\n"));
 }
+
+#[test]
+fn clean_twins_of_faulty_cuda_are_clean() {
+    let mut all = Vec::new();
+    files(
+        Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/cases/faulty")),
+        &mut all,
+    );
+    let mut wrong = Vec::new();
+    let mut twins = 0;
+    for path in all {
+        let text = fs::read_to_string(&path).expect("readable");
+        let module =
+            parse(&text).unwrap_or_else(|found| panic!("{}: {}", path.display(), found[0]));
+        let is_twin = |name: &str| name.ends_with("_clean");
+        twins += module.functions.iter().filter(|f| is_twin(&f.name)).count();
+        let found = find(&module, Limits::default());
+        wrong.extend(
+            found
+                .iter()
+                .filter(|one| one.certainty != Certainty::Note && is_twin(&one.function))
+                .map(|one| format!("{}, {}, {}", one.function, one.span, one.code)),
+        );
+    }
+    assert!(twins > 50, "{twins}");
+    assert!(wrong.is_empty(), "{}:\n{}", wrong.len(), wrong.join("\n"));
+}

@@ -4,6 +4,7 @@ use crate::{
     error::{Error, Fault},
     exec::LaunchView,
     lower::Program,
+    machine::Inner,
     memory::Window,
     order,
     sched::Cta,
@@ -11,10 +12,55 @@ use crate::{
 use std::{
     collections::VecDeque,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, PoisonError, Weak,
         atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
     },
 };
+use warpsmith_ptx::ir::Name;
+
+/// What the driver gives to a cooperative grid for its barriers: 4 bytes with the size, and 4 that the grid counts in
+/// (`driver_abi.h` of CUDA's cooperative groups). Kernels find its address in `%envreg1` and `%envreg2`.
+pub(crate) struct Workspace {
+    machine: Weak<Inner>,
+    pub(crate) address: u64,
+}
+
+impl Workspace {
+    const BYTES: u64 = 8;
+
+    pub(crate) fn new(machine: &Arc<Inner>) -> Result<Workspace, Error> {
+        let address = machine.arena.alloc(Self::BYTES)?;
+        machine.checked(|checker| {
+            checker.global.allocated(address, Self::BYTES);
+            checker
+                .global
+                .name(address, &Name::Borrowed("workspace of the grid"));
+            checker.global.written(address, Self::BYTES);
+        });
+        Ok(Workspace {
+            machine: Arc::downgrade(machine),
+            address,
+        })
+    }
+
+    fn reset(&self, global: &Window) {
+        for (at, word) in [(0, Self::BYTES as u32), (4, 0)] {
+            if global.store(self.address + at, word).is_err() {
+                debug_assert!(false, "the workspace is in device memory");
+            }
+        }
+    }
+}
+
+impl Drop for Workspace {
+    fn drop(&mut self) {
+        if let Some(machine) = self.machine.upgrade()
+            && machine.free(self.address).is_err()
+        {
+            debug_assert!(false, "the workspace was allocated");
+        }
+    }
+}
 
 /// A launch. Reset before each run; run by one engine and any number of helpers.
 pub(crate) struct Job {
@@ -25,6 +71,7 @@ pub(crate) struct Job {
     pub(crate) global: Window,
     pub(crate) total: u64,
     pub(crate) cooperative: bool,
+    pub(crate) workspace: Option<Workspace>,
     /// What decides the order of CTAs and warps.
     pub(crate) seed: Option<u64>,
     /// Instructions that it may run, and those it has run.
@@ -61,6 +108,7 @@ impl Job {
             global,
             total,
             cooperative,
+            workspace: None,
             seed,
             budget,
             spent: AtomicU64::new(0),
@@ -81,6 +129,9 @@ impl Job {
         self.serial.store(serial, Ordering::Relaxed);
         self.abort.store(false, Ordering::Relaxed);
         self.spent.store(0, Ordering::Relaxed);
+        if let Some(workspace) = &self.workspace {
+            workspace.reset(&self.global);
+        }
     }
 
     /// Takes the next CTA.

@@ -168,6 +168,7 @@ mod tests {
             dynamic_shared: 0,
             shared: 0,
             sms: 1,
+            workspace: 0,
             params: Vec::new(),
         };
         let program = Arc::new(Program::empty());

@@ -114,6 +114,7 @@ impl Worker {
         view.dynamic_shared = job.view.dynamic_shared;
         view.shared = job.shared_bytes;
         view.sms = job.view.sms;
+        view.workspace = job.view.workspace;
     }
 
     /// Cooperative launches: all CTAs exist. A worker stays with one, whose registers are in its cache, until others wait

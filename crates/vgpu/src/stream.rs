@@ -4,7 +4,7 @@ use crate::{
     check::{Checker, LaunchOrder, StreamOrder},
     error::Error,
     exec::LaunchView,
-    job::Job,
+    job::{Job, Workspace},
     machine::{Inner, Machine, check},
     module::Kernel,
     pool::{SPINS, said},
@@ -298,6 +298,9 @@ impl Stream {
         }
         let shared = kernel.laid_shared() + dynamic_shared;
         let program = kernel.program(block)?;
+        let workspace = (cooperative && program.reads_environment())
+            .then(|| Workspace::new(&self.machine.0))
+            .transpose()?;
         let view = LaunchView {
             grid,
             block,
@@ -306,11 +309,14 @@ impl Stream {
             dynamic_shared,
             shared,
             sms: config.sms,
+            workspace: workspace.as_ref().map_or(0, |workspace| workspace.address),
             params,
         };
         let global = self.machine.0.arena.window();
         let limits = (config.seed, config.budget);
-        Ok(Job::new(program, view, shared, global, cooperative, limits))
+        let mut job = Job::new(program, view, shared, global, cooperative, limits);
+        job.workspace = workspace;
+        Ok(job)
     }
 
     /// Enqueues a write of device memory.

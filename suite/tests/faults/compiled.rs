@@ -161,9 +161,20 @@ const THREADS: &[Fault] = &[
         .by(0, 20),
 ];
 
+/// In `groups.cu`.
+const GROUPS: &[Fault] = &[
+    fault("phases", Kind::RaceGlobal, Reach::Cta, at(4, 32, 128)).hides(at(1, 32, 32)),
+    fault("rounds", Kind::RaceGlobal, Reach::Cta, at(3, 32, 2)).hides(at(3, 32, 1)),
+    fault("copied", Kind::RaceShared, Reach::Warp, at(1, 64, 1)),
+    fault("relaxed", Kind::RaceGlobal, Reach::Cta, at(3, 32, 1)).hides(at(1, 32, 1)),
+    fault("arrives", Kind::RaceShared, Reach::Warp, at(1, 64, 1)),
+    fault("leader", Kind::UninitRegister, Reach::Lane, at(1, 32, 20)).hides(at(1, 32, 1)),
+];
+
 /// Files and their tables.
 const ALL: &[(&str, &[Fault])] = &[
     ("global", GLOBAL),
+    ("groups", GROUPS),
     ("races", RACES),
     ("shared", SHARED),
     ("threads", THREADS),

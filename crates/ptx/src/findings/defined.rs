@@ -2,7 +2,7 @@
 
 use super::{Certainty, Code, Finding, Scene};
 use crate::{
-    ir::{Inst, RegId, StmtKind},
+    ir::{Inst, Operand, RegId, StmtKind},
     isa::Access,
     op::Op,
     qual::Qual,
@@ -70,7 +70,7 @@ pub(super) fn check(scene: &Scene<'_>, found: &mut Vec<Finding>) {
                 if access == Access::Read && !every.has(reg) && !told.has(reg) {
                     told.add(reg);
                     let name = name(scene, reg);
-                    let (code, certainty) = match (some.has(reg), copies(inst)) {
+                    let (code, certainty) = match (some.has(reg), copies(inst, reg)) {
                         (false, false) => (Code::NeverWritten { name }, Certainty::Certain),
                         (false, true) => (Code::NeverWritten { name }, Certainty::Note),
                         (true, copied) => {
@@ -96,10 +96,17 @@ pub(super) fn check(scene: &Scene<'_>, found: &mut Vec<Finding>) {
     }
 }
 
-/// Whether an instruction only passes a value on: compilers copy what nobody looks at.
-fn copies(inst: &Inst) -> bool {
+/// Whether an instruction only passes a value on: compilers copy what nobody looks at, and lanes that have nothing to
+/// give take part in a shuffle all the same.
+fn copies(inst: &Inst, reg: RegId) -> bool {
     let own = inst.quals.has(Qual::Param) || inst.quals.has(Qual::Local);
-    matches!(inst.op, Op::Mov | Op::Selp) || inst.op == Op::St && own
+    let given = |at: usize| inst.operands.get(at) == Some(&Operand::Reg(reg));
+    match inst.op {
+        Op::Mov | Op::Selp => true,
+        Op::St => own,
+        Op::Shfl => given(1) && ![2, 3, 4].into_iter().any(given),
+        _ => false,
+    }
 }
 
 /// Whether a read follows every write of the register on each path from it, outside of loops: then

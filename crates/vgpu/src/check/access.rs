@@ -46,6 +46,8 @@ pub(crate) struct AccessInfo {
     pub(crate) copied: bool,
     /// An atomic whose result is of no account to what it leaves.
     pub(crate) replaces: bool,
+    /// A read of what is used at once, such as the elements of a fragment that only products take.
+    pub(crate) consumed: bool,
     /// Of rows of matrices: whether they are transposed on their way, and how many matrices there are.
     pub(crate) matrix: Option<bool>,
     pub(crate) rows: u32,
@@ -60,7 +62,7 @@ impl AccessInfo {
 
     /// Whether it gives what was there before to its registers, of which nothing else is made.
     pub(crate) fn gives(&self) -> bool {
-        self.access == Access::Read || self.replaces
+        self.access == Access::Read && !self.consumed || self.replaces
     }
 
     pub(super) fn writes(&self) -> bool {

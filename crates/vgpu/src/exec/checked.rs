@@ -428,7 +428,13 @@ fn check_access(ctx: &mut Ctx, op: &MicroOp, mask: u32) -> u32 {
 }
 
 /// Describes accesses of an instruction that has many for each lane, for [`each_of_many`].
-pub(crate) fn many(l: &mut Lowerer, space: Space, access: Access, bytes: u32) -> u32 {
+pub(crate) fn many(
+    l: &mut Lowerer,
+    space: Space,
+    access: Access,
+    bytes: u32,
+    consumed: bool,
+) -> u32 {
     l.describe(AccessInfo {
         space,
         access,
@@ -438,6 +444,7 @@ pub(crate) fn many(l: &mut Lowerer, space: Space, access: Access, bytes: u32) ->
         constant: false,
         asynchronous: false,
         replaces: false,
+        consumed,
         copied: false,
         matrix: None,
         rows: 0,
@@ -486,7 +493,7 @@ pub(crate) fn emit_access(
         }
         Some(operand) => {
             let slot = l.src32(operand)?;
-            let byte = many(l, Space::Global, Access::Read, 1);
+            let byte = many(l, Space::Global, Access::Read, 1, false);
             [slot + 1, byte, part::BYTES]
         }
         None => [0; 3],

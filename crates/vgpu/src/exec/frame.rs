@@ -26,6 +26,8 @@ pub(crate) struct LaunchView {
     pub(crate) dynamic_shared: u32,
     pub(crate) shared: u32,
     pub(crate) sms: u32,
+    /// Where the workspace of a cooperative grid is; 0 without one.
+    pub(crate) workspace: u64,
     pub(crate) params: Vec<u8>,
 }
 

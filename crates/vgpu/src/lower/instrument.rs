@@ -490,6 +490,7 @@ fn access(inst: &Inst) -> Option<(usize, AccessInfo)> {
         asynchronous: false,
         copied: inst.op == Op::Cp,
         replaces: atomic && has(Qual::Exch),
+        consumed: false,
         matrix: matrix.then(|| has(Qual::Trans)),
         rows: [(Qual::X2, 2), (Qual::X4, 4)]
             .iter()

@@ -27,6 +27,7 @@ use crate::{
 use slots::Need;
 use warpsmith_ptx::{
     ir::{Function, Module, Name, Span, VarId},
+    special::Special,
     types::{Space, Type},
 };
 
@@ -72,6 +73,15 @@ pub(crate) struct BlockInfo {
 }
 
 impl Program {
+    /// Whether it asks the driver where the workspace of its grid is.
+    pub(crate) fn reads_environment(&self) -> bool {
+        let asks = |preset: &Preset| {
+            let special = [Special::Envreg1, Special::Envreg2];
+            special.map(Value::Scalar).contains(&preset.value)
+        };
+        self.per_launch.iter().any(asks)
+    }
+
     /// A program of nothing, for a context that has not run.
     pub(crate) fn empty() -> Program {
         Program {

@@ -91,6 +91,8 @@ fn special_of(ctx: &Ctx, special: Special, thread: u32) -> u64 {
         | Special::ReservedSmemOffset0
         | Special::ReservedSmemOffset1 => view.shared,
         Special::WarpSz => 32,
+        Special::Envreg1 => (view.workspace >> 32) as u32,
+        Special::Envreg2 => view.workspace as u32,
         Special::Clock
         | Special::ClockHi
         | Special::Clock64
@@ -98,5 +100,7 @@ fn special_of(ctx: &Ctx, special: Special, thread: u32) -> u64 {
         | Special::GlobaltimerLo
         | Special::GlobaltimerHi
         | Special::CurrentGraphExec => 0,
+        // Counters, and what else a driver may say of the environment.
+        _ => 0,
     })
 }

@@ -365,7 +365,7 @@ fn moving(l: &mut Lowerer, inst: &Inst, shape: [u32; 3], kind: u32) -> Result<()
     } else {
         check::Access::Read
     };
-    let aux = checked::many(l, named, access, bits_of(kind) / 8);
+    let aux = checked::many(l, named, access, bits_of(kind) / 8, !is_store);
     let flags = u32::from(by_columns) | u32::from(is_store) << 1 | u32::from(at.wide) << 2;
     l.emit(MicroOp {
         dst: fragment.at,
