@@ -5,12 +5,15 @@
 //! plan runs eagerly or as a [`Replay`](warpsmith_device::Replay) of the same launches.
 #![forbid(unsafe_code)]
 
+mod build;
 mod error;
-mod fused;
+mod facts;
+pub mod fused;
 mod graph;
 mod lower;
 mod memory;
 mod observe;
+mod op;
 mod pages;
 mod passes;
 mod persistent;
@@ -22,8 +25,9 @@ mod span;
 mod speech;
 
 pub use error::Error;
-pub use graph::{At, Attention, Extent, Graph, MatMul, Node, Rotation, Seen};
+pub use graph::{Extent, Graph, Node};
 pub use observe::{Observed, Observer, Origin, SharedObserver, Statistics};
+pub use op::{At, Attention, MatMul, Op, Rotation, Seen};
 pub use pages::{PageSizes, PageStore, PagedAppend, PagedAttention, Pages};
 pub use persistent::{Persistent, PersistentReport, Running, Shape, Until};
 pub use plan::{Plan, PlanReport};
