@@ -6,6 +6,8 @@
 #![forbid(unsafe_code)]
 
 mod build;
+mod cost;
+mod dispatch;
 mod error;
 mod facts;
 pub mod fused;
@@ -24,6 +26,10 @@ mod rewire;
 mod span;
 mod speech;
 
+pub use cost::{Cost, Lengths};
+pub use dispatch::{
+    Dispatch, Failure, Library, Operation, Recorded, Recording, SharedDispatch, Taken,
+};
 pub use error::Error;
 pub use graph::{Extent, Graph, Node};
 pub use observe::{Observed, Observer, Origin, SharedObserver, Statistics};
@@ -31,7 +37,7 @@ pub use op::{At, Attention, MatMul, Op, Rotation, Seen};
 pub use pages::{PageSizes, PageStore, PagedAppend, PagedAttention, Pages};
 pub use persistent::{Persistent, PersistentReport, Running, Shape, Until};
 pub use plan::{Plan, PlanReport};
-pub use resource::{Cache, Sampler, SamplerState, Table, Vector, Weights};
+pub use resource::{Cache, Planes, Sampler, SamplerState, Table, Vector, Weights};
 pub use span::{Planned, Span};
 pub use speech::{Convolution, Decision, LineSizes, LineState, Lines, Looks};
 pub use warpsmith_library::{
