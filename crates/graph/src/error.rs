@@ -84,6 +84,16 @@ pub enum Error {
         /// There.
         most: u32,
     },
+    /// A dispatcher could not run an operation that it took.
+    #[error("`{op}` of {name}: {source}")]
+    Dispatch {
+        /// Operation.
+        op: &'static str,
+        /// What the model calls its value.
+        name: String,
+        /// Why.
+        source: crate::dispatch::Failure,
+    },
     /// A kernel that was not built.
     #[error(transparent)]
     Build(#[from] warpsmith_kernel::BuildError),

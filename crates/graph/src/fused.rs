@@ -1,7 +1,8 @@
 //! Operations that passes put in the place of several.
 
 use crate::{
-    graph::{MatMul, Node},
+    graph::Node,
+    op::MatMul,
     resource::{Cache, Table, Vector, Weights},
 };
 use std::sync::Arc;
@@ -9,53 +10,75 @@ use warpsmith_library::{attention::History, pointwise::Curve, rope::Pairing};
 
 /// A norm that rows go through before they are multiplied.
 #[derive(Clone, Debug)]
-pub(crate) enum Norm {
+pub enum Norm {
+    /// Root mean square.
     Rms {
+        /// As long as a row.
         gain: Arc<Vector>,
+        /// Added under the root.
         eps: f32,
     },
+    /// Mean and variance.
     Layer {
+        /// As long as a row.
         gain: Arc<Vector>,
+        /// As long as a row.
         shift: Arc<Vector>,
+        /// Added under the root.
         eps: f32,
     },
 }
 
 /// A product whose `x` is what the norm is made of.
 #[derive(Clone, Debug)]
-pub(crate) struct Normed {
-    pub(crate) norm: Norm,
-    pub(crate) product: MatMul,
+pub struct Normed {
+    /// The norm of `x`.
+    pub norm: Norm,
+    /// The product.
+    pub product: MatMul,
 }
 
 /// `curve(norm(x) G^T) * (norm(x) U^T)`.
 #[derive(Clone, Debug)]
-pub(crate) struct Gate {
-    pub(crate) x: Node,
-    pub(crate) norm: Option<Norm>,
-    pub(crate) gate: Arc<Weights>,
-    pub(crate) up: Arc<Weights>,
-    pub(crate) curve: Curve,
+pub struct Gate {
+    /// Rows.
+    pub x: Node,
+    /// What they go through first.
+    pub norm: Option<Norm>,
+    /// G.
+    pub gate: Arc<Weights>,
+    /// U.
+    pub up: Arc<Weights>,
+    /// Of the gate.
+    pub curve: Curve,
 }
 
 /// One of the matrices of [`Heads`].
 #[derive(Clone, Debug)]
-pub(crate) struct Part {
-    pub(crate) weights: Arc<Weights>,
-    pub(crate) bias: Option<Arc<Vector>>,
+pub struct Part {
+    /// The matrix.
+    pub weights: Arc<Weights>,
+    /// One number for each output.
+    pub bias: Option<Arc<Vector>>,
     /// Gain and epsilon of an RMSNorm of each head.
-    pub(crate) norm: Option<(Arc<Vector>, f32)>,
+    pub norm: Option<(Arc<Vector>, f32)>,
 }
 
 /// Queries, keys and values of the same rows: queries are the value, keys and values go to the cache.
 #[derive(Clone, Debug)]
-pub(crate) struct Heads {
-    pub(crate) x: Node,
-    pub(crate) norm: Option<Norm>,
+pub struct Heads {
+    /// Rows.
+    pub x: Node,
+    /// What they go through first.
+    pub norm: Option<Norm>,
     /// Queries, keys, values.
-    pub(crate) parts: [Part; 3],
-    pub(crate) turn: Option<(Arc<Table>, Pairing)>,
-    pub(crate) positions: Node,
-    pub(crate) history: History,
-    pub(crate) cache: Arc<Cache>,
+    pub parts: [Part; 3],
+    /// The rotation of queries and keys.
+    pub turn: Option<(Arc<Table>, Pairing)>,
+    /// Position of each row.
+    pub positions: Node,
+    /// Whose history each row goes on with.
+    pub history: History,
+    /// Where keys and values go.
+    pub cache: Arc<Cache>,
 }

@@ -5,12 +5,17 @@
 //! plan runs eagerly or as a [`Replay`](warpsmith_device::Replay) of the same launches.
 #![forbid(unsafe_code)]
 
+mod build;
+mod cost;
+mod dispatch;
 mod error;
-mod fused;
+mod facts;
+pub mod fused;
 mod graph;
 mod lower;
 mod memory;
 mod observe;
+mod op;
 mod pages;
 mod passes;
 mod persistent;
@@ -21,13 +26,18 @@ mod rewire;
 mod span;
 mod speech;
 
+pub use cost::{Cost, Lengths};
+pub use dispatch::{
+    Dispatch, Failure, Library, Operation, Recorded, Recording, SharedDispatch, Taken,
+};
 pub use error::Error;
-pub use graph::{At, Attention, Extent, Graph, MatMul, Node, Rotation, Seen};
+pub use graph::{Extent, Graph, Node};
 pub use observe::{Observed, Observer, Origin, SharedObserver, Statistics};
+pub use op::{At, Attention, MatMul, Op, Rotation, Seen};
 pub use pages::{PageSizes, PageStore, PagedAppend, PagedAttention, Pages};
 pub use persistent::{Persistent, PersistentReport, Running, Shape, Until};
 pub use plan::{Plan, PlanReport};
-pub use resource::{Cache, Sampler, SamplerState, Table, Vector, Weights};
+pub use resource::{Cache, Planes, Sampler, SamplerState, Table, Vector, Weights};
 pub use span::{Planned, Span};
 pub use speech::{Convolution, Decision, LineSizes, LineState, Lines, Looks};
 pub use warpsmith_library::{

@@ -5,7 +5,7 @@ use std::{any::Any, sync::Arc};
 use warpsmith_kernel::Elem;
 
 /// A planned piece of memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Block(pub(crate) u32);
 
 /// A piece and the steps between which it is alive.

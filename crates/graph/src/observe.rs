@@ -7,13 +7,13 @@
 
 use crate::{
     error::Error,
-    fused::{Gate, Heads, Norm, Normed},
-    graph::{Graph, Kind, MatMul, Node, Op},
+    facts::Parameter,
+    graph::{Graph, Kind, Node},
     memory::{Memory, Place},
+    op::Op,
     plan::Plan,
-    resource::{Vector, Weights},
+    resource::Weights,
     span::Span,
-    speech::Convolution,
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -104,7 +104,7 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    fn of(&self, index: u32, op: &'static str) -> String {
+    pub(crate) fn of(&self, index: u32, op: &'static str) -> String {
         let known = self.names.get(&index).cloned();
         known.unwrap_or_else(|| format!("{op}.{index}"))
     }
@@ -113,7 +113,7 @@ impl Names {
 /// What of a plan an observer sees.
 pub(crate) struct Visible {
     values: Vec<Value>,
-    parameters: Vec<Parameter>,
+    parameters: Vec<Named>,
 }
 
 impl Visible {
@@ -171,127 +171,40 @@ impl Value {
     }
 }
 
-/// A parameter of an operation.
-enum Tensor {
-    Matrix(Arc<Weights>),
-    Vector(Arc<Vector>),
-}
-
-/// What queries, keys and values are multiplied by, and go through.
-const PARTS: [[&str; 3]; 3] = [
-    ["q.weight", "q.bias", "q_norm.gain"],
-    ["k.weight", "k.bias", "k_norm.gain"],
-    ["v.weight", "v.bias", "v_norm.gain"],
-];
-
-impl Norm {
-    fn parameters(&self) -> Vec<(&'static str, Tensor)> {
-        let vector = |part, vector: &Arc<Vector>| (part, Tensor::Vector(Arc::clone(vector)));
-        match self {
-            Norm::Rms { gain, eps: _ } => vec![vector("norm.gain", gain)],
-            Norm::Layer { gain, shift, .. } => {
-                vec![vector("norm.gain", gain), vector("norm.bias", shift)]
-            }
-        }
-    }
-}
-
-impl Op {
-    /// The parameters, each with what it is to the operation.
-    fn parameters(&self) -> Vec<(&'static str, Tensor)> {
-        let matrix = |weights: &Arc<Weights>| ("weight", Tensor::Matrix(Arc::clone(weights)));
-        let vector = |part, vector: &Arc<Vector>| (part, Tensor::Vector(Arc::clone(vector)));
-        match self {
-            Op::Embed { table, ids: _ } => vec![matrix(table)],
-            Op::RmsNorm { gain, .. } => vec![vector("gain", gain)],
-            Op::LayerNorm { gain, bias, .. } => vec![vector("gain", gain), vector("bias", bias)],
-            Op::MatMul(MatMul { weights, bias, .. })
-            | Op::Convolve(Convolution { weights, bias, .. }) => {
-                let mut all = vec![matrix(weights)];
-                all.extend(bias.iter().map(|bias| vector("bias", bias)));
-                all
-            }
-            Op::Normed(Normed { norm, product }) => {
-                let mut all = norm.parameters();
-                all.push(matrix(&product.weights));
-                all.extend(product.bias.iter().map(|bias| vector("bias", bias)));
-                all
-            }
-            Op::Gate(Gate { norm, gate, up, .. }) => {
-                let mut all: Vec<_> = norm.iter().flat_map(Norm::parameters).collect();
-                all.push(("gate.weight", matrix(gate).1));
-                all.push(("up.weight", matrix(up).1));
-                all
-            }
-            Op::Heads(Heads { norm, parts, .. }) => {
-                let mut all: Vec<_> = norm.iter().flat_map(Norm::parameters).collect();
-                for (part, [weight, bias, gain]) in parts.iter().zip(PARTS) {
-                    all.push((weight, matrix(&part.weights).1));
-                    all.extend(part.bias.iter().map(|own| vector(bias, own)));
-                    all.extend(part.norm.iter().map(|(own, _)| vector(gain, own)));
-                }
-                all
-            }
-            Op::Floats(_)
-            | Op::Ids(_)
-            | Op::Absorbed
-            | Op::Add { .. }
-            | Op::Mul { .. }
-            | Op::Scale { .. }
-            | Op::Curve { .. }
-            | Op::Gated { .. }
-            | Op::Softmax { .. }
-            | Op::Rotate(_)
-            | Op::RotatedKeys { .. }
-            | Op::Append { .. }
-            | Op::Attend(_)
-            | Op::PagedAppend(_)
-            | Op::PagedAttend(_)
-            | Op::Rows { .. }
-            | Op::ArgMax { .. }
-            | Op::Draw { .. }
-            | Op::Decide { .. }
-            | Op::Follow { .. }
-            | Op::LogProbability { .. }
-            | Op::Look(_) => Vec::new(),
-        }
-    }
-}
-
 /// A parameter of a plan, called after the node that uses it first.
-struct Parameter {
+struct Named {
     name: String,
-    tensor: Tensor,
+    tensor: Parameter,
 }
 
 /// The parameters of a graph, each once.
-fn parameters(graph: &Graph) -> Vec<Parameter> {
+fn parameters(graph: &Graph) -> Vec<Named> {
     let mut known = BTreeSet::new();
     let mut all = Vec::new();
     for (index, entry) in graph.entries.iter().enumerate() {
         for (part, tensor) in entry.op.parameters() {
             let address = match &tensor {
-                Tensor::Matrix(weights) => weights.codes.address(),
-                Tensor::Vector(vector) => vector.buffer.address(),
+                Parameter::Matrix(weights) => weights.codes.address(),
+                Parameter::Vector(vector) => vector.buffer.address(),
             };
             if known.insert(address) {
                 let node = graph.names.of(index as u32, entry.op.name());
                 let name = format!("{node}.{part}");
-                all.push(Parameter { name, tensor });
+                all.push(Named { name, tensor });
             }
         }
     }
     all
 }
 
-impl Parameter {
+impl Named {
     fn show(&self, stream: &Stream, observer: &mut dyn Observer) -> Result<(), Error> {
         let (values, shape, tensor) = match &self.tensor {
-            Tensor::Matrix(weights) => {
+            Parameter::Matrix(weights) => {
                 let shape = [weights.rows, weights.columns];
                 (weights.peek(stream)?, shape, weights.name())
             }
-            Tensor::Vector(vector) => {
+            Parameter::Vector(vector) => {
                 let values = stream.peek(&vector.buffer)?.wait()?;
                 (values, [1, vector.len()], "")
             }

@@ -5,7 +5,8 @@
 
 use crate::{
     error::Error,
-    graph::{Extent, Graph, Kind, Node, Op, equal},
+    graph::{Extent, Graph, Kind, Node, equal},
+    op::Op,
     span::Span,
 };
 use std::sync::Arc;

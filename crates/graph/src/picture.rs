@@ -2,7 +2,8 @@
 
 use crate::{
     fused::{Gate, Heads, Normed},
-    graph::{Graph, MatMul, Op},
+    graph::Graph,
+    op::{MatMul, Op},
 };
 use std::fmt::Write;
 

@@ -1,15 +1,19 @@
 //! Plans: a graph with its kernels, its memory and every launch fixed; run eagerly or replayed.
 
 use crate::{
+    dispatch::{self, Walk},
     error::Error,
     graph::{Graph, Node},
     lower,
-    memory::{Life, Memory, Place, assign},
+    memory::{Block, Life, Memory, Place, assign},
     observe::Visible,
     persistent::{Part, Touched},
     span::Planned,
 };
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 use warpsmith_device::{Arguments, Buffer, Device, Replay, Slice, Stream};
 use warpsmith_kernel::{Kernel, Options, Shapes, args::Signature, item::Item};
 use warpsmith_library::gemm::Precision;
@@ -84,6 +88,7 @@ pub struct Plan {
     offsets: Vec<u64>,
     report: PlanReport,
     pub(crate) visible: Box<Visible>,
+    pub(crate) walk: Box<Walk>,
     // Scratch that must be zero before the first run, and keeps its contents between runs.
     _persistent: Vec<Arc<Buffer<u32>>>,
 }
@@ -125,6 +130,7 @@ impl Plan {
                 lives[block.0 as usize].last = end;
             }
         }
+        extend(&mut lives, graph, &lowered.values);
         for life in &mut lives {
             life.first = life.first.min(life.last);
         }
@@ -142,6 +148,9 @@ impl Plan {
             unshared: lives.iter().map(|life| life.bytes).sum(),
         };
         let visible = Box::new(Visible::of(graph, &lowered.values, &memory));
+        let needed = needed(&lowered);
+        let walk = Box::new(Walk::of(graph, &lowered.values, &memory, &needed));
+        drop(needed);
         let names = lowered.steps.iter().map(|step| step.name).collect();
         let steps = lowered
             .steps
@@ -156,6 +165,7 @@ impl Plan {
             offsets,
             report,
             visible,
+            walk,
             _persistent: lowered.persistent,
         })
     }
@@ -221,4 +231,51 @@ impl Plan {
         let from = (self.offsets[block.0 as usize] + at) as usize;
         Ok(self.arena.view().range(from..from + 4 * *len as usize)?)
     }
+}
+
+fn block(place: &Place) -> Option<Block> {
+    match place {
+        Place::Planned(block, _) => Some(*block),
+        Place::Outside(..) => None,
+    }
+}
+
+/// Has what an operation reads and gives be alive through all of its steps: whichever kernels run it, they find its
+/// operands whole, and no output lies where an operand is.
+fn extend(lives: &mut [Life], graph: &Graph, places: &[(u32, usize, Place)]) {
+    let mut blocks = vec![None; graph.entries.len()];
+    for (at, _, place) in places {
+        blocks[*at as usize] = block(place);
+    }
+    for own in dispatch::lowered(places) {
+        if own.steps.is_empty() {
+            continue;
+        }
+        let at = own.at as usize;
+        let nodes = graph.entries[at].op.inputs().into_iter();
+        let nodes = nodes.chain(dispatch::outputs(graph, at));
+        for block in nodes.filter_map(|node| blocks[node.index as usize]) {
+            let life: &mut Life = &mut lives[block.0 as usize];
+            life.first = life.first.min(own.steps.start);
+            life.last = life.last.max(own.steps.end - 1);
+        }
+    }
+}
+
+/// Whether step `at` makes a piece that steps from `end` on use, values of the graph left out.
+fn needed(lowered: &lower::Lowered) -> impl Fn(usize, usize) -> bool {
+    let values = lowered.values.iter().filter_map(|(_, _, of)| block(of));
+    let values: BTreeSet<Block> = values.collect();
+    let mut uses: BTreeMap<Block, [usize; 2]> = BTreeMap::new();
+    for (at, step) in lowered.steps.iter().enumerate() {
+        for block in step.uses.iter().filter(|block| !values.contains(block)) {
+            let [_, last] = uses.entry(*block).or_insert([at, at]);
+            *last = at;
+        }
+    }
+    let mut reach = vec![0; lowered.steps.len()];
+    for [first, last] in uses.into_values() {
+        reach[first] = last.max(reach[first]);
+    }
+    move |at, end| reach[at] >= end
 }

@@ -73,8 +73,18 @@ impl Weights {
         self.columns
     }
 
+    /// The type of its elements.
+    pub fn ty(&self) -> WeightType {
+        self.ty
+    }
+
+    /// How its planes are laid out.
+    pub fn layout(&self) -> Layout {
+        self.layout
+    }
+
     /// Its planes as arguments of a launch.
-    pub(crate) fn planes(&self) -> Planes {
+    pub fn planes(&self) -> Planes {
         Planes {
             codes: Span::of(&self.codes),
             high: self.high.as_ref().map(Span::of),
@@ -93,11 +103,16 @@ impl Weights {
 }
 
 /// The planes of a matrix, as arguments of a launch.
-pub(crate) struct Planes {
-    pub(crate) codes: Span<u32>,
-    pub(crate) high: Option<Span<u32>>,
-    pub(crate) sub: Option<Span<u8>>,
-    pub(crate) scales: Option<Span<u16>>,
+#[derive(Clone, Debug)]
+pub struct Planes {
+    /// Elements, or their lower bits.
+    pub codes: Span<u32>,
+    /// Their upper bits, where a layout has them apart.
+    pub high: Option<Span<u32>>,
+    /// Scales of parts of a block.
+    pub sub: Option<Span<u8>>,
+    /// Scales of blocks.
+    pub scales: Option<Span<u16>>,
 }
 
 /// A vector of f32 on the device: a norm's gain, a bias.
@@ -115,6 +130,11 @@ impl Vector {
         Ok(Vector {
             buffer: stream.upload_new(data)?,
         })
+    }
+
+    /// Its elements, as an argument of a launch.
+    pub fn span(&self) -> Span<f32> {
+        Span::of(&self.buffer)
     }
 
     /// Elements.
@@ -180,6 +200,11 @@ impl Cache {
             max_len,
             ty,
         })
+    }
+
+    /// Keys and values, as arguments of a launch.
+    pub fn spans(&self) -> [Span<u8>; 2] {
+        [self.keys.clone(), self.values.clone()]
     }
 
     /// Positions it holds.

@@ -2,7 +2,8 @@
 
 use crate::{
     fused::{Gate, Heads, Normed},
-    graph::{At, Attention, MatMul, Node, Op, Rotation},
+    graph::Node,
+    op::{At, Attention, MatMul, Op, Rotation},
     pages::{PagedAppend, PagedAttention},
     speech::{Convolution, Looks},
 };

@@ -2,7 +2,8 @@
 
 use crate::{
     error::Error,
-    graph::{Extent, Graph, Kind, Node, Op, equal},
+    graph::{Extent, Graph, Kind, Node, equal},
+    op::Op,
     resource::{Cache, Vector, Weights},
     span::Span,
 };

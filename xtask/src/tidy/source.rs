@@ -17,10 +17,6 @@ const TABLES: &[(&str, &str)] = &[
         "one arm for each kind of operand",
     ),
     (
-        "crates/graph/src/graph.rs",
-        "one builder with its checks for each operation",
-    ),
-    (
         "crates/vgpu/tests/alu.rs",
         "one reference for each instruction",
     ),

@@ -3,8 +3,9 @@
 use super::Lowering;
 use crate::{
     error::Error,
-    graph::{At, Attention, Extent, Node, Seen},
+    graph::{Extent, Node},
     memory::Place,
+    op::{At, Attention, Seen},
     resource::Cache,
 };
 use std::sync::Arc;

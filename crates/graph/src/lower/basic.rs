@@ -1,10 +1,11 @@
 //! Embeddings, norms, element-wise functions, softmax, argmax, rotary embeddings.
 
-use super::Lowering;
+use super::{Lowering, matrix::with_matrix};
 use crate::{
     error::Error,
-    graph::{Extent, Node, Op as GraphOp, Rotation},
+    graph::{Extent, Node},
     memory::Place,
+    op::{Op as GraphOp, Rotation},
     resource::{Vector, Weights},
     span::Span,
 };
@@ -20,7 +21,6 @@ use warpsmith_library::{
         argmax::{Argmax, ArgmaxArgs},
     },
     team::Rows,
-    weights::PlaneSizes,
 };
 
 impl Lowering<'_> {
@@ -43,24 +43,16 @@ impl Lowering<'_> {
             columns: Columns::of(table.columns),
         };
         self.push(&[&ids, &y], kernel, move |memory| {
-            let sizes = PlaneSizes::of(table.layout, table.rows, table.columns);
-            let planes = table.planes();
-            EmbedArgs {
-                ids: memory.span(&from, tokens.into()),
-                codes: planes.codes,
-                high: planes.high,
-                sub: planes.sub,
-                scales: planes.scales,
-                y: memory.span(&to, u64::from(tokens) * u64::from(table.columns)),
-                tokens,
-                vocab: table.rows,
-                columns: table.columns,
-                blocks: sizes.blocks,
-                code_block: sizes.code_block,
-                high_block: sizes.high_block,
-                sub_block: sizes.sub_block,
-                scale_block: sizes.scale_block,
-            }
+            with_matrix!(
+                &table,
+                EmbedArgs {
+                    ids: memory.span(&from, tokens.into()),
+                    y: memory.span(&to, u64::from(tokens) * u64::from(table.columns)),
+                    tokens,
+                    vocab: table.rows,
+                    columns: table.columns,
+                }
+            )
         });
         Ok(y)
     }

@@ -1,33 +1,31 @@
 //! Fused operations of few rows, a launch each.
 
-use super::Lowering;
+use super::{
+    Lowering,
+    matrix::{Matrix, with_matrix},
+    present,
+};
 use crate::{
     error::Error,
     fused::{Gate, Heads, Norm, Part},
-    graph::{Extent, MatMul},
+    graph::Extent,
     memory::Place,
+    op::MatMul,
     passes::Machine,
-    resource::{Planes, Vector, Weights},
+    resource::{Vector, Weights},
     span::Span,
 };
 use std::sync::Arc;
 use warpsmith_library::{
     attention::CacheType,
-    epilogue::{Epilogue, Operand},
+    epilogue::Epilogue,
     gemm::Hardware,
     projection::{
         Gate as GateKernel, GateArgs, Heads as HeadsKernel, HeadsArgs, HeadsF16, HeadsF16Args,
         HeadsPlan, Part as PartKey, Project, ProjectArgs, Source, Turn, Work,
     },
-    weights::{BLOCK, PlaneSizes},
+    weights::BLOCK,
 };
-
-fn present<T>(operand: Option<&T>) -> Operand {
-    match operand {
-        Some(_) => Operand::Present,
-        None => Operand::Absent,
-    }
-}
 
 /// Gain, shift and epsilon of a norm.
 struct Vectors {
@@ -57,11 +55,6 @@ impl Vectors {
             },
         }
     }
-}
-
-fn sizes_and_planes(weights: &Weights) -> (PlaneSizes, Planes) {
-    let sizes = PlaneSizes::of(weights.layout, weights.rows, weights.columns);
-    (sizes, weights.planes())
 }
 
 impl Lowering<'_> {
@@ -126,29 +119,22 @@ impl Lowering<'_> {
         used.extend(residual.clone());
         let to = y.clone();
         self.push(&used.iter().collect::<Vec<_>>(), kernel, move |memory| {
-            let (sizes, planes) = sizes_and_planes(&weights);
             let out = u64::from(rows) * u64::from(weights.rows);
-            ProjectArgs {
-                x: memory.span(&x, u64::from(rows) * u64::from(weights.columns)),
-                gain,
-                shift,
-                codes: planes.codes,
-                high: planes.high,
-                sub: planes.sub,
-                scales: planes.scales,
-                bias,
-                residual: residual.map(|residual| memory.span(&residual, out)),
-                y: memory.span(&to, out),
-                m: rows,
-                n: weights.rows,
-                columns: weights.columns,
-                blocks: sizes.blocks,
-                code_block: sizes.code_block,
-                high_block: sizes.high_block,
-                sub_block: sizes.sub_block,
-                scale_block: sizes.scale_block,
-                eps,
-            }
+            with_matrix!(
+                &weights,
+                ProjectArgs {
+                    x: memory.span(&x, u64::from(rows) * u64::from(weights.columns)),
+                    gain,
+                    shift,
+                    bias,
+                    residual: residual.map(|residual| memory.span(&residual, out)),
+                    y: memory.span(&to, out),
+                    m: rows,
+                    n: weights.rows,
+                    columns: weights.columns,
+                    eps,
+                }
+            )
         });
         Ok(y)
     }
@@ -175,22 +161,21 @@ impl Lowering<'_> {
         let weights = [Arc::clone(gate), Arc::clone(up)];
         let (from, to) = (x.clone(), y.clone());
         self.push(&[&x, &y], kernel, move |memory| {
-            let [(gate, gate_planes), (up, up_planes)] =
-                weights.each_ref().map(|of| sizes_and_planes(of));
+            let [gate, up] = weights.each_ref().map(|of| Matrix::of(of));
             let [first, _] = &weights;
             let of_rows = |columns: u32| u64::from(rows) * u64::from(columns);
             GateArgs {
                 x: memory.span(&from, of_rows(first.columns)),
                 gain,
                 shift,
-                gate_codes: gate_planes.codes,
-                gate_high: gate_planes.high,
-                gate_sub: gate_planes.sub,
-                gate_scales: gate_planes.scales,
-                up_codes: up_planes.codes,
-                up_high: up_planes.high,
-                up_sub: up_planes.sub,
-                up_scales: up_planes.scales,
+                gate_codes: gate.codes,
+                gate_high: gate.high,
+                gate_sub: gate.sub,
+                gate_scales: gate.scales,
+                up_codes: up.codes,
+                up_high: up.high,
+                up_sub: up.sub,
+                up_scales: up.scales,
                 y: memory.span(&to, of_rows(first.rows)),
                 m: rows,
                 n: first.rows,
@@ -268,25 +253,24 @@ impl Lowering<'_> {
         macro_rules! heads {
             ($kernel:ident, $args:ident) => {
                 self.push(&used, $kernel { plan }, move |memory| {
-                    let [(q, q_planes), (k, k_planes), (v, v_planes)] =
-                        parts.each_ref().map(|of| sizes_and_planes(of));
+                    let [q, k, v] = parts.each_ref().map(|of| Matrix::of(of));
                     let of_rows = |columns: u32| u64::from(rows) * u64::from(columns);
                     $args {
                         x: memory.span(&x, of_rows(source.columns)),
                         gain,
                         shift,
-                        q_codes: q_planes.codes,
-                        q_high: q_planes.high,
-                        q_sub: q_planes.sub,
-                        q_scales: q_planes.scales,
-                        k_codes: k_planes.codes,
-                        k_high: k_planes.high,
-                        k_sub: k_planes.sub,
-                        k_scales: k_planes.scales,
-                        v_codes: v_planes.codes,
-                        v_high: v_planes.high,
-                        v_sub: v_planes.sub,
-                        v_scales: v_planes.scales,
+                        q_codes: q.codes,
+                        q_high: q.high,
+                        q_sub: q.sub,
+                        q_scales: q.scales,
+                        k_codes: k.codes,
+                        k_high: k.high,
+                        k_sub: k.sub,
+                        k_scales: k.scales,
+                        v_codes: v.codes,
+                        v_high: v.high,
+                        v_sub: v.sub,
+                        v_scales: v.scales,
                         q_bias,
                         k_bias,
                         v_bias,

@@ -4,6 +4,7 @@ mod attention;
 mod basic;
 mod draw;
 mod fused;
+mod matrix;
 mod paged;
 mod product;
 mod speech;
@@ -11,8 +12,9 @@ mod speech;
 use crate::{
     error::Error,
     fused::Normed,
-    graph::{Graph, Node, Op},
+    graph::{Graph, Node},
     memory::{Block, Memory, Place},
+    op::Op,
     plan::{Launch, Step},
     span::Planned,
 };
@@ -20,7 +22,7 @@ use rustc_hash::FxHashMap;
 use std::{collections::BTreeMap, sync::Arc};
 use warpsmith_device::{Buffer, Stream};
 use warpsmith_kernel::{Elem, Kernel, Shapes, args::Signature};
-use warpsmith_library::gemm::Precision;
+use warpsmith_library::{epilogue::Operand, gemm::Precision};
 use warpsmith_ptx::target::Target;
 
 /// A launch whose addresses are not known yet.
@@ -65,6 +67,13 @@ pub(crate) struct Lowering<'a> {
     /// Nodes that were copied because an in-place kernel must not change them for their other users.
     moved: FxHashMap<Node, Place>,
     name: &'static str,
+}
+
+fn present<T>(operand: Option<&T>) -> Operand {
+    match operand {
+        Some(_) => Operand::Present,
+        None => Operand::Absent,
+    }
 }
 
 /// Kernels and pieces for every operation of `graph`.

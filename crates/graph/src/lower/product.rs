@@ -1,21 +1,22 @@
 //! Matrix products: the kernel and the form of the activations by shape, layout, target and precision.
 
-use super::{Form, Lowering};
+use super::{Form, Lowering, matrix::with_matrix, present};
 use crate::{
     error::Error,
-    graph::{Extent, MatMul, Node},
+    graph::{Extent, Node},
     memory::Place,
+    op::MatMul,
     resource::Weights,
 };
 use half::f16;
 use std::sync::Arc;
 use warpsmith_library::{
-    epilogue::{Epilogue, Operand},
+    epilogue::Epilogue,
     gemm::{Gemm, GemmArgs, GemmF32, GemmF32Args, Hardware, Problem, Product, choose},
     gemv::{GemvF32, GemvF32Args, GemvHalf, GemvHalfArgs, GemvQ8, GemvQ8Args},
     quantize::{Columns, QuantizeQ8, QuantizeQ8Args, ToF16, ToF16Args},
     team::Rows,
-    weights::{GROUP, PlaneSizes},
+    weights::GROUP,
 };
 
 /// Operands that all product kernels share.
@@ -35,13 +36,6 @@ impl Lowering<'_> {
         if few.is_some() {
             return self.project(at, None, product);
         }
-        let present = |is| {
-            if is {
-                Operand::Present
-            } else {
-                Operand::Absent
-            }
-        };
         let common = Common {
             weights: Arc::clone(&product.weights),
             bias: product
@@ -52,9 +46,9 @@ impl Lowering<'_> {
             y: self.value(at),
             m: self.graph.entries[at].extent.rows,
             epilogue: Epilogue {
-                bias: present(product.bias.is_some()),
+                bias: present(product.bias.as_ref()),
                 activation: product.activation,
-                residual: present(product.residual.is_some()),
+                residual: present(product.residual.as_ref()),
             },
         };
         let y = common.y.clone();
@@ -168,31 +162,21 @@ impl Lowering<'_> {
         ];
         let used: Vec<&Place> = used.iter().flatten().collect();
         self.push(&used, kernel, move |memory| {
-            let (sizes, planes) = (
-                PlaneSizes::of(weights.layout, weights.rows, weights.columns),
-                weights.planes(),
-            );
             let out = u64::from(m) * u64::from(weights.rows);
-            GemvQ8Args {
-                words: memory.span(&words, u64::from(m) * u64::from(groups * 8)),
-                x_scales: memory.span(&x_scales, u64::from(m) * u64::from(groups * 4)),
-                codes: planes.codes,
-                high: planes.high,
-                sub: planes.sub,
-                scales: planes.scales,
-                bias,
-                residual: residual.map(|residual| memory.span(&residual, out)),
-                y: memory.span(&y, out),
-                m,
-                n: weights.rows,
-                row_words: groups * 8,
-                row_scales: groups * 4,
-                blocks: sizes.blocks,
-                code_block: sizes.code_block,
-                high_block: sizes.high_block,
-                sub_block: sizes.sub_block,
-                scale_block: sizes.scale_block,
-            }
+            with_matrix!(
+                &weights,
+                GemvQ8Args {
+                    words: memory.span(&words, u64::from(m) * u64::from(groups * 8)),
+                    x_scales: memory.span(&x_scales, u64::from(m) * u64::from(groups * 4)),
+                    bias,
+                    residual: residual.map(|residual| memory.span(&residual, out)),
+                    y: memory.span(&y, out),
+                    m,
+                    n: weights.rows,
+                    row_words: groups * 8,
+                    row_scales: groups * 4,
+                }
+            )
         });
     }
 
@@ -214,30 +198,20 @@ impl Lowering<'_> {
         ];
         let used: Vec<&Place> = used.iter().flatten().collect();
         self.push(&used, kernel, move |memory| {
-            let (sizes, planes) = (
-                PlaneSizes::of(weights.layout, weights.rows, weights.columns),
-                weights.planes(),
-            );
             let out = u64::from(m) * u64::from(weights.rows);
-            GemmArgs {
-                x: memory.span(&halves, u64::from(m) * u64::from(weights.padded)),
-                row_scale: memory.span(&row_scale, m.into()),
-                codes: planes.codes,
-                high: planes.high,
-                sub: planes.sub,
-                scales: planes.scales,
-                bias,
-                residual: residual.map(|residual| memory.span(&residual, out)),
-                y: memory.span(&y, out),
-                m,
-                n: weights.rows,
-                padded: weights.padded,
-                blocks: sizes.blocks,
-                code_block: sizes.code_block,
-                high_block: sizes.high_block,
-                sub_block: sizes.sub_block,
-                scale_block: sizes.scale_block,
-            }
+            with_matrix!(
+                &weights,
+                GemmArgs {
+                    x: memory.span(&halves, u64::from(m) * u64::from(weights.padded)),
+                    row_scale: memory.span(&row_scale, m.into()),
+                    bias,
+                    residual: residual.map(|residual| memory.span(&residual, out)),
+                    y: memory.span(&y, out),
+                    m,
+                    n: weights.rows,
+                    padded: weights.padded,
+                }
+            )
         });
     }
 
@@ -259,30 +233,20 @@ impl Lowering<'_> {
         ];
         let used: Vec<&Place> = used.iter().flatten().collect();
         self.push(&used, kernel, move |memory| {
-            let (sizes, planes) = (
-                PlaneSizes::of(weights.layout, weights.rows, weights.columns),
-                weights.planes(),
-            );
             let out = u64::from(m) * u64::from(weights.rows);
-            GemvHalfArgs {
-                x: memory.span(&halves, u64::from(m) * u64::from(weights.padded)),
-                row_scale: memory.span(&row_scale, m.into()),
-                codes: planes.codes,
-                high: planes.high,
-                sub: planes.sub,
-                scales: planes.scales,
-                bias,
-                residual: residual.map(|residual| memory.span(&residual, out)),
-                y: memory.span(&y, out),
-                m,
-                n: weights.rows,
-                padded: weights.padded,
-                blocks: sizes.blocks,
-                code_block: sizes.code_block,
-                high_block: sizes.high_block,
-                sub_block: sizes.sub_block,
-                scale_block: sizes.scale_block,
-            }
+            with_matrix!(
+                &weights,
+                GemvHalfArgs {
+                    x: memory.span(&halves, u64::from(m) * u64::from(weights.padded)),
+                    row_scale: memory.span(&row_scale, m.into()),
+                    bias,
+                    residual: residual.map(|residual| memory.span(&residual, out)),
+                    y: memory.span(&y, out),
+                    m,
+                    n: weights.rows,
+                    padded: weights.padded,
+                }
+            )
         });
     }
 
@@ -299,29 +263,19 @@ impl Lowering<'_> {
         let used = [Some(x.clone()), residual.clone(), Some(y.clone())];
         let used: Vec<&Place> = used.iter().flatten().collect();
         self.push(&used, kernel, move |memory| {
-            let (sizes, planes) = (
-                PlaneSizes::of(weights.layout, weights.rows, weights.columns),
-                weights.planes(),
-            );
             let out = u64::from(m) * u64::from(weights.rows);
-            GemvF32Args {
-                x: memory.span(&x, u64::from(m) * u64::from(weights.columns)),
-                codes: planes.codes,
-                high: planes.high,
-                sub: planes.sub,
-                scales: planes.scales,
-                bias,
-                residual: residual.map(|residual| memory.span(&residual, out)),
-                y: memory.span(&y, out),
-                m,
-                n: weights.rows,
-                columns: weights.columns,
-                blocks: sizes.blocks,
-                code_block: sizes.code_block,
-                high_block: sizes.high_block,
-                sub_block: sizes.sub_block,
-                scale_block: sizes.scale_block,
-            }
+            with_matrix!(
+                &weights,
+                GemvF32Args {
+                    x: memory.span(&x, u64::from(m) * u64::from(weights.columns)),
+                    bias,
+                    residual: residual.map(|residual| memory.span(&residual, out)),
+                    y: memory.span(&y, out),
+                    m,
+                    n: weights.rows,
+                    columns: weights.columns,
+                }
+            )
         });
     }
 
@@ -338,29 +292,19 @@ impl Lowering<'_> {
         let used = [Some(x.clone()), residual.clone(), Some(y.clone())];
         let used: Vec<&Place> = used.iter().flatten().collect();
         self.push(&used, kernel, move |memory| {
-            let (sizes, planes) = (
-                PlaneSizes::of(weights.layout, weights.rows, weights.columns),
-                weights.planes(),
-            );
             let out = u64::from(m) * u64::from(weights.rows);
-            GemmF32Args {
-                x: memory.span(&x, u64::from(m) * u64::from(weights.columns)),
-                codes: planes.codes,
-                high: planes.high,
-                sub: planes.sub,
-                scales: planes.scales,
-                bias,
-                residual: residual.map(|residual| memory.span(&residual, out)),
-                y: memory.span(&y, out),
-                m,
-                n: weights.rows,
-                columns: weights.columns,
-                blocks: sizes.blocks,
-                code_block: sizes.code_block,
-                high_block: sizes.high_block,
-                sub_block: sizes.sub_block,
-                scale_block: sizes.scale_block,
-            }
+            with_matrix!(
+                &weights,
+                GemmF32Args {
+                    x: memory.span(&x, u64::from(m) * u64::from(weights.columns)),
+                    bias,
+                    residual: residual.map(|residual| memory.span(&residual, out)),
+                    y: memory.span(&y, out),
+                    m,
+                    n: weights.rows,
+                    columns: weights.columns,
+                }
+            )
         });
     }
 }

@@ -1,6 +1,6 @@
 //! Speech: convolutions, decisions, the step from one token to the next.
 
-use super::Lowering;
+use super::{Lowering, matrix::with_matrix, present};
 use crate::{
     error::Error,
     graph::{Extent, Node},
@@ -17,18 +17,10 @@ use warpsmith_library::{
         Choose, ChooseArgs, Follow, FollowArgs, Parents, Pick, Probability, ProbabilityArgs,
         Vocabulary,
     },
-    epilogue::{Epilogue, Operand},
+    epilogue::Epilogue,
     gemm::{Precision, Tiling},
     pointwise::{F32ToF16, F32ToF16Args},
-    weights::PlaneSizes,
 };
-
-fn present<T>(operand: Option<&T>) -> Operand {
-    match operand {
-        Some(_) => Operand::Present,
-        None => Operand::Absent,
-    }
-}
 
 impl Lowering<'_> {
     pub(super) fn convolve(&mut self, at: usize, conv: &Convolution) -> Result<Place, Error> {
@@ -53,7 +45,6 @@ impl Lowering<'_> {
         };
         let weights = Arc::clone(&conv.weights);
         let (layout, stride) = (weights.layout, conv.stride);
-        let sizes = PlaneSizes::of(weights.layout, weights.rows, weights.columns);
         let len = u64::from(frames) * u64::from(channels);
         let out = u64::from(outputs) * u64::from(n);
         let to = y.clone();
@@ -70,26 +61,19 @@ impl Lowering<'_> {
                 epilogue,
             };
             self.push(&used, kernel, move |memory| {
-                let planes = weights.planes();
-                Conv1dF32Args {
-                    x: memory.span(&from, len),
-                    codes: planes.codes,
-                    high: planes.high,
-                    sub: planes.sub,
-                    scales: planes.scales,
-                    bias,
-                    residual: side.map(|side| memory.span(&side, out)),
-                    y: memory.span(&to, out),
-                    frames,
-                    channels,
-                    outputs,
-                    n,
-                    blocks: sizes.blocks,
-                    code_block: sizes.code_block,
-                    high_block: sizes.high_block,
-                    sub_block: sizes.sub_block,
-                    scale_block: sizes.scale_block,
-                }
+                with_matrix!(
+                    &weights,
+                    Conv1dF32Args {
+                        x: memory.span(&from, len),
+                        bias,
+                        residual: side.map(|side| memory.span(&side, out)),
+                        y: memory.span(&to, out),
+                        frames,
+                        channels,
+                        outputs,
+                        n,
+                    }
+                )
             });
             return Ok(y);
         }
@@ -110,26 +94,19 @@ impl Lowering<'_> {
             epilogue,
         };
         self.push(&used, kernel, move |memory| {
-            let planes = weights.planes();
-            Conv1dArgs {
-                x: memory.span(&from, len),
-                codes: planes.codes,
-                high: planes.high,
-                sub: planes.sub,
-                scales: planes.scales,
-                bias,
-                residual: side.map(|side| memory.span(&side, out)),
-                y: memory.span(&to, out),
-                frames,
-                channels,
-                outputs,
-                n,
-                blocks: sizes.blocks,
-                code_block: sizes.code_block,
-                high_block: sizes.high_block,
-                sub_block: sizes.sub_block,
-                scale_block: sizes.scale_block,
-            }
+            with_matrix!(
+                &weights,
+                Conv1dArgs {
+                    x: memory.span(&from, len),
+                    bias,
+                    residual: side.map(|side| memory.span(&side, out)),
+                    y: memory.span(&to, out),
+                    frames,
+                    channels,
+                    outputs,
+                    n,
+                }
+            )
         });
         Ok(y)
     }

@@ -3,7 +3,8 @@
 use super::{Machine, Users, absorb, norm_of, op, plain};
 use crate::{
     fused::{Heads, Part},
-    graph::{At, Extent, Graph, Node, Op, Rotation},
+    graph::{Extent, Graph, Node},
+    op::{At, Op, Rotation},
     resource::Cache,
 };
 use std::sync::Arc;

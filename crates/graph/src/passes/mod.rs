@@ -12,7 +12,8 @@ mod tests;
 
 use crate::{
     fused::Norm,
-    graph::{Graph, MatMul, Node, Op},
+    graph::{Graph, Node},
+    op::{MatMul, Op},
     resource::Weights,
 };
 use warpsmith_device::Stream;

@@ -3,7 +3,8 @@
 use super::{Machine, Users, absorb, norm_of, op};
 use crate::{
     fused::Normed,
-    graph::{Graph, Node, Op},
+    graph::{Graph, Node},
+    op::Op,
 };
 
 pub(super) fn fuse(graph: &mut Graph, machine: Machine) {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-    graph::{At, Attention, Rotation},
+    op::{At, Attention, Rotation},
     resource::{Cache, Table, Vector},
 };
 use std::sync::Arc;

@@ -18,6 +18,22 @@ pub enum Ended {
     Context,
 }
 
+/// Gives a token to `each`; why the generation is over with it, if it is.
+pub(super) fn given(
+    token: u32,
+    ends: &[u32],
+    each: &mut dyn FnMut(u32) -> ControlFlow<()>,
+) -> Option<Ended> {
+    let stopped = each(token).is_break();
+    if ends.contains(&token) {
+        Some(Ended::Token)
+    } else if stopped {
+        Some(Ended::Stopped)
+    } else {
+        None
+    }
+}
+
 impl Session {
     /// Draws a token from the last logits and goes on until `most` tokens are made, one of `ends` comes, the context is
     /// full, or `each`, which gets each token in turn, breaks. Nothing goes up between tokens; with
@@ -43,24 +59,20 @@ impl Session {
         self.lookup_fits()?;
         let first = self.sample()?;
         let mut made = 1;
-        let stopped = each(first).is_break();
-        if ends.contains(&first) {
-            return Ok(Ended::Token);
-        }
-        if stopped {
-            return Ok(Ended::Stopped);
+        if let Some(ended) = given(first, ends, each) {
+            return Ok(ended);
         }
         while made < most {
             if self.len() == self.context {
                 return Ok(Ended::Context);
             }
-            if self.options.lookup > 0 && self.observer.is_none() {
+            if self.options.lookup > 0 && !self.watch.is_on() {
                 if let Some(ended) = self.guess(most, &mut made, ends, each)? {
                     return Ok(ended);
                 }
                 continue;
             }
-            if self.options.run == Run::Persistent && self.observer.is_none() {
+            if self.options.run == Run::Persistent && !self.watch.is_on() {
                 if let Some(ended) = self.launch(most, &mut made, ends, each)? {
                     return Ok(ended);
                 }
@@ -68,12 +80,8 @@ impl Session {
             }
             let token = self.step()?;
             made += 1;
-            let stopped = each(token).is_break();
-            if ends.contains(&token) {
-                return Ok(Ended::Token);
-            }
-            if stopped {
-                return Ok(Ended::Stopped);
+            if let Some(ended) = given(token, ends, each) {
+                return Ok(ended);
             }
         }
         Ok(Ended::Length)
@@ -100,8 +108,8 @@ impl Session {
         let decode = self.decode.as_ref().ok_or(Error::NoLogits)?;
         for _ in 0..tokens {
             match &decode.replay {
-                Some(replay) => self.stream.replay(replay)?,
-                None => decode.plan.run(&self.stream)?,
+                Some(replay) if !self.watch.is_on() => self.stream.replay(replay)?,
+                Some(_) | None => self.run("step", &decode.plan)?,
             }
         }
         Ok(())

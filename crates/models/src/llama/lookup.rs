@@ -3,7 +3,7 @@
 
 use super::{
     forward::{Inputs, Memory, hidden, logits},
-    generate::Ended,
+    generate::{Ended, given},
     session::{Last, Run, Session, SessionOptions},
 };
 use crate::Error;
@@ -141,12 +141,8 @@ impl Session {
                 row: row as u32,
             });
             *made += 1;
-            let stopped = each(*token).is_break();
-            if ends.contains(token) {
-                return Ok(Some(Ended::Token));
-            }
-            if stopped {
-                return Ok(Some(Ended::Stopped));
+            if let Some(ended) = given(*token, ends, each) {
+                return Ok(Some(ended));
             }
         }
         Ok(None)

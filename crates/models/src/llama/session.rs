@@ -8,12 +8,13 @@ use super::{
 use crate::{
     Error,
     sampling::SamplerConfig,
-    watch::{lock, observed},
+    watch::{Watch, lock},
 };
 use std::sync::Arc;
 use warpsmith_device::{Buffer, Replay, Stream};
 use warpsmith_graph::{
-    Cache, Graph, Node, Persistent, Plan, Precision, Sampler, SamplerState, Shape, SharedObserver,
+    Cache, Graph, Node, Persistent, Plan, Precision, Sampler, SamplerState, Shape, SharedDispatch,
+    SharedObserver,
 };
 use warpsmith_library::{attention::CacheType, sample::Settings};
 
@@ -73,7 +74,7 @@ pub struct Session {
     pub(super) decode: Option<Decode>,
     /// The decode step as one kernel, with the tokens that end its runs.
     pub(super) persistent: Option<(Vec<u32>, Persistent)>,
-    pub(super) observer: Option<SharedObserver>,
+    pub(super) watch: Watch,
     pub(super) lookup: Lookup,
     /// The settings of the sampler.
     pub(super) config: SamplerConfig,
@@ -140,7 +141,7 @@ impl Session {
             sampler,
             last: None,
             decode: None,
-            observer: None,
+            watch: Watch::default(),
             persistent: None,
             lookup,
             config: SamplerConfig::default(),
@@ -171,12 +172,12 @@ impl Session {
     /// # Errors
     /// Those of planning a step; device errors.
     pub fn observe(&mut self, observer: Option<SharedObserver>) -> Result<(), Error> {
-        self.observer = observer;
+        self.watch.observer = observer;
         (self.decode, self.persistent) = (None, None);
         if let Some(Last::Decode) = self.last {
             self.last = None;
         }
-        if let Some(observer) = self.observer.clone() {
+        if let Some(observer) = self.watch.observer.clone() {
             let decode = self.plan_decode()?;
             let decode = self.decode.insert(decode);
             decode
@@ -186,21 +187,25 @@ impl Session {
         Ok(())
     }
 
+    /// Gives `dispatch` every operation of the passes that follow before the library's kernels run it, until it is `None`.
+    /// Passes then run launch by launch, also where [`SessionOptions::run`] asks for another way; where somebody observes,
+    /// nobody dispatches.
+    pub fn dispatch(&mut self, dispatch: Option<SharedDispatch>) {
+        self.watch.dispatch = dispatch;
+    }
+
     /// A plan; where somebody observes, one in which every operation has a value to be seen.
     fn plan(&self, graph: &Graph) -> Result<Plan, Error> {
         let precision = self.options.precision;
-        Ok(match &self.observer {
+        Ok(match &self.watch.observer {
             Some(_) => Plan::plain(&self.stream, graph, precision)?,
             None => Plan::new(&self.stream, graph, precision)?,
         })
     }
 
-    /// Launch by launch, observed or not.
-    fn run(&self, pass: &str, plan: &Plan) -> Result<(), Error> {
-        match &self.observer {
-            Some(observer) => observed(observer, &self.stream, pass, plan),
-            None => Ok(plan.run(&self.stream)?),
-        }
+    /// Launch by launch, watched or not.
+    pub(super) fn run(&self, pass: &str, plan: &Plan) -> Result<(), Error> {
+        self.watch.run(&self.stream, pass, plan)
     }
 
     /// The tokens in the cache.
@@ -443,7 +448,7 @@ impl Session {
         }
         let decode = self.decode.as_ref().ok_or(Error::NoLogits)?;
         match &decode.replay {
-            Some(replay) if self.observer.is_none() => self.stream.replay(replay)?,
+            Some(replay) if !self.watch.is_on() => self.stream.replay(replay)?,
             Some(_) | None => self.run("step", &decode.plan)?,
         }
         self.history.push(drawn);

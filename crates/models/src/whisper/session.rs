@@ -12,11 +12,11 @@ use super::{
 use crate::{
     Error,
     llama::Run,
-    watch::{lock, observed},
+    watch::{Watch, lock},
 };
 use std::sync::Arc;
 use warpsmith_device::{Buffer, Replay, Stream};
-use warpsmith_graph::{Cache, Graph, Plan, Precision, Shape, SharedObserver};
+use warpsmith_graph::{Cache, Graph, Plan, Precision, Shape, SharedDispatch, SharedObserver};
 use warpsmith_library::decoding::{Rules, Vocabulary};
 
 /// Options of a session.
@@ -100,15 +100,16 @@ pub(crate) struct Shared {
     pub(crate) audio: Vec<Arc<Cache>>,
     /// The logits from which the first tokens are taken.
     pub(crate) logits: Buffer<f32>,
-    pub(crate) observer: Option<SharedObserver>,
+    pub(crate) watch: Watch,
 }
 
 impl Shared {
-    /// Runs a pass; launch by launch where somebody observes it.
+    /// Runs a pass; launch by launch where somebody watches it.
     pub(crate) fn run(&self, name: &str, pass: &Pass) -> Result<(), Error> {
-        match &self.observer {
-            Some(observer) => observed(observer, &self.stream, name, &pass.plan),
-            None => pass.run(&self.stream),
+        if self.watch.is_on() {
+            self.watch.run(&self.stream, name, &pass.plan)
+        } else {
+            pass.run(&self.stream)
         }
     }
 
@@ -172,7 +173,7 @@ impl Session {
             options: options.clone(),
             audio,
             logits,
-            observer: None,
+            watch: Watch::default(),
         };
         let encode = shared.plan_encoder(&mel)?;
         let room = dims.n_text_ctx.next_multiple_of(8);
@@ -217,8 +218,15 @@ impl Session {
                 plan.observe_parameters(&self.shared.stream, &mut *lock(observer))?;
             }
         }
-        self.shared.observer = observer;
+        self.shared.watch.observer = observer;
         Ok(())
+    }
+
+    /// Gives `dispatch` every operation of the passes that follow before the library's kernels run it, until it is `None`.
+    /// Passes then run launch by launch, also where [`SessionOptions::run`] asks for another way; where somebody observes,
+    /// nobody dispatches.
+    pub fn dispatch(&mut self, dispatch: Option<SharedDispatch>) {
+        self.shared.watch.dispatch = dispatch;
     }
 
     /// The model.
@@ -375,7 +383,7 @@ impl Session {
         most: usize,
         each: &mut dyn FnMut(Candidate),
     ) -> Result<Option<u32>, Error> {
-        if self.shared.observer.is_some() {
+        if self.shared.watch.is_on() {
             return Ok(None);
         }
         let room = self.cache.capacity() - self.cache.len();

@@ -19,7 +19,7 @@ use std::{path::Path, sync::Arc};
 use warpsmith_audio::{Padding, Spectrogram, Window};
 use warpsmith_device::Device;
 use warpsmith_formats::whisper::WhisperFile;
-use warpsmith_graph::{Precision, Shape, SharedObserver};
+use warpsmith_graph::{Precision, Shape, SharedDispatch, SharedObserver};
 use warpsmith_library::decoding::{Rules, Vocabulary};
 
 /// A model with what turns its tokens into text.
@@ -219,6 +219,11 @@ impl Transcriber {
     /// Device errors.
     pub fn observe(&mut self, observer: Option<SharedObserver>) -> Result<(), Error> {
         self.session.observe(observer)
+    }
+
+    /// As [`Session::dispatch`].
+    pub fn dispatch(&mut self, dispatch: Option<SharedDispatch>) {
+        self.session.dispatch(dispatch);
     }
 
     /// Encodes the last window once more, and waits: for measurements.
