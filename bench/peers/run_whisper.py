@@ -1,4 +1,7 @@
-"""Times faster-whisper and whisper.cpp (through pywhispercpp) on a CTranslate2 Whisper model and a clip, as JSON."""
+"""Times faster-whisper and whisper.cpp (through pywhispercpp) on a CTranslate2 Whisper model and a clip, as JSON.
+
+Both decode greedily, without timestamps and without another try; an encoder pass is timed alone as well.
+"""
 
 import argparse
 import json
@@ -94,19 +97,19 @@ def byte_of():
 
 
 def write_ggml(folder, filters, path):
-    """Writes the model of `folder` as whisper.cpp reads it, with `filters` of 80 mel bands."""
+    """Writes the model of `folder` as whisper.cpp reads it, with the mel bands that the folder `filters` has."""
     found = tensors(folder / "model.bin")
     (vocab, d), audio = found["decoder/embeddings/weight"].shape, found["encoder/position_encodings/encodings"]
     heads = [int(found[f"{side}/num_heads"]) for side in ("encoder", "decoder")]
     text_context = found["decoder/position_encodings/encodings"].shape[0]
     header = [vocab, audio.shape[0], audio.shape[1], heads[0], layers(found, "encoder")]
     header += [text_context, d, heads[1], layers(found, "decoder"), found["encoder/conv1/weight"].shape[1], 1]
-    letters = byte_of()
+    mels, letters = header[9], byte_of()
     words = (folder / "vocabulary.txt").read_text().split("\n")
     plain = 50257 if vocab >= 51865 else 50256
     with path.open("wb") as out:
-        out.write(struct.pack("<I11i2i", 0x67676D6C, *header, 80, 201))
-        out.write(filters.read_bytes())
+        out.write(struct.pack("<I11i2i", 0x67676D6C, *header, mels, 201))
+        out.write((filters / f"mel_filters_{mels}x201.f32.bin").read_bytes())
         out.write(struct.pack("<i", plain))
         for word in words[:plain]:
             word = bytes(letters[letter] for letter in word)
@@ -121,16 +124,24 @@ def write_ggml(folder, filters, path):
             out.write(text + tensor.astype("<f2" if half else "<f4").tobytes())
 
 
-def faster_whisper(args):
-    import faster_whisper
+class FasterWhisper:
+    def __init__(self, args):
+        import faster_whisper
 
-    model = faster_whisper.WhisperModel(
-        str(args.model), device="cpu", compute_type=args.kind, cpu_threads=args.threads
-    )
+        self.module, self.clip = faster_whisper, str(args.clip)
+        self.name, self.version = f"faster-whisper {args.kind}", faster_whisper.__version__
+        start = time.perf_counter()
+        self.model = faster_whisper.WhisperModel(
+            str(args.model), device="cpu", compute_type=args.kind, cpu_threads=args.threads
+        )
+        self.load_s = time.perf_counter() - start
+        sound = faster_whisper.decode_audio(self.clip)
+        features = self.model.feature_extractor(sound)
+        self.features = faster_whisper.audio.pad_or_trim(features)
 
-    def run():
-        segments, _ = model.transcribe(
-            str(args.clip),
+    def transcribe(self):
+        segments, _ = self.model.transcribe(
+            self.clip,
             language="en",
             beam_size=1,
             best_of=1,
@@ -140,29 +151,49 @@ def faster_whisper(args):
         )
         return "".join(segment.text for segment in segments)
 
-    return f"faster-whisper {args.kind}", faster_whisper.__version__, run
+    def encode(self):
+        self.model.encode(self.features)
 
 
-def whisper_cpp(args):
-    import importlib.metadata
+class WhisperCpp:
+    def __init__(self, args):
+        import importlib.metadata
 
-    import pywhispercpp.model
+        import _pywhispercpp
+        import pywhispercpp.model
 
-    with tempfile.TemporaryDirectory() as folder:
-        file = pathlib.Path(folder) / "ggml.bin"
-        # In a process of its own: the arrays are no memory of the engine.
-        subprocess.run([sys.executable, __file__, "ggml", *sys.argv[2:], "--out", str(file)], check=True)
-        model = pywhispercpp.model.Model(
-            str(file), n_threads=args.threads, print_progress=False, print_realtime=False, redirect_whispercpp_logs_to=None
-        )
+        self.module, self.clip, self.threads = _pywhispercpp, str(args.clip), args.threads
+        self.name, self.version = "whisper.cpp f16, pywhispercpp", importlib.metadata.version("pywhispercpp")
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "ggml.bin"
+            # In a process of its own: the arrays are no memory of the engine.
+            subprocess.run([sys.executable, __file__, "ggml", *sys.argv[2:], "--out", str(file)], check=True)
+            start = time.perf_counter()
+            self.model = pywhispercpp.model.Model(
+                str(file),
+                n_threads=args.threads,
+                print_progress=False,
+                print_realtime=False,
+                redirect_whispercpp_logs_to=None,
+            )
+            self.load_s = time.perf_counter() - start
 
-    def run():
-        segments = model.transcribe(
-            str(args.clip), language="en", temperature=0.0, temperature_inc=0.0, no_timestamps=True, no_context=True
+    def transcribe(self):
+        segments = self.model.transcribe(
+            self.clip, language="en", temperature=0.0, temperature_inc=0.0, no_timestamps=True, no_context=True
         )
         return "".join(segment.text for segment in segments)
 
-    return "whisper.cpp f16 (wheel)", importlib.metadata.version("pywhispercpp"), run
+    def encode(self):
+        # Of the spectrogram that the last transcription left in the context; keys and values of the audio included.
+        if self.module.whisper_encode(self.model._ctx, 0, self.threads) != 0:
+            sys.exit("whisper_encode failed")
+
+
+def timed(work):
+    start = time.perf_counter()
+    found = work()
+    return time.perf_counter() - start, found
 
 
 def main():
@@ -170,7 +201,7 @@ def main():
     parser.add_argument("engine", choices=["faster-whisper", "whisper.cpp", "ggml"])
     parser.add_argument("--model", type=pathlib.Path, required=True, help="folder with model.bin and vocabulary.txt")
     parser.add_argument("--clip", type=pathlib.Path, required=True)
-    parser.add_argument("--filters", type=pathlib.Path, help="mel filters for whisper.cpp, f32 [80, 201]")
+    parser.add_argument("--filters", type=pathlib.Path, help="folder of mel filters for whisper.cpp, f32 [bands, 201]")
     parser.add_argument("--kind", default="float32", help="how faster-whisper computes")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--runs", type=int, default=5)
@@ -180,23 +211,24 @@ def main():
         write_ggml(args.model, args.filters, args.out)
         return
 
-    start = time.perf_counter()
-    name, version, run = {"faster-whisper": faster_whisper, "whisper.cpp": whisper_cpp}[args.engine](args)
-    load = time.perf_counter() - start
-    times, text = [], ""
+    engine = {"faster-whisper": FasterWhisper, "whisper.cpp": WhisperCpp}[args.engine](args)
+    work, encode, text = [], [], ""
     for turn in range(args.runs + 1):
-        start = time.perf_counter()
-        text = run()
+        worked, text = timed(engine.transcribe)
+        encoded, _ = timed(engine.encode)
         if turn > 0:  # turn 0 warms the caches and the threads
-            times.append(time.perf_counter() - start)
+            work.append(worked)
+            encode.append(encoded)
     json.dump(
         {
-            "peer": name,
-            "version": version,
+            "peer": engine.name,
+            "version": engine.version,
             "threads": args.threads,
-            "load_s": load,
-            "work_s": statistics.median(times),
-            "runs": times,
+            "load_s": engine.load_s,
+            "work_s": statistics.median(work),
+            "work_runs": work,
+            "encode_s": statistics.median(encode),
+            "encode_runs": encode,
             "text": text.strip(),
             "peak_rss_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
         },

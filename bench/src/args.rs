@@ -37,9 +37,40 @@ pub(crate) struct Args {
     /// The folder that the report is written to.
     #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/results"))]
     pub(crate) out: PathBuf,
-    /// Measures this alone, in this process, and prints JSON.
+    /// Measures the parts about this alone.
     #[arg(long, value_enum)]
+    pub(crate) only: Option<Subject>,
+    /// Measures this alone, in this process, and prints JSON.
+    #[arg(long, value_enum, conflicts_with = "only")]
     pub(crate) part: Option<Part>,
+}
+
+impl Args {
+    /// Whether a part is asked for.
+    pub(crate) fn wants(&self, part: Part) -> bool {
+        self.only.is_none_or(|only| part.is_about(only))
+    }
+}
+
+/// What parts are about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Subject {
+    /// Tokens of a language model.
+    Text,
+    /// A clip to text.
+    Speech,
+    /// Kernels.
+    Kernels,
+}
+
+impl Subject {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Subject::Text => "text",
+            Subject::Speech => "speech",
+            Subject::Kernels => "kernels",
+        }
+    }
 }
 
 /// Something that is measured in a process of its own, so that no peak of memory and no cache is another's.
@@ -87,6 +118,21 @@ impl Part {
         Part::Ways,
     ];
 
+    fn is_about(self, subject: Subject) -> bool {
+        match self {
+            Part::FirstToken
+            | Part::Prefill
+            | Part::Decode
+            | Part::PrefillShare
+            | Part::DecodeShare
+            | Part::Throughput
+            | Part::Ways => subject == Subject::Text,
+            Part::Speech => subject == Subject::Speech,
+            Part::Floor => subject != Subject::Kernels,
+            Part::Emission | Part::Micro | Part::Checker => subject == Subject::Kernels,
+        }
+    }
+
     pub(crate) fn name(self) -> &'static str {
         match self {
             Part::FirstToken => "first-token",
@@ -114,6 +160,11 @@ mod tests {
         assert_eq!(Part::ALL, Part::value_variants());
         for part in Part::ALL {
             assert_eq!(Part::from_str(part.name(), false), Ok(part));
+            let about = Subject::value_variants().iter();
+            assert!(about.filter(|subject| part.is_about(**subject)).count() > 0);
+        }
+        for subject in Subject::value_variants() {
+            assert_eq!(Subject::from_str(subject.name(), false), Ok(*subject));
         }
     }
 }

@@ -35,12 +35,18 @@ fn main() -> ExitCode {
 /// Every part in a process of its own, then the report.
 fn all(args: &Args) -> Result<(), Failed> {
     let peers = args.peers.as_deref().map(report::Peers::read).transpose()?;
-    let bar = child::bar(Part::ALL.len() as u64 + args.runs as u64);
+    let parts = Part::ALL.into_iter().filter(|part| args.wants(*part));
+    let again = if args.wants(Part::FirstToken) {
+        args.runs
+    } else {
+        0
+    };
+    let bar = child::bar((parts.count() + again) as u64);
     let found = report::Found::measure(args, &bar)?;
     bar.finish_and_clear();
     let report = report::Report {
         found,
-        peers,
+        peers: peers.unwrap_or_default(),
         note: args.note.clone(),
     };
     println!("{}", report.text());

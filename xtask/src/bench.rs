@@ -9,7 +9,7 @@ use crate::demo::CLIP;
 use crate::error::{Error, Result};
 use crate::fetch::{Place, whisper_base};
 use crate::house::House;
-use crate::peers::{self, Peer, Plan};
+use crate::peers::{self, Peer, Plan, Subject};
 use crate::run::Run;
 
 /// What to measure.
@@ -18,6 +18,15 @@ pub(crate) struct Args {
     /// The GGUF file; SmolLM2 unless given.
     #[arg(long)]
     model: Option<PathBuf>,
+    /// A folder with a Whisper model in CTranslate2's layout; base unless given.
+    #[arg(long)]
+    whisper: Option<PathBuf>,
+    /// The sound that it turns into text; one of eleven seconds unless given.
+    #[arg(long)]
+    clip: Option<PathBuf>,
+    /// Only this.
+    #[arg(long, value_enum)]
+    only: Option<Subject>,
     /// Threads, for every engine.
     #[arg(long, default_value_t = 2)]
     threads: usize,
@@ -43,35 +52,53 @@ pub(crate) struct Args {
 
 /// Installs and runs the peers, writes `.tools/peers/peers.json`, and hands it to `warpsmith-bench`.
 pub(crate) fn bench(house: &House, args: &Args) -> Result<()> {
+    let given = |path: &PathBuf| path.canonicalize().map_err(Error::io(path));
     let model = match &args.model {
-        Some(path) => path.canonicalize().map_err(Error::io(path))?,
+        Some(path) => given(path)?,
         None => Place::smollm2()?.ensure(house)?,
     };
+    let whisper = match &args.whisper {
+        Some(path) => given(path)?,
+        None => whisper_base(house)?,
+    };
+    let clip = match &args.clip {
+        Some(path) => given(path)?,
+        None => house.root().join(CLIP),
+    };
     let plan = Plan {
-        model: model.clone(),
+        model,
+        whisper,
+        clip,
         threads: args.threads,
         prefill: args.prefill,
         decode: args.decode,
         runs: args.runs,
     };
-    let chosen = if args.peer.is_empty() {
-        Peer::ALL.to_vec()
-    } else {
-        args.peer.clone()
-    };
+    let named = |peer: &Peer| args.peer.is_empty() || args.peer.contains(peer);
+    let asked = |peer: &Peer| args.only.is_none_or(|only| only == peer.subject());
+    let chosen: Vec<Peer> = Peer::ALL
+        .into_iter()
+        .filter(|peer| named(peer) && asked(peer))
+        .collect();
     // All are installed before any is measured, so that no compiler runs beside a measurement.
     for &peer in &chosen {
         peers::install(house, peer)?;
     }
-    let measured = chosen
-        .iter()
-        .map(|&peer| peers::measure(house, peer, &plan))
-        .collect::<Result<Vec<_>>>()?;
-    for peer in &measured {
-        println!("{}", row(peer));
+    let mut measured: [Vec<Value>; 2] = [Vec::new(), Vec::new()];
+    for peer in chosen {
+        let found = peers::measure(house, peer, &plan)?;
+        let speaks = peer.subject() == Subject::Speech;
+        println!("{}", if speaks { heard(&found) } else { row(&found) });
+        measured[usize::from(speaks)].push(found);
     }
-    let file = house.tools().join("peers").join("peers.json");
-    let all = json!({ "model": model, "threads": args.threads, "peers": measured });
+    let [text, speech] = measured;
+    let folder = house.tools().join("peers");
+    fs::create_dir_all(&folder).map_err(Error::io(&folder))?;
+    let file = folder.join("peers.json");
+    let all = json!({
+        "model": plan.model, "whisper": plan.whisper, "clip": plan.clip, "threads": args.threads,
+        "peers": text, "speech": speech,
+    });
     fs::write(&file, format!("{all:#}\n")).map_err(Error::io(&file))?;
     println!("peers: {}", file.display());
     if args.peers_only {
@@ -95,18 +122,22 @@ pub(crate) fn bench(house: &House, args: &Args) -> Result<()> {
             OURS,
         ])
         .show()?;
-    let (listener, clip) = (whisper_base(house)?, house.root().join(CLIP));
     let note = args.note.iter().flat_map(|note| ["--note", note.as_str()]);
+    let only = args
+        .only
+        .iter()
+        .flat_map(|subject| ["--only", subject.name()]);
     Run::new(house.release_program(OURS)?)
         .args(note)
+        .args(only)
         .arg("--peers")
         .arg(&file)
         .arg("--model")
-        .arg(&model)
+        .arg(&plan.model)
         .arg("--whisper")
-        .arg(listener)
+        .arg(&plan.whisper)
         .arg("--clip")
-        .arg(clip)
+        .arg(&plan.clip)
         .args(["--threads", &args.threads.to_string()])
         .args(["--prefill", &args.prefill.to_string()])
         .args(["--decode", &args.decode.to_string()])
@@ -125,5 +156,20 @@ fn row(peer: &Value) -> String {
         figure("decode"),
         peer["load_s"].as_f64().unwrap_or(f64::NAN),
         peer["peak_rss_mib"],
+    )
+}
+
+fn heard(peer: &Value) -> String {
+    let seconds = |key: &str| peer[key].as_f64().unwrap_or(f64::NAN);
+    let text = |key: &str| peer[key].as_str().unwrap_or_default().to_owned();
+    format!(
+        "{:<32} {:<8} work {:>5.2} s   encoder {:>5.2} s   load {:>5.2} s   peak {} MiB\n    {}",
+        text("peer"),
+        text("version"),
+        seconds("work_s"),
+        seconds("encode_s"),
+        seconds("load_s"),
+        peer["peak_rss_mib"],
+        text("text"),
     )
 }

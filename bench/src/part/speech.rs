@@ -1,9 +1,9 @@
 //! Speech to text: one window of a clip, greedily and without timestamps, as the peers' figures are.
 
 use super::device;
-use crate::{Failed, args::Args, host, stats::median};
+use crate::{Failed, args::Args, host};
 use serde::{Deserialize, Serialize};
-use std::{fmt::Write, sync::Arc, time::Instant};
+use std::{sync::Arc, time::Instant};
 use warpsmith::{
     audio::Spectrogram,
     models::whisper::{Bundle, ListenOptions, Transcriber, tokenizer::Start},
@@ -12,6 +12,8 @@ use warpsmith::{
 /// A clip turned into text, again and again.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Speech {
+    /// The name of the model's file or folder.
+    pub(crate) model: String,
     pub(crate) sound_s: f64,
     /// Of each counted run, from the sound to the text; loading is left out.
     pub(crate) work_s: Vec<f64>,
@@ -22,6 +24,8 @@ pub(crate) struct Speech {
     pub(crate) step_launches: usize,
     /// Multiplications and additions of the encoder pass, with the keys and values of the audio.
     pub(crate) encoder_flops: f64,
+    /// Passes of the decoder after the prompt.
+    pub(crate) steps: usize,
     /// Bytes of weights that a step reads.
     pub(crate) step_bytes: f64,
     pub(crate) text: String,
@@ -46,12 +50,18 @@ pub(crate) fn measure(args: &Args) -> Result<Option<Speech>, Failed> {
     let load_s = start.elapsed().as_secs_f64();
     let dims = *bundle.model.dims();
     let (mut work_s, mut encode_s) = (Vec::new(), Vec::new());
-    let (mut text, mut sound_s) = (String::new(), 0.0);
+    let (mut text, mut steps, mut sound_s) = (String::new(), 0, 0.0);
     for run in 0..=args.runs {
         let start = Instant::now();
         let mut sound = Spectrogram::of_file(clip, dims.n_mels as usize)?;
-        text = transcriber.transcribe(&mut sound, &mut |_, _, _| {})?.text;
+        let heard = transcriber.transcribe(&mut sound, &mut |_, _, _| {})?;
         let work = start.elapsed().as_secs_f64();
+        steps = heard
+            .segments
+            .iter()
+            .map(|segment| segment.tokens.len())
+            .sum();
+        text = heard.text;
         sound_s = sound.seconds();
         let start = Instant::now();
         transcriber.encode_again()?;
@@ -67,7 +77,9 @@ pub(crate) fn measure(args: &Args) -> Result<Option<Speech>, Failed> {
     let convolutions = 2.0 * frames * 3.0 * mels * d + frames * 3.0 * d * d;
     let blocks = layers * (12.0 * frames * d * d + 2.0 * frames * frames * d);
     let audio = decoder_layers * 2.0 * frames * d * d;
+    let name = model.file_name().unwrap_or(model.as_os_str());
     Ok(Some(Speech {
+        model: name.to_string_lossy().into_owned(),
         sound_s,
         work_s,
         encode_s,
@@ -75,38 +87,9 @@ pub(crate) fn measure(args: &Args) -> Result<Option<Speech>, Failed> {
         encoder_launches: session.encoder_launches(),
         step_launches: session.step_launches(0),
         encoder_flops: 2.0 * (convolutions + blocks + audio),
+        steps,
         step_bytes: 2.0 * (decoder_layers * 14.0 * d * d + vocab * d),
         text,
         peak_mib: host::peak_mib(),
     }))
-}
-
-impl Speech {
-    /// Its section of the report; `fma` is what the machine's multiply-adds in f32 do, `read` its bandwidth.
-    pub(crate) fn write(&self, out: &mut String, fma: f64, read: f64) -> std::fmt::Result {
-        let (work, encode) = (median(&self.work_s), median(&self.encode_s));
-        writeln!(out, "\n## Speech\n")?;
-        writeln!(
-            out,
-            "{:.2} s of speech in {work:.2} s: real-time factor {:.3} (load of {:.2} s left out), peak memory {:.0} MiB.\n\
-             An encoder pass takes {encode:.2} s in {} launches; a step has {}.\n",
-            self.sound_s,
-            work / self.sound_s,
-            self.load_s,
-            self.peak_mib.unwrap_or(f64::NAN),
-            self.encoder_launches,
-            self.step_launches,
-        )?;
-        writeln!(
-            out,
-            "The floor: {:.1} GFLOP of the encoder at {:.0} GFLOP/s are {:.3} s, {:.0} % of what it takes; the {:.1} MB of\n\
-             weights that a step reads take {:.2} ms.",
-            self.encoder_flops / 1e9,
-            fma / 1e9,
-            self.encoder_flops / fma,
-            100.0 * self.encoder_flops / fma / encode,
-            self.step_bytes / 1e6,
-            1e3 * self.step_bytes / read,
-        )
-    }
 }

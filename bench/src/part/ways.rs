@@ -1,30 +1,30 @@
 //! The three ways to run one plan: a launch for each step, a replay for each token, one launch for all.
 
 use super::model::{ids, load, session};
-use crate::{Failed, args::Args, stats::median};
+use crate::{Failed, args::Args};
 use serde::{Deserialize, Serialize};
-use std::{fmt::Write, ops::ControlFlow, time::Instant};
+use std::{ops::ControlFlow, time::Instant};
 use warpsmith::models::llama::Run;
 
 /// What a way takes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Way {
-    name: String,
+    pub(crate) name: String,
     /// Of each counted run.
-    tok_s: Vec<f64>,
+    pub(crate) tok_s: Vec<f64>,
     /// Kernels that the host launched for all tokens.
-    launches: u64,
+    pub(crate) launches: u64,
     /// Microseconds in which the host enqueued a token's work; one launch for all tokens has none of its own.
-    enqueue_us: Option<f64>,
+    pub(crate) enqueue_us: Option<f64>,
     /// Bytes between host and device for all tokens.
-    moved: u64,
+    pub(crate) moved: u64,
 }
 
 /// All ways.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Ways {
-    tokens: usize,
-    ways: Vec<Way>,
+    pub(crate) tokens: usize,
+    pub(crate) ways: Vec<Way>,
 }
 
 /// Tokens whose work is enqueued at once, to see what that takes.
@@ -83,36 +83,4 @@ pub(crate) fn measure(args: &Args) -> Result<Ways, Failed> {
         tokens: args.decode,
         ways,
     })
-}
-
-impl Ways {
-    pub(crate) fn write(&self, out: &mut String) -> std::fmt::Result {
-        writeln!(out, "## Three ways to run a plan\n")?;
-        writeln!(
-            out,
-            "{} tokens after a prompt of one. Launches of a replay are replays; host time is that of enqueuing a token's\n\
-             work.\n",
-            self.tokens
-        )?;
-        writeln!(
-            out,
-            "| way | tok/s | launches | host time per token | bytes moved |"
-        )?;
-        writeln!(out, "|---|---|---|---|---|")?;
-        for way in &self.ways {
-            let host = way
-                .enqueue_us
-                .map_or("-".into(), |us| format!("{us:.1} us"));
-            writeln!(
-                out,
-                "| {} | {:.1} | {} | {} | {} |",
-                way.name,
-                median(&way.tok_s),
-                way.launches,
-                host,
-                way.moved
-            )?;
-        }
-        writeln!(out)
-    }
 }
