@@ -7,6 +7,7 @@ use crate::{
     machine::Inner,
     memory::Window,
     order,
+    printed::Printed,
     sched::Cta,
 };
 use std::{
@@ -72,6 +73,8 @@ pub(crate) struct Job {
     pub(crate) total: u64,
     pub(crate) cooperative: bool,
     pub(crate) workspace: Option<Workspace>,
+    /// Where what its kernel prints goes.
+    pub(crate) printed: Option<Arc<Printed>>,
     /// What decides the order of CTAs and warps.
     pub(crate) seed: Option<u64>,
     /// Instructions that it may run, and those it has run.
@@ -109,6 +112,7 @@ impl Job {
             total,
             cooperative,
             workspace: None,
+            printed: None,
             seed,
             budget,
             spent: AtomicU64::new(0),

@@ -19,6 +19,7 @@ mod memory;
 mod module;
 mod order;
 mod pool;
+mod printed;
 mod sched;
 mod show;
 mod signal;

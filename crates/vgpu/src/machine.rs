@@ -7,6 +7,7 @@ use crate::{
     memory::Arena,
     module::Module,
     pool::Pool,
+    printed::Printed,
     stream::Stream,
     tier::Tier,
 };
@@ -27,6 +28,7 @@ pub(crate) struct Inner {
     pub(crate) pool: Pool,
     /// The checker between launches; one launch at a time has it.
     pub(crate) checker: Option<Mutex<Option<Box<Checker>>>>,
+    pub(crate) printed: Arc<Printed>,
     /// What the host has waited for, and how many streams there were.
     host: Host,
     streams: AtomicU64,
@@ -73,6 +75,7 @@ impl Machine {
             arena,
             pool,
             checker,
+            printed: Arc::default(),
             host: Host::default(),
             streams: AtomicU64::new(0),
         })))
@@ -112,6 +115,11 @@ impl Machine {
         let mut findings = Vec::new();
         self.0.checked(|checker| findings = checker.take());
         findings
+    }
+
+    /// What kernels have printed since the last call, in the order in which their calls ran. 64 MiB are kept.
+    pub fn take_printed(&self) -> String {
+        self.0.printed.take()
     }
 
     /// Adds a finding for each block of memory that is still allocated, variables of modules apart.

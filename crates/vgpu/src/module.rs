@@ -2,6 +2,7 @@
 
 use crate::{
     error::Error,
+    exec::rare::print,
     lower::{self, Input, Layout, Program},
     machine::{Inner, Machine},
 };
@@ -224,6 +225,14 @@ impl Kernel {
     }
 
     /// The program for a block shape; lowers it the first time.
+    /// Whether its module can print.
+    pub(crate) fn prints(&self) -> bool {
+        let functions = &self.loaded.module.functions;
+        functions
+            .iter()
+            .any(|function| function.name == print::NAME && function.body.is_none())
+    }
+
     pub(crate) fn program(&self, block: [u32; 3]) -> Result<Arc<Program>, Error> {
         let key = (self.index, block);
         let programs = || {

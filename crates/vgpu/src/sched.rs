@@ -105,6 +105,7 @@ impl Worker {
         ctx.program = Arc::clone(&job.program);
         ctx.global = job.global;
         ctx.fault = None;
+        ctx.printed.clone_from(&job.printed);
         let view = &mut ctx.view;
         view.params.clear();
         view.params.extend_from_slice(&job.view.params);

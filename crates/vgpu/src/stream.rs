@@ -316,6 +316,7 @@ impl Stream {
         let limits = (config.seed, config.budget);
         let mut job = Job::new(program, view, shared, global, cooperative, limits);
         job.workspace = workspace;
+        job.printed = kernel.prints().then(|| Arc::clone(&self.machine.0.printed));
         Ok(job)
     }
 

@@ -5,7 +5,7 @@ mod common;
 
 use common::Bench;
 use warpsmith_ptx::{parse, verify};
-use warpsmith_vgpu::{Config, Error, FaultKind, Launch, Machine, Tier};
+use warpsmith_vgpu::{Config, Error, FaultKind, Launch, Machine, Tier, check::Checks};
 
 fn misuse(text: &str, params: &[u64]) -> &'static str {
     let bench = Bench::new(text, Tier::best());
@@ -34,14 +34,61 @@ fn a_call_of_a_number_is_a_fault() {
 
 #[test]
 fn a_call_of_what_is_not_there_is_refused_by_name() {
-    let text = ".extern .func (.param .b32 r) vprintf(.param .b64 a, .param .b64 b);\n\
+    let text = ".extern .func (.param .b32 r) elsewhere(.param .b64 a, .param .b64 b);\n\
                 .visible .entry k()\n{\n.param .b64 x;\n.param .b64 y;\n.param .b32 z;\n\
-                call.uni (z), vprintf, (x, y);\nret;\n}\n";
+                call.uni (z), elsewhere, (x, y);\nret;\n}\n";
     let bench = Bench::new(text, Tier::best());
     let Err(Error::Unsupported { what, .. }) = bench.run(1, 32, &[]) else {
         panic!("it ran");
     };
-    assert_eq!(what, "a call of vprintf");
+    assert_eq!(what, "a call of elsewhere");
+}
+
+/// Threads below 2 print their number, a fraction, a text in global memory and a large integer.
+const PRINTS: &str = ".extern .func (.param .b32 r) vprintf(.param .b64 a, .param .b64 b);\n\
+    .global .b8 text[5] = {111, 110, 101, 0};\n\
+    .global .b8 format[17] = {37, 117, 58, 37, 53, 46, 49, 102, 32, 37, 115, 32, 37, 108, 100, 10, 0};\n\
+    .visible .entry k(.param .u64 out)\n{\n.reg .b32 %r<4>;\n.reg .b64 %d<8>;\n.reg .f64 %f<3>;\n.reg .pred %p;\n\
+    .local .align 8 .b8 list[32];\n.param .b64 x;\n.param .b64 y;\n.param .b32 z;\n\
+    ld.param.u64 %d0, [out];\nmov.u32 %r0, %tid.x;\nsetp.gt.u32 %p, %r0, 1;\n@%p bra done;\n\
+    st.local.u32 [list], %r0;\ncvt.rn.f64.u32 %f0, %r0;\nmul.f64 %f0, %f0, 0d3FE0000000000000;\n\
+    st.local.f64 [list+8], %f0;\nmov.u64 %d1, text;\ncvta.global.u64 %d1, %d1;\nst.local.u64 [list+16], %d1;\n\
+    st.local.u64 [list+24], 1099511627776;\nmov.u64 %d2, format;\ncvta.global.u64 %d2, %d2;\n\
+    mov.u64 %d3, list;\ncvta.local.u64 %d3, %d3;\nst.param.b64 [x], %d2;\nst.param.b64 [y], %d3;\n\
+    call.uni (z), vprintf, (x, y);\nld.param.b32 %r1, [z];\nmul.wide.u32 %d4, %r0, 4;\n\
+    add.u64 %d4, %d0, %d4;\nst.global.u32 [%d4], %r1;\ndone:\nret;\n}\n";
+
+#[test]
+fn what_kernels_print_is_kept_until_it_is_taken() {
+    for checks in [None, Some(Checks::default())] {
+        let config = Config {
+            memory: 64 << 20,
+            checks,
+            ..Config::default()
+        };
+        let bench = Bench::with(PRINTS, config);
+        let out = bench.words(&[0; 32]);
+        for _ in 0..2 {
+            bench.run(1, 32, &[out]).expect("no fault");
+        }
+        let once = "0:  0.0 one 1099511627776\n1:  0.5 one 1099511627776\n";
+        assert_eq!(bench.machine.take_printed(), once.repeat(2));
+        assert_eq!(bench.machine.take_printed(), "");
+        assert_eq!(bench.read(out, 3), [4, 4, 0]);
+        assert_eq!(bench.machine.take_findings(), []);
+    }
+}
+
+#[test]
+fn a_format_outside_of_memory_is_a_fault() {
+    let text = PRINTS.replace("st.param.b64 [x], %d2", "st.param.b64 [x], 77");
+    let bench = Bench::new(&text, Tier::best());
+    let out = bench.words(&[0; 32]);
+    let Err(Error::Fault(fault)) = bench.run(1, 32, &[out]) else {
+        panic!("no fault");
+    };
+    assert_eq!(fault.kind, FaultKind::OutOfBounds { bytes: 1 });
+    assert_eq!(fault.address, Some(77));
 }
 
 #[test]

@@ -127,6 +127,35 @@ fn one_launch_from_the_command_line() {
 }
 
 #[test]
+fn what_a_kernel_prints_comes_before_its_report() {
+    let text = ".version 7.0\n.target sm_80\n.address_size 64\n\
+        .extern .func (.param .b32 r) vprintf(.param .b64 a, .param .b64 b);\n\
+        .global .b8 format[9] = {110, 9, 61, 32, 37, 117, 27, 10, 0};\n\
+        .visible .entry k(.param .u32 n)\n{\n.reg .b32 %r;\n.reg .b64 %d;\n.local .align 8 .b8 list[8];\n\
+        .param .b64 x;\n.param .b64 y;\n.param .b32 z;\nld.param.u32 %r, [n];\nst.local.u32 [list], %r;\n\
+        mov.u64 %d, format;\ncvta.global.u64 %d, %d;\nst.param.b64 [x], %d;\nmov.u64 %d, list;\n\
+        cvta.local.u64 %d, %d;\nst.param.b64 [y], %d;\ncall.uni (z), vprintf, (x, y);\nret;\n}\n";
+    let folder = folder(&[("k.ptx", text.as_bytes())]);
+    let path = folder.path().join("k.ptx").display().to_string();
+    let args = [
+        "run",
+        &path,
+        "--entry=k",
+        "--block=2",
+        "--arg=u32:7",
+        "--check",
+    ];
+    let run = warpsmith(&args);
+    assert_eq!(run.status, 0, "{}{}", run.out, run.err);
+    // A terminal is not told what to do by a kernel.
+    let line = "n\t= 7\\u{1b}\n";
+    assert_eq!(run.out, format!("{line}{line}{path}: clean\n"));
+    let json = warpsmith(&[&args[..], &["--format=json"]].concat());
+    let value: Value = serde_json::from_str(&json.out).expect("JSON");
+    assert_eq!(value["printed"], json!("n\t= 7\u{1b}\nn\t= 7\u{1b}\n"));
+}
+
+#[test]
 fn outputs_that_differ_are_named() {
     let script_text = |mode: Value| {
         json!({

@@ -13,6 +13,7 @@ use crate::{
     error::{Fault, FaultKind},
     lower::{Program, SCRATCH},
     memory::{Bad, LOCAL_BASE, SHARED_BASE, WINDOW, Window},
+    printed::Printed,
 };
 use std::sync::Arc;
 
@@ -64,6 +65,8 @@ pub(crate) struct Ctx {
     pub(crate) slept: bool,
     /// The checker, while a checked launch runs.
     pub(crate) checker: Option<Box<crate::check::Checker>>,
+    /// Where what kernels print goes, if the program prints.
+    pub(crate) printed: Option<Arc<Printed>>,
     /// Where `mma` keeps widened fragments.
     pub(crate) tiles: Option<Box<super::mma::Tiles>>,
 }
@@ -91,6 +94,7 @@ impl Ctx {
             spent_at: 0,
             slept: false,
             checker: None,
+            printed: None,
             tiles: None,
         }
     }

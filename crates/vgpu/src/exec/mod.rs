@@ -54,7 +54,7 @@ mod matrix;
 mod mma;
 pub(crate) mod mov;
 pub(crate) mod ordered;
-mod rare;
+pub(crate) mod rare;
 pub(crate) mod shadows;
 pub(crate) mod shape;
 mod stored;
@@ -186,7 +186,7 @@ fn common(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
         | Op::Discard
         | Op::Brkpt
         | Op::Griddepcontrol => flow::lower_hint(l, inst),
-        Op::Call => Err(l.refuse(format!("a call of {}", l.callee(inst)))),
+        Op::Call => rare::print::lower(l, inst),
         Op::Addc
         | Op::Alloca
         | Op::Bar

@@ -6,6 +6,7 @@ mod convert;
 mod mbarrier;
 mod misc;
 mod pieces;
+pub(crate) mod print;
 mod redux;
 mod rule;
 mod soft;

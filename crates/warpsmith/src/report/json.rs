@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use warpsmith_vgpu::check::Verdict;
 
 impl Report {
-    /// One object: findings, outputs, status.
+    /// One object: findings, outputs, status, and what was printed if anything was.
     pub fn to_json(&self) -> Value {
         let outputs: Vec<Value> = self
             .outputs
@@ -25,11 +25,15 @@ impl Report {
                 })
             })
             .collect();
-        json!({
+        let mut all = json!({
             "findings": self.issues.iter().map(issue).collect::<Vec<_>>(),
             "outputs": outputs,
             "status": self.status().name(),
-        })
+        });
+        if !self.printed.is_empty() {
+            all["printed"] = json!(self.printed);
+        }
+        all
     }
 }
 

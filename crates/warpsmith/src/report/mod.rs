@@ -141,6 +141,8 @@ pub struct Report {
     pub issues: Vec<Issue>,
     /// What was compared.
     pub outputs: Vec<Output>,
+    /// What kernels printed.
+    pub printed: String,
     /// Why it did not run, or not to its end.
     pub failure: Option<Error>,
 }

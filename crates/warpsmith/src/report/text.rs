@@ -38,9 +38,14 @@ impl Paint {
 }
 
 impl Report {
-    /// Everything that was found, and how it ended.
+    /// What kernels printed, everything that was found, and how it ended.
     pub fn to_text(&self, paint: Paint) -> String {
         let mut out = String::new();
+        for line in self.printed.lines() {
+            let parts: Vec<String> = line.split('\t').map(printable).collect();
+            out.push_str(&parts.join("\t"));
+            out.push('\n');
+        }
         for issue in &self.issues {
             self.issue_text(&mut out, issue, paint);
             out.push('\n');

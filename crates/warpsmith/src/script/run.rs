@@ -111,6 +111,7 @@ impl Run<'_> {
         };
         self.fill(&mut bench)?;
         let ran = self.launches(&mut bench);
+        self.report.printed = bench.machine.take_printed();
         self.take(&bench, false);
         if let Err(error) = ran {
             self.refused(error);

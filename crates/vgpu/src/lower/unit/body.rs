@@ -4,6 +4,7 @@ use super::{
     STACK, address_of,
     graph::{Callee, Graph, Parts, parts},
 };
+use crate::exec::rare::print;
 use warpsmith_ptx::{
     ir::{
         Address, Base, FuncId, Function, Guard, Imm, Inst, LabelId, Module, Operand, Reg, RegId,
@@ -76,7 +77,7 @@ impl<'a> Merge<'a> {
         let most = all()
             .map(|f| layout(&f.params).1.max(layout(&f.returns).1))
             .max();
-        merge.transfer = merge.var("transfer", most.unwrap_or(0));
+        merge.transfer = merge.var("transfer", most.unwrap_or(0).max(print::BYTES));
         merge.copies = [Type::B64, Type::B32, Type::B16].map(|ty| merge.reg(ty));
         let allocates = all().any(uses_stack);
         if allocates || graph.recursive.contains(&true) {
@@ -278,7 +279,7 @@ impl<'a> Merge<'a> {
         if let Callee::Direct(id) = parts.callee
             && targets.is_empty()
         {
-            self.missing(id, inst);
+            self.missing(names, &parts, id, inst);
             return;
         }
         let first = targets.first().map(|id| &self.module.functions[id.index()]);
@@ -297,13 +298,31 @@ impl<'a> Merge<'a> {
         }
     }
 
-    /// A call of a function that has no body: failed assertions trap, others are refused by name later.
-    fn missing(&mut self, callee: FuncId, inst: &Inst) {
-        let name = self.module.functions.get(callee.index()).map(|f| &f.name);
-        if name.is_some_and(|name| name == "__assertfail") {
-            self.emit(Op::Trap, &[], []);
-        } else {
-            self.emit(Op::Call, inst.quals.as_slice(), [Operand::Func(callee)]);
+    /// A call of a function that has no body: assertions trap, `vprintf` prints, others are refused by name later.
+    fn missing(&mut self, names: &Names, parts: &Parts<'_>, callee: FuncId, inst: &Inst) {
+        let function = self.module.functions.get(callee.index());
+        match function.map(|function| (function, &*function.name)) {
+            Some((_, "__assertfail")) => self.emit(Op::Trap, &[], []),
+            Some((function, print::NAME))
+                if layout(&function.params).0 == [0, 8] && parts.arguments.len() == 2 =>
+            {
+                self.print(names, parts, callee, function);
+            }
+            _ => self.emit(Op::Call, inst.quals.as_slice(), [Operand::Func(callee)]),
+        }
+    }
+
+    fn print(&mut self, names: &Names, parts: &Parts<'_>, callee: FuncId, function: &Function) {
+        for ((var, argument), place) in function.params.iter().zip(parts.arguments).zip([0, 8]) {
+            self.give(names, var, argument, place);
+        }
+        // Who watches what is written sees the result come.
+        let [area, result] = [0, print::RESULT].map(|place| Operand::Addr(self.transferred(place)));
+        let local = [Qual::Local, Qual::T(Type::B32)];
+        self.emit(Op::St, &local, [result, Operand::Imm(Imm::Int(0))]);
+        self.emit(Op::Call, &[], [Operand::Func(callee), area]);
+        for (var, result) in function.returns.iter().zip(parts.results) {
+            self.take(names, var, result, print::RESULT);
         }
     }
 
