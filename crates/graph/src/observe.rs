@@ -104,6 +104,13 @@ pub(crate) struct Names {
 }
 
 impl Names {
+    /// The value of `from` is now that of `to`.
+    pub(crate) fn hand_over(&mut self, from: Node, to: Node) {
+        if let Some(name) = self.names.remove(&from.index) {
+            self.names.insert(to.index, name);
+        }
+    }
+
     pub(crate) fn of(&self, index: u32, op: &'static str) -> String {
         let known = self.names.get(&index).cloned();
         known.unwrap_or_else(|| format!("{op}.{index}"))

@@ -14,6 +14,7 @@ mod open;
 mod options;
 pub(crate) mod output;
 mod parallel;
+mod profile;
 mod prompt;
 mod report;
 mod run;
@@ -33,6 +34,7 @@ use std::process::ExitCode;
   warpsmith generate --model smollm2.gguf \"Explain warps in one line\"
   warpsmith chat --model smollm2.gguf
   warpsmith transcribe --model whisper-base speech.flac --format srt
+  warpsmith profile --model smollm2.gguf --out profile
   warpsmith devices
   warpsmith kernels emit softmax --sm 90
   warpsmith check kernels.ptx --sm 80
@@ -52,6 +54,7 @@ enum Command {
     Transcribe(transcribe::Transcribe),
     Inspect(inspect::Inspect),
     Graph(graph::ShowGraph),
+    Profile(profile::ProfileModel),
     Tokenize(tokenize::Tokenize),
     Devices(devices::ListDevices),
     Kernels(kernels::Kernels),
@@ -68,6 +71,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Command::Transcribe(command) => command.run(),
         Command::Logits(command) => command.run().map(|()| ExitCode::SUCCESS),
         Command::Graph(command) => command.run().map(|()| ExitCode::SUCCESS),
+        Command::Profile(command) => command.run().map(|()| ExitCode::SUCCESS),
         Command::Inspect(command) => command.run().map(|()| ExitCode::SUCCESS),
         Command::Tokenize(command) => command.run().map(|()| ExitCode::SUCCESS),
         Command::Devices(command) => command.run().map(|()| ExitCode::SUCCESS),
