@@ -9,6 +9,7 @@ mod graph;
 mod inspect;
 mod interrupt;
 mod kernels;
+mod log;
 mod logits;
 mod open;
 mod options;
@@ -40,7 +41,8 @@ use std::process::ExitCode;
   warpsmith check kernels.ptx --sm 80
   warpsmith run --script fault.json --check
 
-Exit status: 0; 1 for an error, in one line on standard error; 2 for wrong usage; 130 after Ctrl-C.")]
+Exit status: 0; 1 for an error, in one line on standard error; 2 for wrong usage; 130 after Ctrl-C.
+RUST_LOG=info (or debug, or warpsmith_device=trace) writes to standard error what is loaded, planned, built and launched.")]
 pub(crate) struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -65,6 +67,7 @@ enum Command {
 /// Runs the command; the code is not zero for an interrupted generation and for findings.
 pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
     interrupt::install()?;
+    log::listen()?;
     match cli.command {
         Command::Generate(command) => command.run(),
         Command::Chat(command) => command.run(),
