@@ -127,6 +127,7 @@ impl Cache {
             return hit(loaded);
         }
         self.misses.fetch_add(1, Relaxed);
+        let _span = tracing::debug_span!("build", kernel = %kernel.name()).entered();
         match build() {
             Ok(loaded) => Ok(slot.loaded.get_or_init(|| loaded).clone()),
             Err(error) => {

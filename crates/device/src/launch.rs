@@ -158,6 +158,7 @@ impl Stream {
             block: launch.block,
             dynamic_shared: launch.dynamic_shared,
         };
+        tracing::trace!(kernel = %kernel.0.name, grid = ?launch.grid, block = ?launch.block, "launch");
         self.ordered(uses, work, |state| {
             self.queue().back.launch(launch)?;
             match &mut state.capture {

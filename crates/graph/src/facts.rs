@@ -11,10 +11,10 @@ use crate::{
 use std::sync::Arc;
 
 /// A parameter of an operation.
-#[derive(Clone, Debug)]
-pub(crate) enum Parameter {
-    Matrix(Arc<Weights>),
-    Vector(Arc<Vector>),
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Parameter<'a> {
+    Matrix(&'a Arc<Weights>),
+    Vector(&'a Arc<Vector>),
 }
 
 /// What an operation does besides giving its value.
@@ -26,11 +26,11 @@ enum Effect {
     Outside,
 }
 
-struct Facts {
+struct Facts<'a> {
     name: &'static str,
     inputs: Vec<Node>,
     /// Each with what it is to the operation.
-    parameters: Vec<(&'static str, Parameter)>,
+    parameters: Vec<(&'static str, Parameter<'a>)>,
     effect: Effect,
 }
 
@@ -41,8 +41,8 @@ const PARTS: [[&str; 3]; 3] = [
     ["v.weight", "v.bias", "v_norm.gain"],
 ];
 
-impl Facts {
-    fn of(name: &'static str, effect: Effect, inputs: &[Node]) -> Facts {
+impl<'a> Facts<'a> {
+    fn of(name: &'static str, effect: Effect, inputs: &[Node]) -> Facts<'a> {
         Facts {
             name,
             inputs: inputs.to_vec(),
@@ -52,37 +52,37 @@ impl Facts {
     }
 
     /// One that only gives a value.
-    fn value(name: &'static str, inputs: &[Node]) -> Facts {
+    fn value(name: &'static str, inputs: &[Node]) -> Facts<'a> {
         Facts::of(name, Effect::Value, inputs)
     }
 
-    fn outside(name: &'static str, inputs: &[Node]) -> Facts {
+    fn outside(name: &'static str, inputs: &[Node]) -> Facts<'a> {
         Facts::of(name, Effect::Outside, inputs)
     }
 
-    fn and(mut self, more: Option<Node>) -> Facts {
+    fn and(mut self, more: Option<Node>) -> Facts<'a> {
         self.inputs.extend(more);
         self
     }
 
-    fn matrix(mut self, part: &'static str, weights: &Arc<Weights>) -> Facts {
-        let matrix = Parameter::Matrix(Arc::clone(weights));
-        self.parameters.push((part, matrix));
+    fn matrix(mut self, part: &'static str, weights: &'a Arc<Weights>) -> Facts<'a> {
+        self.parameters.push((part, Parameter::Matrix(weights)));
         self
     }
 
-    fn vector<'a>(
+    fn vector(
         mut self,
         part: &'static str,
         vector: impl Into<Option<&'a Arc<Vector>>>,
-    ) -> Facts {
-        let vector = vector.into().cloned();
-        let vector = vector.map(|vector| (part, Parameter::Vector(vector)));
+    ) -> Facts<'a> {
+        let vector = vector
+            .into()
+            .map(|vector| (part, Parameter::Vector(vector)));
         self.parameters.extend(vector);
         self
     }
 
-    fn norm(self, norm: Option<&Norm>) -> Facts {
+    fn norm(self, norm: Option<&'a Norm>) -> Facts<'a> {
         match norm {
             None => self,
             Some(Norm::Rms { gain, eps: _ }) => self.vector("norm.gain", gain),
@@ -94,7 +94,7 @@ impl Facts {
         }
     }
 
-    fn product(self, product: &MatMul) -> Facts {
+    fn product(self, product: &'a MatMul) -> Facts<'a> {
         let MatMul {
             x: _,
             weights,
@@ -108,7 +108,7 @@ impl Facts {
 }
 
 impl Op {
-    fn facts(&self) -> Facts {
+    fn facts(&self) -> Facts<'_> {
         match self {
             Op::Floats(_) => Facts::outside("floats", &[]),
             Op::Ids(_) => Facts::outside("ids", &[]),
@@ -259,7 +259,7 @@ impl Op {
     }
 
     /// The parameters, each with what it is to the operation.
-    pub(crate) fn parameters(&self) -> Vec<(&'static str, Parameter)> {
+    pub(crate) fn parameters(&self) -> Vec<(&'static str, Parameter<'_>)> {
         self.facts().parameters
     }
 

@@ -12,7 +12,7 @@ use crate::{
     memory::{Memory, Place},
     op::Op,
     plan::Plan,
-    resource::Weights,
+    resource::{Vector, Weights},
     span::Span,
 };
 use std::{
@@ -104,6 +104,13 @@ pub(crate) struct Names {
 }
 
 impl Names {
+    /// The value of `from` is now that of `to`.
+    pub(crate) fn hand_over(&mut self, from: Node, to: Node) {
+        if let Some(name) = self.names.remove(&from.index) {
+            self.names.insert(to.index, name);
+        }
+    }
+
     pub(crate) fn of(&self, index: u32, op: &'static str) -> String {
         let known = self.names.get(&index).cloned();
         known.unwrap_or_else(|| format!("{op}.{index}"))
@@ -174,7 +181,13 @@ impl Value {
 /// A parameter of a plan, called after the node that uses it first.
 struct Named {
     name: String,
-    tensor: Parameter,
+    tensor: Tensor,
+}
+
+/// A parameter, kept for as long as the plan.
+enum Tensor {
+    Matrix(Arc<Weights>),
+    Vector(Arc<Vector>),
 }
 
 /// The parameters of a graph, each once.
@@ -183,9 +196,9 @@ fn parameters(graph: &Graph) -> Vec<Named> {
     let mut all = Vec::new();
     for (index, entry) in graph.entries.iter().enumerate() {
         for (part, tensor) in entry.op.parameters() {
-            let address = match &tensor {
-                Parameter::Matrix(weights) => weights.codes.address(),
-                Parameter::Vector(vector) => vector.buffer.address(),
+            let (address, tensor) = match tensor {
+                Parameter::Matrix(of) => (of.codes.address(), Tensor::Matrix(Arc::clone(of))),
+                Parameter::Vector(of) => (of.buffer.address(), Tensor::Vector(Arc::clone(of))),
             };
             if known.insert(address) {
                 let node = graph.names.of(index as u32, entry.op.name());
@@ -200,11 +213,11 @@ fn parameters(graph: &Graph) -> Vec<Named> {
 impl Named {
     fn show(&self, stream: &Stream, observer: &mut dyn Observer) -> Result<(), Error> {
         let (values, shape, tensor) = match &self.tensor {
-            Parameter::Matrix(weights) => {
+            Tensor::Matrix(weights) => {
                 let shape = [weights.rows, weights.columns];
                 (weights.peek(stream)?, shape, weights.name())
             }
-            Parameter::Vector(vector) => {
+            Tensor::Vector(vector) => {
                 let values = stream.peek(&vector.buffer)?.wait()?;
                 (values, [1, vector.len()], "")
             }

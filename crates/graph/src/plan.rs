@@ -107,6 +107,7 @@ impl Plan {
     /// # Errors
     /// As [`Plan::new`].
     pub fn plain(stream: &Stream, graph: &Graph, precision: Precision) -> Result<Plan, Error> {
+        let _span = tracing::debug_span!("plan", operations = graph.operations()).entered();
         let lowered = lower::lower(stream, graph, precision)?;
         let mut lives: Vec<Life> = lowered
             .sizes
@@ -147,6 +148,12 @@ impl Plan {
             arena: total,
             unshared: lives.iter().map(|life| life.bytes).sum(),
         };
+        tracing::debug!(
+            launches = report.launches,
+            arena = report.arena,
+            unshared = report.unshared,
+            "planned"
+        );
         let visible = Box::new(Visible::of(graph, &lowered.values, &memory));
         let needed = needed(&lowered);
         let walk = Box::new(Walk::of(graph, &lowered.values, &memory, &needed));

@@ -15,6 +15,8 @@
 //! | [`script`] | launches of PTX kernels with their data, from a JSON file |
 //! | [`transcript`] | transcripts as subtitles, tables and JSON |
 //! | [`timeline`] | what ran when, as trace files |
+//! | [`profile`] | where the time of a model goes, operation by operation |
+//! | [`roof`] | how fast a machine moves bytes and multiplies |
 //! | [`report`] | what was found in kernels, as data, text, JSON and SARIF |
 //!
 //! A kernel of one's own, run on the virtual GPU and compared with the formula in f64:
@@ -54,7 +56,9 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod profile;
 pub mod report;
+pub mod roof;
 pub mod script;
 pub mod timeline;
 pub mod transcript;

@@ -5,7 +5,7 @@ mod facts;
 
 use common::{model, warpsmith, warpsmith_with};
 use facts::{MODELS, facts, ids};
-use std::fs;
+use std::{fs, process::Command};
 use warpsmith::ptx;
 
 #[test]
@@ -308,4 +308,84 @@ fn a_reader_that_goes_away_is_no_error() {
     drop(child.stdout.take());
     let output = child.wait_with_output().expect("the program ends");
     assert_eq!((output.status.code(), output.stderr), (Some(0), Vec::new()));
+}
+
+/// Exit status, standard output and standard error of a short generation.
+fn logged(log: Option<&str>) -> (i32, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_warpsmith"));
+    let path = model("tiny-llama3");
+    command.args([
+        "generate", "--model", &path, "--device", "virtual", "--run", "eager",
+    ]);
+    command.args(["--temperature", "0", "--max-tokens", "2", "--raw", "hello"]);
+    match log {
+        Some(log) => command.env("RUST_LOG", log),
+        None => command.env_remove("RUST_LOG"),
+    };
+    let output = command.output().expect("the program runs");
+    let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
+    let status = output.status.code().expect("not killed");
+    (status, text(output.stdout), text(output.stderr))
+}
+
+/// Lines of a level.
+fn lines<'a>(text: &'a str, level: &str) -> Vec<&'a str> {
+    let level = format!(" {level} ");
+    text.lines().filter(|line| line.contains(&level)).collect()
+}
+
+#[test]
+fn the_log_has_what_was_asked_for_and_the_text_stays_the_same() {
+    let (status, text, quiet) = logged(None);
+    assert_eq!(status, 0, "{quiet}");
+    for level in ["INFO", "DEBUG", "TRACE"] {
+        assert!(lines(&quiet, level).is_empty(), "{quiet}");
+    }
+
+    let (_, same, info) = logged(Some("info"));
+    assert_eq!(same, text);
+    let info = lines(&info, "INFO");
+    assert!(
+        info.iter()
+            .any(|line| line.contains("tiny-llama3.gguf") && line.contains("layers="))
+    );
+    assert!(
+        info.iter().any(|line| line.contains("time.busy")),
+        "{info:?}"
+    );
+
+    let (_, _, all) = logged(Some("warpsmith_device=trace,warpsmith_graph=debug"));
+    assert!(lines(&all, "INFO").is_empty(), "{all}");
+    let debug = lines(&all, "DEBUG");
+    // The prompt, the first token, the steps.
+    assert_eq!(
+        debug
+            .iter()
+            .filter(|line| line.contains("planned launches="))
+            .count(),
+        3,
+        "{all}"
+    );
+    assert!(
+        debug.iter().any(|line| line.contains("build{kernel=")),
+        "{all}"
+    );
+    // The prompt's layers are launched one by one, too.
+    assert!(
+        lines(&all, "TRACE")
+            .iter()
+            .filter(|line| line.contains("launch kernel="))
+            .count()
+            > 20
+    );
+}
+
+#[test]
+fn a_log_that_is_not_understood_is_an_error() {
+    let (status, text, error) = logged(Some("warpsmith=loud"));
+    assert_eq!((status, text.as_str()), (1, ""));
+    assert!(
+        error.starts_with("error: RUST_LOG=warpsmith=loud: "),
+        "{error}"
+    );
 }

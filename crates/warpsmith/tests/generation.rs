@@ -471,39 +471,6 @@ fn a_generation_can_be_traced() {
 }
 
 #[test]
-fn parallel_continuations_are_those_of_each_seed_alone() {
-    let model = model("tiny-llama3");
-    let common = [
-        "--max-tokens",
-        "9",
-        "--raw",
-        "Hello, world! This is a test of the licence 12345.",
-    ];
-    let together = ["--parallel", "3", "--seed", "7"];
-    let made = generate(&model, &[&common[..], &together].concat());
-    let continuations = made["continuations"].as_array().expect("a list");
-    assert_eq!(continuations.len(), 3);
-    for (seed, continuation) in ["7", "8", "9"].iter().zip(continuations) {
-        let alone = generate(&model, &[&common[..], &["--seed", seed]].concat());
-        for key in ["ids", "text", "stop_reason", "seed"] {
-            assert_eq!(continuation[key], alone[key], "seed {seed}: {made}");
-        }
-        assert_eq!(made["prompt_ids"], alone["prompt_ids"]);
-    }
-    assert!(made["shared_tokens"].as_u64() > Some(0), "{made}");
-    // The same as text, and a stop string that ends one of them.
-    let text = continuations[1]["text"].as_str().expect("text");
-    let stop: String = text.chars().take(2).collect();
-    let args = ["generate", "--model", &model, "--device", "virtual"];
-    let exact = ["--precision", "exact", "--stop", &stop];
-    let run = warpsmith(&[&args[..], &exact, &common, &together].concat());
-    assert!(run.err.contains("3 continuations"), "{}", run.err);
-    let out = run.ok();
-    assert!(out.contains("--- 2 (seed 8)\n\n"), "{out}");
-    assert_eq!(out.matches("(seed ").count(), 3, "{out}");
-}
-
-#[test]
 fn guesses_give_the_same_text_and_are_counted() {
     let model = model("tiny-qwen2");
     let common = [

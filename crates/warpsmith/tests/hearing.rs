@@ -366,6 +366,47 @@ fn standard_input_is_heard_after_a_long_prompt_and_its_timeline_has_every_launch
 }
 
 #[test]
+fn a_profile_of_a_sound_has_encoder_and_decoder() {
+    let (model, sound) = (model(), audio("goforward.wav").display().to_string());
+    let args = [
+        "profile", "--model", &model, "--device", "virtual", "--sound", &sound, "--json",
+    ];
+    let profile = warpsmith(&args).json();
+    let pass = |name: &str| {
+        let mut passes = profile["passes"].as_array().expect("a list").iter();
+        passes
+            .find(|pass| pass["name"] == name)
+            .expect(name)
+            .clone()
+    };
+    let of = |pass: &Value, op: &str, key: &str| -> u64 {
+        let rows = pass["rows"].as_array().expect("rows").iter();
+        let own = rows.filter(|row| row["op"] == op);
+        own.map(|row| row[key].as_u64().expect("a count")).sum()
+    };
+    // Four layers of 384, 1500 frames from 3000 of 80 bands.
+    let encoder = pass("encoder");
+    assert_eq!(encoder["runs"], 1);
+    assert_eq!(of(&encoder, "convolve", "count"), 2);
+    let products = 2 * 3 * 384 * (3000 * 80 + 1500 * 384);
+    let after = 384 * (3000 + 1500);
+    let convolving = of(&encoder, "convolve", "operations");
+    assert!(
+        (products..=products + 4 * after).contains(&convolving),
+        "{convolving}"
+    );
+    let step = pass("step");
+    let runs = step["runs"].as_u64().expect("a count");
+    assert!(runs > 5, "{step}");
+    assert_eq!(
+        of(&step, "attend", "count"),
+        2 * 4 * runs,
+        "to the text and to the sound"
+    );
+    assert!(of(&step, "attend", "read_bytes") > runs * 4 * 2 * 1500 * 384 * 2);
+}
+
+#[test]
 fn wrong_options_are_refused_before_anything_is_heard() {
     let folder = TempDir::new().expect("a folder");
     let file = write(&folder, "file", b"x");

@@ -29,6 +29,7 @@ pub(super) fn fuse(graph: &mut Graph, machine: Machine) {
                 }
             });
         }
+        graph.names.hand_over(q, place);
         graph.entries[at].extent = extent;
         graph.entries[at].op = Op::Heads(heads);
         absorb(graph, absorbed);

@@ -257,6 +257,7 @@ impl Bundle {
         path: &Path,
         progress: &mut dyn Progress,
     ) -> Result<Bundle, Error> {
+        let _span = tracing::info_span!("load", path = %path.display()).entered();
         let source = Source::open(path)?;
         let (config, tokenizer, template) = match &source {
             Source::Gguf(gguf) => {
@@ -278,6 +279,8 @@ impl Bundle {
             return Err(Error::Unsupported { what });
         }
         let model = Arc::new(Model::load(device, &source, config, progress)?);
+        let (bytes, layers) = (model.bytes(), model.config().layers);
+        tracing::info!(bytes, layers, "weights are on the device");
         Ok(Bundle {
             model,
             tokenizer,

@@ -45,9 +45,12 @@ impl Bundle {
         path: &Path,
         progress: &mut dyn Progress,
     ) -> Result<Bundle, Error> {
+        let _span = tracing::info_span!("load", path = %path.display()).entered();
         let file = WhisperFile::open(path)?;
         let tokenizer = Tokenizer::of_file(&file)?;
         let model = Arc::new(Model::load(device, &file, progress)?);
+        let bytes: u64 = file.tensors().map(|tensor| tensor.bytes).sum();
+        tracing::info!(bytes, "weights are on the device");
         Ok(Bundle {
             model,
             suppress: tokenizer.suppressed(),

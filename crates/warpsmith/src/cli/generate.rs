@@ -6,13 +6,13 @@ use super::{
     open::open,
     options::{ModelArgs, SamplerArgs},
     output, parallel,
-    prompt::PromptArgs,
+    prompt::{Prompt, PromptArgs},
     report::{Report, Setting},
     trace::TraceArgs,
 };
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::Args;
-use std::{process::ExitCode, time::Instant};
+use std::{path::PathBuf, process::ExitCode, time::Instant};
 use warpsmith::models::text::StopMatcher;
 
 const OUTPUT: &str = "Output";
@@ -27,6 +27,8 @@ const OUTPUT: &str = "Output";
   warpsmith generate --model smollm2.gguf --temperature 0 --raw \"The capital of France is\"
   warpsmith generate --model smollm2.gguf --messages talk.json --json --max-tokens 64
   warpsmith generate --model smollm2.gguf --parallel 4 --seed 1 \"A name for a cat:\"
+  warpsmith generate --model smollm2.gguf --prompt \"Name a cat\" --prompt \"Name a dog\" --json
+  warpsmith generate --model smollm2.gguf --prompts questions.txt --max-tokens 64
   warpsmith generate --model smollm2.gguf --temperature 0 --lookup 6 --prompt-file report.txt
   cat question.txt | warpsmith generate --model smollm2.gguf --system \"Answer in French\"")]
 pub(crate) struct Generate {
@@ -34,6 +36,19 @@ pub(crate) struct Generate {
     model: ModelArgs,
     #[command(flatten)]
     prompt: PromptArgs,
+    /// A prompt; may be given several times. Several are continued together, each as it would be alone, and printed when
+    /// they are complete, under their numbers; with --json they are a list in the object.
+    #[arg(
+        long = "prompt",
+        value_name = "TEXT",
+        help_heading = "Prompt",
+        id = "texts",
+        conflicts_with = "source"
+    )]
+    texts: Vec<String>,
+    /// Each line of this file is such a prompt; empty lines are none.
+    #[arg(long, value_name = "F", help_heading = "Prompt", conflicts_with_all = ["source", "lookup", "trace_stats", "timeline"])]
+    prompts: Option<PathBuf>,
     /// Most tokens to generate.
     #[arg(long, value_name = "N", default_value_t = 256, help_heading = OUTPUT)]
     max_tokens: u32,
@@ -47,7 +62,7 @@ pub(crate) struct Generate {
     /// Makes N continuations of the prompt at once, up to 64: with the seed, the next one, and so on. Each is printed
     /// when it is complete, under its number and seed; with --json they are a list in the object.
     #[arg(long, value_name = "N", help_heading = OUTPUT, value_parser = clap::value_parser!(u32).range(1..=64),
-        conflicts_with = "lookup")]
+        conflicts_with_all = ["lookup", "trace_stats", "timeline"])]
     parallel: Option<u32>,
     /// Guesses up to N tokens from earlier text and checks them at once: the same text in fewer steps where it repeats
     /// itself. Needs --temperature 0.
@@ -64,22 +79,37 @@ impl Generate {
         let begin = Instant::now();
         let sampler = self.sampler.config()?;
         let stops = StopMatcher::new(self.stop)?;
-        let prompt = self.prompt.read()?;
+        let texts = PromptArgs::several(&self.texts, self.prompts.as_deref())?;
+        let prompts = match texts.is_empty() {
+            true => vec![self.prompt.read()?],
+            false => texts.iter().cloned().map(Prompt::Text).collect(),
+        };
+        if prompts.len() > 1 && (self.lookup.is_some() || self.trace.is_asked()) {
+            bail!(
+                "--lookup, --timeline and --trace-stats are for one prompt, not for {}",
+                prompts.len()
+            );
+        }
         let mut traces = self.trace.open()?;
         let opened = open(&self.model)?;
-        let ids = self.prompt.ids(prompt, &self.model.model, &opened)?;
-        if let Some(count) = self.parallel {
+        let ids = prompts
+            .into_iter()
+            .map(|prompt| self.prompt.ids(prompt, &self.model.model, &opened));
+        let mut ids = ids.collect::<Result<Vec<_>>>()?;
+        if self.parallel.is_some() || ids.len() > 1 {
             let task = parallel::Task {
                 opened: &opened,
                 args: &self.model,
-                prompt: &ids,
-                count,
+                prompts: &ids,
+                texts: &texts,
+                count: self.parallel.unwrap_or(1),
                 sampler,
                 max_tokens: self.max_tokens,
                 stops,
             };
             return parallel::run(task, self.json);
         }
+        let ids = ids.swap_remove(0);
         let need = ids.len() as u64 + u64::from(self.max_tokens);
         let lookup = self.lookup.unwrap_or(0);
         let run = self.trace.run(self.model.run.into());

@@ -9,11 +9,13 @@ mod graph;
 mod inspect;
 mod interrupt;
 mod kernels;
+mod log;
 mod logits;
 mod open;
 mod options;
 pub(crate) mod output;
 mod parallel;
+mod profile;
 mod prompt;
 mod report;
 mod run;
@@ -33,12 +35,14 @@ use std::process::ExitCode;
   warpsmith generate --model smollm2.gguf \"Explain warps in one line\"
   warpsmith chat --model smollm2.gguf
   warpsmith transcribe --model whisper-base speech.flac --format srt
+  warpsmith profile --model smollm2.gguf --out profile
   warpsmith devices
   warpsmith kernels emit softmax --sm 90
   warpsmith check kernels.ptx --sm 80
   warpsmith run --script fault.json --check
 
-Exit status: 0; 1 for an error, in one line on standard error; 2 for wrong usage; 130 after Ctrl-C.")]
+Exit status: 0; 1 for an error, in one line on standard error; 2 for wrong usage; 130 after Ctrl-C.
+RUST_LOG=info (or debug, or warpsmith_device=trace) writes to standard error what is loaded, planned, built and launched.")]
 pub(crate) struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -52,6 +56,7 @@ enum Command {
     Transcribe(transcribe::Transcribe),
     Inspect(inspect::Inspect),
     Graph(graph::ShowGraph),
+    Profile(profile::ProfileModel),
     Tokenize(tokenize::Tokenize),
     Devices(devices::ListDevices),
     Kernels(kernels::Kernels),
@@ -62,12 +67,14 @@ enum Command {
 /// Runs the command; the code is not zero for an interrupted generation and for findings.
 pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
     interrupt::install()?;
+    log::listen()?;
     match cli.command {
         Command::Generate(command) => command.run(),
         Command::Chat(command) => command.run(),
         Command::Transcribe(command) => command.run(),
         Command::Logits(command) => command.run().map(|()| ExitCode::SUCCESS),
         Command::Graph(command) => command.run().map(|()| ExitCode::SUCCESS),
+        Command::Profile(command) => command.run().map(|()| ExitCode::SUCCESS),
         Command::Inspect(command) => command.run().map(|()| ExitCode::SUCCESS),
         Command::Tokenize(command) => command.run().map(|()| ExitCode::SUCCESS),
         Command::Devices(command) => command.run().map(|()| ExitCode::SUCCESS),

@@ -1,11 +1,12 @@
 //! Standard output and standard error: a reader that goes away is no error, and an error is one line.
 
-use anyhow::{Result, anyhow};
+use anyhow::{Context, Result, anyhow};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 use std::{
-    fmt,
+    fmt, fs,
     io::{self, IsTerminal, Write},
+    path::Path,
 };
 
 /// Nobody reads standard output any more.
@@ -43,6 +44,20 @@ pub(crate) fn print_json(value: &impl Serialize) -> Result<()> {
 /// Writes a line to standard error; that it cannot be written has nowhere to be said.
 pub(crate) fn note(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
+}
+
+/// Makes a folder if there is none, and sees that files can be made in it.
+pub(crate) fn writable(folder: &Path) -> Result<()> {
+    let named = || {
+        format!(
+            "cannot write to {}",
+            printable(&folder.display().to_string())
+        )
+    };
+    fs::create_dir_all(folder).with_context(named)?;
+    let probe = folder.join(format!(".warpsmith-{}", std::process::id()));
+    fs::write(&probe, "").with_context(named)?;
+    fs::remove_file(&probe).with_context(named)
 }
 
 /// An error and its causes in one line; a cause that the text before it already contains is not repeated.

@@ -1,4 +1,4 @@
-//! Several continuations of one prompt at once: `generate --parallel N`.
+//! Several continuations at once, of one prompt or of several: `generate --parallel N`, `generate --prompts F`.
 
 use super::{
     generation::StopReason,
@@ -8,7 +8,7 @@ use super::{
     output,
     report::{Crossed, rate},
 };
-use anyhow::Result;
+use anyhow::{Context, Result};
 use serde::Serialize;
 use std::{process::ExitCode, time::Instant};
 use warpsmith::models::{
@@ -18,13 +18,21 @@ use warpsmith::models::{
     tokenizer::{Decoder, Tokenizer},
 };
 
+/// Sequences of an engine; more wait for a place.
+const MOST_TOGETHER: u64 = 64;
+/// Characters of a prompt that its continuation is printed under.
+const SHOWN: usize = 60;
+
 /// What to continue, how often, and until when.
 pub(crate) struct Task<'a> {
     pub(crate) opened: &'a Opened,
     pub(crate) args: &'a ModelArgs,
-    pub(crate) prompt: &'a [u32],
+    pub(crate) prompts: &'a [Vec<u32>],
+    /// What the prompts are, where they were given as a list.
+    pub(crate) texts: &'a [String],
+    /// Continuations of each prompt.
     pub(crate) count: u32,
-    /// Of the first continuation; the next one has the next seed.
+    /// Of the first continuation of each prompt; the next one has the next seed.
     pub(crate) sampler: SamplerConfig,
     pub(crate) max_tokens: u32,
     pub(crate) stops: StopMatcher,
@@ -33,6 +41,10 @@ pub(crate) struct Task<'a> {
 /// One continuation.
 struct Line<'a> {
     id: SequenceId,
+    /// Which prompt it goes on with.
+    prompt: usize,
+    /// What it is printed under.
+    label: String,
     tokenizer: &'a Tokenizer,
     /// What turns tokens into text, until it ends.
     open: Option<(Decoder<'a>, StopMatcher)>,
@@ -48,11 +60,26 @@ struct Made {
     seed: u64,
 }
 
-/// The object that `generate --parallel N --json` prints.
+/// A prompt and its continuations.
 #[derive(Debug, Serialize)]
-struct Report<'a> {
+struct Continued<'a> {
     prompt_ids: &'a [u32],
     continuations: Vec<&'a Made>,
+}
+
+/// What continuations are of.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Of<'a> {
+    One(Continued<'a>),
+    Several { prompts: Vec<Continued<'a>> },
+}
+
+/// The object that is printed with `--json`; several prompts are a list in it, each with what one has at the top.
+#[derive(Debug, Serialize)]
+struct Report<'a> {
+    #[serde(flatten)]
+    of: Of<'a>,
     device: &'a str,
     load_s: f64,
     /// From the loaded model to the last token of all.
@@ -112,31 +139,40 @@ pub(crate) fn run(task: Task<'_>, json: bool) -> Result<ExitCode> {
     let Task {
         opened,
         args,
-        prompt,
+        prompts,
+        texts,
         count,
         sampler,
         max_tokens,
         stops,
     } = task;
     let tokenizer = &opened.bundle.tokenizer;
-    let need = prompt.len() as u64 + u64::from(max_tokens);
-    let mut engine = opened.engine(args, count, need)?;
+    let longest = prompts.iter().map(Vec::len).max().unwrap_or(0);
+    let need = longest as u64 + u64::from(max_tokens);
+    let all = prompts.len() as u64 * u64::from(count);
+    let together = all.clamp(1, MOST_TOGETHER) as u32;
+    let mut engine = opened.engine(args, together, need)?;
     let watch = Watch::begin();
     let (start, before) = (Instant::now(), opened.device.stats());
     let mut lines = Vec::new();
-    for at in 0..count {
+    let each = prompts.iter().enumerate();
+    for ((of, prompt), at) in each.flat_map(|prompt| (0..count).map(move |at| (prompt, at))) {
         let sampler = SamplerConfig {
             seed: sampler.seed.wrapping_add(at.into()),
             ..sampler
         };
         let id = engine.submit(Request {
-            prompt: prompt.to_vec(),
+            prompt: prompt.clone(),
             sampler,
             max_tokens,
             ends: tokenizer.end_of_generation().to_vec(),
-        })?;
+        });
+        let number = lines.len() + 1;
+        let text = texts.get(of).map_or(String::new(), |text| beginning(text));
         lines.push(Line {
-            id,
+            id: id.with_context(|| format!("prompt {}", of + 1))?,
+            prompt: of,
+            label: format!("--- {number} (seed {}){text}", sampler.seed),
             tokenizer,
             open: Some((tokenizer.decoder_after(prompt), stops.clone())),
             made: Made {
@@ -154,16 +190,28 @@ pub(crate) fn run(task: Task<'_>, json: bool) -> Result<ExitCode> {
     }
     let (time, counts) = (start.elapsed(), opened.device.stats() - before);
     let interrupted = !engine.is_idle();
-    for (at, line) in lines.iter_mut().enumerate() {
+    for line in &mut lines {
         if line.end(StopReason::Interrupted)? {
-            print(at, line, json)?;
+            print(line, json)?;
         }
     }
     let tokens: usize = lines.iter().map(|line| line.made.ids.len()).sum();
     let engine = engine.report();
+    let continued = |of: usize| Continued {
+        prompt_ids: &prompts[of],
+        continuations: lines
+            .iter()
+            .filter(|line| line.prompt == of)
+            .map(|line| &line.made)
+            .collect(),
+    };
     let report = Report {
-        prompt_ids: prompt,
-        continuations: lines.iter().map(|line| &line.made).collect(),
+        of: match prompts.len() {
+            1 => Of::One(continued(0)),
+            several => Of::Several {
+                prompts: (0..several).map(continued).collect(),
+            },
+        },
         device: &opened.device.info().name,
         load_s: opened.load_s,
         generate_s: time.as_secs_f64(),
@@ -179,10 +227,14 @@ pub(crate) fn run(task: Task<'_>, json: bool) -> Result<ExitCode> {
         output::print_json(&report)?;
     } else {
         let device = report.device;
+        let asked: usize = prompts.iter().map(Vec::len).sum();
+        let what = match prompts.len() {
+            1 => "prompt".to_owned(),
+            several => format!("{several} prompts"),
+        };
         output::note(&format!(
-            "[{device}] prompt: {} tokens, {} of them shared; {count} continuations: {tokens} tokens, {:.1} tok/s \
+            "[{device}] {what}: {asked} tokens, {} of them shared; {all} continuations: {tokens} tokens, {:.1} tok/s \
              together, in {} steps\n[{device}] {} plans; {} to the device, {} back; seeds from {}",
-            prompt.len(),
             report.shared_tokens,
             report.tok_s,
             report.steps,
@@ -224,21 +276,27 @@ fn take(engine: &mut Engine, lines: &mut [Line<'_>], event: Event, json: bool) -
         }
         Event::Failed { id: _, error } => return Err(error.into()),
     };
-    let line = lines.iter_mut().enumerate().find(|(_, line)| line.id == id);
-    if let Some((at, line)) = line
+    let line = lines.iter_mut().find(|line| line.id == id);
+    if let Some(line) = line
         && line.end(done)?
     {
-        print(at, line, json)?;
+        print(line, json)?;
     }
     Ok(())
 }
 
-/// Prints a complete continuation under its number and seed.
-fn print(at: usize, line: &Line<'_>, json: bool) -> Result<()> {
+/// The beginning of a prompt, in one line.
+fn beginning(text: &str) -> String {
+    let line: String = output::printable(text).chars().take(SHOWN).collect();
+    format!(": {line}")
+}
+
+/// Prints a complete continuation under its label.
+fn print(line: &Line<'_>, json: bool) -> Result<()> {
     if json {
         return Ok(());
     }
-    let Made { text, seed, .. } = &line.made;
+    let (label, text) = (&line.label, &line.made.text);
     let end = if text.ends_with('\n') { "" } else { "\n" };
-    output::print(&format!("--- {} (seed {seed})\n{text}{end}", at + 1))
+    output::print(&format!("{label}\n{text}{end}"))
 }

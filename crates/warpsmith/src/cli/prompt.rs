@@ -75,6 +75,24 @@ impl PromptArgs {
         Ok(Prompt::Text(text))
     }
 
+    /// Prompts of several sequences, text that options or the model decide on like any other.
+    pub(crate) fn several(texts: &[String], file: Option<&Path>) -> Result<Vec<String>> {
+        let mut all = texts.to_vec();
+        if let Some(path) = file {
+            let text = read_file(path)?;
+            let lines = text.lines().filter(|line| !line.trim().is_empty());
+            let before = all.len();
+            all.extend(lines.map(str::to_owned));
+            if all.len() == before {
+                bail!("{}: there are no prompts", name(path));
+            }
+        }
+        if let Some(at) = all.iter().position(String::is_empty) {
+            bail!("prompt {} is empty", at + 1);
+        }
+        Ok(all)
+    }
+
     /// The token ids of a prompt.
     pub(crate) fn ids(&self, prompt: Prompt, model: &Path, opened: &Opened) -> Result<Vec<u32>> {
         let messages = match prompt {

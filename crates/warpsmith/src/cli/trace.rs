@@ -49,6 +49,11 @@ impl TraceArgs {
         }
     }
 
+    /// Whether anything is written down.
+    pub(crate) fn is_asked(&self) -> bool {
+        self.trace_stats.is_some() || self.timeline.is_some()
+    }
+
     /// Opens the files.
     pub(crate) fn open(&self) -> Result<Traces> {
         if self.timeline.is_some() && self.timeline == self.trace_stats {

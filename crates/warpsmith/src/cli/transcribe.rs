@@ -178,13 +178,7 @@ impl Outputs<'_> {
         match folder {
             None if formats.len() > 1 => bail!("several formats need --output-dir"),
             None => {}
-            Some(folder) => {
-                let named = || format!("cannot write to {}", folder.display());
-                std::fs::create_dir_all(folder).with_context(named)?;
-                let probe = folder.join(format!(".warpsmith-{}", std::process::id()));
-                std::fs::write(&probe, "").with_context(named)?;
-                std::fs::remove_file(&probe).with_context(named)?;
-            }
+            Some(folder) => output::writable(folder)?,
         }
         Ok(Outputs {
             folder,
