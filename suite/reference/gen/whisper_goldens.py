@@ -38,6 +38,15 @@ def rank(self, tokens, sums):
     return rank0(self, tokens, sums)
 wd.MaximumLikelihoodRanker.rank = rank
 
+# how near the two best tokens of a greedy step were, after the rules
+margins = []
+update0 = wd.GreedyDecoder.update
+def update(self, tokens, logits, sums):
+    best = logits[0].topk(2).values
+    margins.append(r6(best[0] - best[1]))
+    return update0(self, tokens, logits, sums)
+wd.GreedyDecoder.update = update
+
 def result(r):
     return {'tokens': r.tokens, 'text': r.text, 'avg_logprob': r6(r.avg_logprob), 'no_speech_prob': r6(r.no_speech_prob),
             'compression_ratio': r6(r.compression_ratio), 'temperature': r.temperature, 'language': r.language}
@@ -62,9 +71,10 @@ def decode_goldens():
         top = sorted(probs.items(), key=lambda kv: -kv[1])[:10]
         out[clip] = {'languages': [[k, r6(v)] for k, v in top]}
         for name, options in CASES.items():
-            ranked.clear()
+            ranked.clear(); margins.clear()
             r = result(model.decode(mel, wd.DecodingOptions(fp16=False, **options)))
             out[clip][name] = {'options': options, **r, 'candidates': ranked[-1]}
+            if 'beam_size' not in options: out[clip][name]['margins'] = list(margins)
             print(clip, name, repr(r['text']), flush=True)
     dump('base.decode.json', out)
 

@@ -40,6 +40,22 @@ fn sound(clips: &[&str]) -> Spectrogram {
     Spectrogram::of_samples(&samples(clips), 80).expect("a sound")
 }
 
+/// Tokens are equal; of greedy decoding up to a step whose two best tokens were nearer than 0.02.
+fn check_tokens(found: &[u32], case: &Value, what: &str) {
+    let want = ids(&case["tokens"]);
+    let same = found.iter().zip(&want).take_while(|(a, b)| a == b).count();
+    if found.len() == want.len() && same == want.len() {
+        return;
+    }
+    // A beam has no margins. The step behind the last token is that of the end.
+    let margin = case["margins"][same].as_f64();
+    assert!(
+        margin.is_some_and(|margin| margin < 0.02),
+        "{what}: {found:?}, expected {want:?}, from step {same} on, margin {margin:?}"
+    );
+    println!("{what}: differs from step {same} on, margin {margin:?}");
+}
+
 /// Beams, patience, penalties, prompts and tasks on single windows.
 #[test]
 fn windows_are_decoded_as_the_reference_decodes_them() {
@@ -63,9 +79,7 @@ fn windows_are_decoded_as_the_reference_decodes_them() {
                 let other = given.is_null()
                     || !given["prefix"].is_null()
                     || !given["suppress_tokens"].is_null();
-                // Two tokens of one step of it are 0.001 apart.
-                let close = (clip, name.as_str()) == ("jfk", "prompt");
-                if close || other || plain != (start == Start::NoTimestamps) {
+                if other || plain != (start == Start::NoTimestamps) {
                     continue;
                 }
                 let task = match given["task"].as_str() {
@@ -95,8 +109,7 @@ fn windows_are_decoded_as_the_reference_decodes_them() {
                     most: 224,
                 };
                 let found = session.decode(&prompt, sequence.len() - 1, &decode);
-                let found = found.expect("tokens");
-                assert_eq!(found, ids(&case["tokens"]), "{clip} {name}");
+                check_tokens(&found.expect("tokens"), case, &format!("{clip} {name}"));
             }
         }
     }
