@@ -64,6 +64,7 @@ def decode_goldens():
         'prefix': dict(language='en', prefix='Well,', sample_len=200),
         'translate': dict(task='translate'), 'auto': dict(),
         'no_suppress': dict(language='en', suppress_tokens='', suppress_blank=False),
+        'best_of5': dict(language='en', temperature=0.8, best_of=5), 'best_of3_penalty': dict(language='en', temperature=1.0, best_of=3, length_penalty=1.0),
     }
     for clip in ('jfk', 'ss0870', 'ss0880', 'goforward', 'deutsch'):
         mel = whisper.log_mel_spectrogram(whisper.pad_or_trim(CLIPS[clip]))
@@ -71,10 +72,10 @@ def decode_goldens():
         top = sorted(probs.items(), key=lambda kv: -kv[1])[:10]
         out[clip] = {'languages': [[k, r6(v)] for k, v in top]}
         for name, options in CASES.items():
-            ranked.clear(); margins.clear()
+            ranked.clear(); margins.clear(); torch.manual_seed(1)
             r = result(model.decode(mel, wd.DecodingOptions(fp16=False, **options)))
             out[clip][name] = {'options': options, **r, 'candidates': ranked[-1]}
-            if 'beam_size' not in options: out[clip][name]['margins'] = list(margins)
+            if not {'beam_size', 'temperature'} & options.keys(): out[clip][name]['margins'] = list(margins)
             print(clip, name, repr(r['text']), flush=True)
     dump('base.decode.json', out)
 
