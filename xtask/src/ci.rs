@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::demo;
+use crate::demo::{self, Profile};
 use crate::error::{Error, Result};
 use crate::fetch::{self, Place, What};
 use crate::house::House;
@@ -154,14 +154,15 @@ fn with_places(house: &House, mut run: Run) -> Result<Run> {
     Ok(run)
 }
 
-/// One real answer from the release build, on the virtual GPU.
+/// One real answer from the command line, on the virtual GPU. The build is that of the tests: one in release would take as
+/// long as all tests of models.
 fn smoke(house: &House) -> Result<()> {
     if !house.has_program("warpsmith")? {
         println!("skipped: the workspace has no program `warpsmith` yet");
         return Ok(());
     }
     let model = Place::smollm2()?.ensure(house)?;
-    let run = Run::new(demo::build(house)?)
+    let run = Run::new(demo::build(house, Profile::Dev)?)
         .args([
             "generate",
             "--device",

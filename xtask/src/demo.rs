@@ -14,7 +14,7 @@ pub(crate) const CLIP: &str = "suite/reference/audio/jfk.wav";
 pub(crate) fn demo(house: &House, prompt: &str) -> Result<()> {
     let model = Place::smollm2()?.ensure(house)?;
     let listener = whisper_base(house)?;
-    let program = build(house)?;
+    let program = build(house, Profile::Release)?;
     Run::new(&program)
         .arg("generate")
         .arg("--model")
@@ -28,23 +28,44 @@ pub(crate) fn demo(house: &House, prompt: &str) -> Result<()> {
         .show()
 }
 
-/// Builds the command line in release and says where it is.
-pub(crate) fn build(house: &House) -> Result<PathBuf> {
+/// How the command line is built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Profile {
+    /// As tests build it, so that nothing is compiled again behind them.
+    Dev,
+    Release,
+}
+
+/// Builds the command line and says where it is.
+pub(crate) fn build(house: &House, profile: Profile) -> Result<PathBuf> {
     if !house.has_program("warpsmith")? {
         return Err(Error::NoProgram {
             name: "warpsmith",
             note: String::new(),
         });
     }
-    house
-        .cargo([
+    let build = match profile {
+        // The program is built for its tests, with the features that shared dependencies have then.
+        Profile::Dev => house.cargo(["test", "--workspace", "--no-run", "--test", "commands"]),
+        Profile::Release => house.cargo([
             "build",
             "--release",
             "--package",
             "warpsmith",
             "--bin",
             "warpsmith",
-        ])
-        .show()?;
-    house.release_program("warpsmith")
+        ]),
+    };
+    build.show()?;
+    house.program(profile.folder(), "warpsmith")
+}
+
+impl Profile {
+    /// Where cargo puts what it builds so.
+    fn folder(self) -> &'static str {
+        match self {
+            Profile::Dev => "debug",
+            Profile::Release => "release",
+        }
+    }
 }

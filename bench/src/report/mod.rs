@@ -89,6 +89,14 @@ impl Found {
             others,
         })
     }
+
+    /// The model as the first sentence of the report; the section about speech names its own.
+    fn subject(&self) -> String {
+        match self.only {
+            None | Some(Subject::Text | Subject::Kernels) => format!("`{}`. ", self.model),
+            Some(Subject::Speech) => String::new(),
+        }
+    }
 }
 
 /// What a part found, if it was asked for and has something to measure.
@@ -156,9 +164,9 @@ impl Report {
         writeln!(out, "# Speed on {cpu}\n")?;
         writeln!(
             out,
-            "`{}`, precision fast, {} threads, medians of {} runs after one to warm up, on the virtual GPU. Every\n\
+            "{}Precision fast, {} threads, medians of {} runs after one to warm up, on the virtual GPU. Every\n\
              measurement has a process of its own. Extensions: {}.",
-            found.model,
+            found.subject(),
             found.threads,
             found.runs,
             host::extensions(),

@@ -52,18 +52,18 @@ pub(super) fn write(
     beside(out, peers, &rows, |peer, theirs| {
         theirs(peer, speech.sound_s)
     })?;
-    writeln!(out, "\nOurs: {}", speech.text.trim())?;
+    writeln!(out, "\n- Ours: {}", speech.text.trim())?;
     for peer in peers {
         let text = |key: &str| peer[key].as_str().unwrap_or_default();
         let same = words(text("text")) == words(&speech.text);
         let said = if same { "the same words" } else { text("text") };
-        writeln!(out, "{}: {said}", text("peer"))?;
+        writeln!(out, "- {}: {said}", text("peer"))?;
     }
 
     writeln!(
         out,
-        "\nThe floor, with what the machine was measured to do above: operations of the encoder with the keys and values of\n\
-         the audio, and the bytes of weights that {} steps read.\n",
+        "\nThe floor, with what the machine was measured to do in the same run: operations of the encoder with the keys and\n\
+         values of the audio, and the bytes of weights that {} steps read.\n",
         speech.steps
     )?;
     let steps = speech.steps as f64 * speech.step_bytes;

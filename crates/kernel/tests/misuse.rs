@@ -17,10 +17,6 @@ type Marks = BTreeSet<(u64, String)>;
 /// How many misuses the language must refuse.
 const MISUSES: usize = 15;
 
-fn program(variable: &str, usual: &str) -> Command {
-    Command::new(env::var_os(variable).unwrap_or_else(|| OsString::from(usual)))
-}
-
 fn json_lines(bytes: &[u8]) -> impl Iterator<Item = Value> {
     String::from_utf8_lossy(bytes)
         .lines()
@@ -29,21 +25,23 @@ fn json_lines(bytes: &[u8]) -> impl Iterator<Item = Value> {
         .into_iter()
 }
 
-/// This crate as a compiled interface, made by the cargo that runs the test.
+/// This crate as a compiled interface: the newest library of it beside this test, which cannot be older than the sources
+/// that the test itself was built with.
 fn interface() -> PathBuf {
-    let output = program("CARGO", "cargo")
-        .args(["check", "--offline", "--lib", "--message-format=json"])
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .output()
-        .expect("cargo");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
-    json_lines(&output.stdout)
-        .filter(|message| message["target"]["name"] == "warpsmith_kernel")
-        .flat_map(|message| message["filenames"].as_array().cloned().unwrap_or_default())
-        .filter_map(|file| file.as_str().map(PathBuf::from))
-        .find(|file| file.extension().is_some_and(|end| end == "rmeta"))
-        .expect("an interface of this crate")
+    let own = env::current_exe().expect("the path of this test");
+    let folder = own.parent().expect("the folder of a test");
+    let named = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with("libwarpsmith_kernel-") && name.ends_with(".rlib")
+    };
+    let all = fs::read_dir(folder).expect("the folder of a test");
+    all.map(|entry| entry.expect("an entry").path())
+        .filter(named)
+        .max_by_key(|path| {
+            let data = fs::metadata(path).expect("a library");
+            data.modified().expect("a time")
+        })
+        .expect("this crate as a library, which the test is linked to")
 }
 
 fn compile(file: &Path, interface: &Path, flags: &[&str]) -> Output {
@@ -51,7 +49,7 @@ fn compile(file: &Path, interface: &Path, flags: &[&str]) -> Output {
     this_crate.push(interface);
     let mut below = OsString::from("dependency=");
     below.push(interface.parent().expect("the folder of an interface"));
-    program("RUSTC", "rustc")
+    Command::new(env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()))
         .args(["--edition=2024", "--crate-type=lib", "--emit=metadata"])
         .args(["--error-format=json", "--check-cfg=cfg(fixed)"])
         .args(flags)

@@ -38,6 +38,15 @@ def rank(self, tokens, sums):
     return rank0(self, tokens, sums)
 wd.MaximumLikelihoodRanker.rank = rank
 
+# how near the two best tokens of a greedy step were, after the rules
+margins = []
+update0 = wd.GreedyDecoder.update
+def update(self, tokens, logits, sums):
+    best = logits[0].topk(2).values
+    margins.append(r6(best[0] - best[1]))
+    return update0(self, tokens, logits, sums)
+wd.GreedyDecoder.update = update
+
 def result(r):
     return {'tokens': r.tokens, 'text': r.text, 'avg_logprob': r6(r.avg_logprob), 'no_speech_prob': r6(r.no_speech_prob),
             'compression_ratio': r6(r.compression_ratio), 'temperature': r.temperature, 'language': r.language}
@@ -55,6 +64,7 @@ def decode_goldens():
         'prefix': dict(language='en', prefix='Well,', sample_len=200),
         'translate': dict(task='translate'), 'auto': dict(),
         'no_suppress': dict(language='en', suppress_tokens='', suppress_blank=False),
+        'best_of5': dict(language='en', temperature=0.8, best_of=5), 'best_of3_penalty': dict(language='en', temperature=1.0, best_of=3, length_penalty=1.0),
     }
     for clip in ('jfk', 'ss0870', 'ss0880', 'goforward', 'deutsch'):
         mel = whisper.log_mel_spectrogram(whisper.pad_or_trim(CLIPS[clip]))
@@ -62,9 +72,10 @@ def decode_goldens():
         top = sorted(probs.items(), key=lambda kv: -kv[1])[:10]
         out[clip] = {'languages': [[k, r6(v)] for k, v in top]}
         for name, options in CASES.items():
-            ranked.clear()
+            ranked.clear(); margins.clear(); torch.manual_seed(1)
             r = result(model.decode(mel, wd.DecodingOptions(fp16=False, **options)))
             out[clip][name] = {'options': options, **r, 'candidates': ranked[-1]}
+            if not {'beam_size', 'temperature'} & options.keys(): out[clip][name]['margins'] = list(margins)
             print(clip, name, repr(r['text']), flush=True)
     dump('base.decode.json', out)
 

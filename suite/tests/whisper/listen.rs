@@ -40,6 +40,22 @@ fn sound(clips: &[&str]) -> Spectrogram {
     Spectrogram::of_samples(&samples(clips), 80).expect("a sound")
 }
 
+/// Tokens are equal; of greedy decoding up to a step whose two best tokens were nearer than 0.02.
+fn check_tokens(found: &[u32], case: &Value, what: &str) {
+    let want = ids(&case["tokens"]);
+    let same = found.iter().zip(&want).take_while(|(a, b)| a == b).count();
+    if found.len() == want.len() && same == want.len() {
+        return;
+    }
+    // A beam has no margins. The step behind the last token is that of the end.
+    let margin = case["margins"][same].as_f64();
+    assert!(
+        margin.is_some_and(|margin| margin < 0.02),
+        "{what}: {found:?}, expected {want:?}, from step {same} on, margin {margin:?}"
+    );
+    println!("{what}: differs from step {same} on, margin {margin:?}");
+}
+
 /// Beams, patience, penalties, prompts and tasks on single windows.
 #[test]
 fn windows_are_decoded_as_the_reference_decodes_them() {
@@ -61,11 +77,10 @@ fn windows_are_decoded_as_the_reference_decodes_them() {
                 let given = &case["options"];
                 let plain = given["without_timestamps"] == true;
                 let other = given.is_null()
+                    || !given["temperature"].is_null()
                     || !given["prefix"].is_null()
                     || !given["suppress_tokens"].is_null();
-                // Two tokens of one step of it are 0.001 apart.
-                let close = (clip, name.as_str()) == ("jfk", "prompt");
-                if close || other || plain != (start == Start::NoTimestamps) {
+                if other || plain != (start == Start::NoTimestamps) {
                     continue;
                 }
                 let task = match given["task"].as_str() {
@@ -95,8 +110,7 @@ fn windows_are_decoded_as_the_reference_decodes_them() {
                     most: 224,
                 };
                 let found = session.decode(&prompt, sequence.len() - 1, &decode);
-                let found = found.expect("tokens");
-                assert_eq!(found, ids(&case["tokens"]), "{clip} {name}");
+                check_tokens(&found.expect("tokens"), case, &format!("{clip} {name}"));
             }
         }
     }
@@ -116,7 +130,7 @@ fn listen_options(given: &Value) -> ListenOptions {
     }
 }
 
-/// Tokens of all segments are equal, and words lie within 0.06 s.
+/// Tokens of all segments are equal, scores are near, and words lie within 0.06 s.
 fn check(name: &str, found: &warpsmith::models::whisper::Heard, golden: &Value) {
     let want = golden["segments"].as_array().expect("segments");
     let tokens: Vec<u32> = found
@@ -136,6 +150,16 @@ fn check(name: &str, found: &warpsmith::models::whisper::Heard, golden: &Value) 
         };
         near("start", found.start, &want["start"]);
         near("end", found.end, &want["end"]);
+        // What a fallback to a higher temperature goes by.
+        for (what, found, key, most) in [
+            ("log-probability", found.avg_log_prob, "avg_logprob", 0.02),
+            ("no speech", found.no_speech_prob, "no_speech_prob", 0.01),
+            ("ratio", found.compression_ratio, "compression_ratio", 0.1),
+        ] {
+            let want = want[key].as_f64().expect("a number");
+            let error = (found - want).abs();
+            assert!(error < most, "{name}: {what} is {found}, expected {want}");
+        }
         let words = found.words.as_deref().unwrap_or_default();
         let empty = Vec::new();
         let want = want["words"].as_array().unwrap_or(&empty);

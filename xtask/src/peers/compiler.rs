@@ -18,6 +18,9 @@ pub(super) fn with(python: &Python, folder: &Path, build: Run) -> Result<Run> {
     }
     println!("no C++ compiler here (c++, g++, clang++ or CXX): taking that of {ZIG}, from pip");
     python.pip().args(["install", "--quiet", ZIG]).show()?;
+    // The program itself: the module is out of sight of a build.
+    let place = "import os, ziglang; print(os.path.join(os.path.dirname(ziglang.__file__), 'zig'))";
+    let zig = Run::new(python.program()).args(["-c", place]).read()?;
     let mut build = build;
     for (variable, tool) in [
         ("CC", "cc"),
@@ -26,8 +29,7 @@ pub(super) fn with(python: &Python, folder: &Path, build: Run) -> Result<Run> {
         ("RANLIB", "ranlib"),
     ] {
         let path = folder.join(format!("zig-{tool}"));
-        let interpreter = python.program().display();
-        let script = format!("#!/bin/sh\nexec '{interpreter}' -m ziglang {tool} \"$@\"\n");
+        let script = format!("#!/bin/sh\nexec '{}' {tool} \"$@\"\n", zig.trim());
         fs::write(&path, script).map_err(Error::io(&path))?;
         make_executable(&path)?;
         build = build.env(variable, path);

@@ -14,12 +14,18 @@ pub(super) struct Native {
     package: &'static str,
     version: &'static str,
     sdist_sha256: &'static str,
+    /// What is imported to see whether it was built well.
+    module: &'static str,
+    /// Flags for CMake.
+    flags: &'static str,
 }
 
 pub(super) const LLAMA_CPP: Native = Native {
     package: "llama-cpp-python",
     version: "0.3.36",
     sdist_sha256: "832db0699007f1be95a7e41ef12e88926b02ba836461e36a36372db2760c1a2e",
+    module: "llama_cpp",
+    flags: "-DGGML_NATIVE=ON",
 };
 
 /// Binds whisper.cpp 1.8.5.
@@ -27,6 +33,9 @@ pub(super) const WHISPER_CPP: Native = Native {
     package: "pywhispercpp",
     version: "1.5.1",
     sdist_sha256: "5df897e5dd9d9f16804fc937bd85b9f5880a0b29a55f8843585e0e03d76195e5",
+    module: "_pywhispercpp",
+    // Its libraries are installed beside it, and are looked for where they were built unless told.
+    flags: "-DGGML_NATIVE=ON -DCMAKE_BUILD_WITH_INSTALL_RPATH=ON -DCMAKE_INSTALL_RPATH=$ORIGIN",
 };
 
 /// Installs one. Those with C++ inside take some minutes to compile.
@@ -61,6 +70,8 @@ impl Native {
             package,
             version,
             sdist_sha256,
+            module,
+            flags,
         } = self;
         let folder = self.folder(house);
         let done = folder.join(".ok");
@@ -85,8 +96,11 @@ impl Native {
             .pip()
             .args(["install", "--quiet", "--no-binary", package])
             .arg(&archive)
-            .env("CMAKE_ARGS", "-DGGML_NATIVE=ON");
+            .env("CMAKE_ARGS", flags);
         compiler::with(&python, &folder, build)?.show()?;
+        Run::new(python.program())
+            .args(["-c", &format!("import {module}")])
+            .read()?;
         fs::write(&done, "").map_err(Error::io(&done))
     }
 }

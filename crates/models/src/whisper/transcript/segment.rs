@@ -13,7 +13,8 @@ pub struct Segment {
     pub seek: u64,
     /// When it begins, in seconds.
     pub start: f64,
-    /// When it ends, in seconds.
+    /// When it ends, in seconds: as the model says, which in a window that is padded with silence may be after the sound's
+    /// own end (the reference implementation leaves it so too).
     pub end: f64,
     /// What was said.
     pub text: String,
