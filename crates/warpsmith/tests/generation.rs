@@ -96,9 +96,13 @@ fn the_report_counts_what_happened() {
             "{key}: {made}"
         );
     }
+    // By the names that users of llama.cpp know.
+    let short = [
+        "-s", "7", "-n", "8", "--temp", "0.8", "-t", "1", "-c", "64", "--raw", "-p",
+    ];
     let again = generate(
         &model("tiny-llama3"),
-        &["--seed", "7", "--max-tokens", "8", "--raw", "Hello, world!"],
+        &[&short[..], &["Hello, world!"]].concat(),
     );
     assert_eq!(
         made["ids"], again["ids"],

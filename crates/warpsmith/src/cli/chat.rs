@@ -35,7 +35,7 @@ pub(crate) struct Chat {
     #[arg(long, value_name = "S")]
     system: Option<String>,
     /// Most tokens of an answer.
-    #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, short = 'n', visible_alias = "n-predict", value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..))]
     max_tokens: u32,
     #[command(flatten)]
     sampler: SamplerArgs,

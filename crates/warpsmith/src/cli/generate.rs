@@ -40,6 +40,7 @@ pub(crate) struct Generate {
     /// they are complete, under their numbers; with --json they are a list in the object.
     #[arg(
         long = "prompt",
+        short = 'p',
         value_name = "TEXT",
         help_heading = "Prompt",
         id = "texts",
@@ -50,7 +51,7 @@ pub(crate) struct Generate {
     #[arg(long, value_name = "F", help_heading = "Prompt", conflicts_with_all = ["source", "lookup", "trace_stats", "timeline"])]
     prompts: Option<PathBuf>,
     /// Most tokens to generate.
-    #[arg(long, value_name = "N", default_value_t = 256, help_heading = OUTPUT)]
+    #[arg(long, short = 'n', visible_alias = "n-predict", value_name = "N", default_value_t = 256, help_heading = OUTPUT)]
     max_tokens: u32,
     /// Stops before this text; may be given several times.
     #[arg(long, value_name = "TEXT", help_heading = OUTPUT)]

@@ -24,10 +24,10 @@ pub(crate) struct ModelArgs {
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
     pub(crate) device: Selector,
     /// Threads of the virtual GPU [default: one for each core].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, short = 't', value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
     /// Tokens that the context holds [default: the model's, at most 4096, more if the prompt needs more].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, short = 'c', value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) ctx_size: Option<u32>,
     /// exact: f32 throughout; fast: tensor cores on f16, 8-bit activations, f16 cache.
     #[arg(long, value_name = "P", value_enum, default_value_t = PrecisionArg::Fast)]
@@ -82,6 +82,7 @@ pub(crate) struct SamplerArgs {
     /// Divides the logits; 0 always takes the most probable token.
     #[arg(
         long,
+        visible_alias = "temp",
         value_name = "T",
         default_value_t = 0.8,
         allow_negative_numbers = true
@@ -115,7 +116,7 @@ pub(crate) struct SamplerArgs {
     )]
     repeat_penalty: f32,
     /// The same seed draws the same tokens [default: from the clock; the one used is reported].
-    #[arg(long, value_name = "S")]
+    #[arg(long, short = 's', value_name = "S")]
     seed: Option<u64>,
 }
 

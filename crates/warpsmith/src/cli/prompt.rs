@@ -28,7 +28,7 @@ pub(crate) struct PromptArgs {
     #[arg(value_name = "PROMPT", group = "source")]
     prompt: Option<String>,
     /// The prompt is this file, as it is to the last byte.
-    #[arg(long, value_name = "F", group = "source")]
+    #[arg(long, short = 'f', value_name = "F", group = "source")]
     prompt_file: Option<PathBuf>,
     /// The prompt is a conversation: a JSON list of {"role": ..., "content": ...}.
     #[arg(long, value_name = "FILE.json", group = "source")]
