@@ -21,7 +21,7 @@ pub(crate) struct Args {
     /// A folder with a Whisper model in CTranslate2's layout; base unless given.
     #[arg(long)]
     whisper: Option<PathBuf>,
-    /// The sound that it turns into text; one of eleven seconds unless given.
+    /// The English speech that it turns into text, a WAV file of 16 kHz; one of eleven seconds unless given.
     #[arg(long)]
     clip: Option<PathBuf>,
     /// Only this.
