@@ -2,6 +2,7 @@
 
 use crate::{
     graph::{MatMul, Node},
+    pages::Pages,
     resource::{Cache, Table, Vector, Weights},
 };
 use std::sync::Arc;
@@ -56,6 +57,28 @@ pub(crate) struct Heads {
     pub(crate) parts: [Part; 3],
     pub(crate) turn: Option<(Arc<Table>, Pairing)>,
     pub(crate) positions: Node,
-    pub(crate) history: History,
-    pub(crate) cache: Arc<Cache>,
+    pub(crate) store: Store,
+}
+
+/// Where keys and values go.
+#[derive(Clone, Debug)]
+pub(crate) enum Store {
+    Own {
+        cache: Arc<Cache>,
+        history: History,
+    },
+    Paged {
+        pages: Arc<Pages>,
+        /// The sequence of each row.
+        slots: Node,
+    },
+}
+
+impl Store {
+    pub(crate) fn head_dim(&self) -> u32 {
+        match self {
+            Store::Own { cache, history: _ } => cache.head_dim,
+            Store::Paged { pages, slots: _ } => pages.sizes.head_dim,
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 use crate::{
     error::Error,
-    fused::{Gate, Heads, Normed},
+    fused::{Gate, Heads, Normed, Store},
     observe::Names,
     pages::{PagedAppend, PagedAttention},
     resource::{Cache, Sampler, Table, Vector, Weights},
@@ -274,9 +274,11 @@ impl Op {
                 parts: _,
                 turn: _,
                 positions,
-                history: _,
-                cache: _,
-            }) => vec![*x, *positions],
+                store,
+            }) => match store {
+                Store::Own { .. } => vec![*x, *positions],
+                Store::Paged { pages: _, slots } => vec![*x, *positions, *slots],
+            },
             Op::Absorbed => Vec::new(),
             Op::Add { a, b } | Op::Mul { a, b } => vec![*a, *b],
             Op::Scale { x, by: _ } | Op::Curve { x, curve: _ } | Op::Softmax { x } => vec![*x],
@@ -321,6 +323,7 @@ impl Op {
                 pages: _,
                 heads: _,
                 scale: _,
+                rows: _,
             }) => vec![*q, *visible, *slots],
             Op::Rows { x, from: _ } | Op::ArgMax { x } => vec![*x],
             Op::Draw { logits, sampler: _ } => vec![*logits],

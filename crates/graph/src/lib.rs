@@ -24,7 +24,7 @@ mod speech;
 pub use error::Error;
 pub use graph::{At, Attention, Extent, Graph, MatMul, Node, Rotation, Seen};
 pub use observe::{Observed, Observer, Origin, SharedObserver, Statistics};
-pub use pages::{PageSizes, PageStore, PagedAppend, PagedAttention, Pages};
+pub use pages::{PageSizes, PageStore, PagedAppend, PagedAttention, PagedRows, Pages};
 pub use persistent::{Persistent, PersistentReport, Running, Shape, Until};
 pub use plan::{Plan, PlanReport};
 pub use resource::{Cache, Sampler, SamplerState, Table, Vector, Weights};
@@ -32,5 +32,5 @@ pub use span::{Planned, Span};
 pub use speech::{Convolution, Decision, LineSizes, LineState, Lines, Looks};
 pub use warpsmith_library::{
     gemm::Precision,
-    persistent::{End, Schedule},
+    persistent::{End, Prefetch, Schedule},
 };
