@@ -28,6 +28,14 @@ const LONG: Growth = Growth {
     ..ROWS
 };
 
+/// There are many pages: those of the table are far away.
+const PAGES: Growth = Growth {
+    scalars: &[("pages", 1)],
+    axis: Axis::None,
+    indices: Some("table"),
+    ..ROWS
+};
+
 /// Rows of weights, in blocks of 32.
 const WEIGHTS: &[(&str, i64)] = &[("n", 1), ("blocks", 32)];
 
@@ -51,18 +59,7 @@ const GROWTHS: &[(&str, &[Growth])] = &[
             },
         ],
     ),
-    (
-        "paged_kv_scatter",
-        &[
-            TOKENS,
-            Growth {
-                scalars: &[("pages", 1)],
-                axis: Axis::None,
-                indices: Some("table"),
-                ..ROWS
-            },
-        ],
-    ),
+    ("paged_kv_scatter", &[TOKENS, PAGES]),
     ("sample", &[ROWS]),
     (
         "decoding",
@@ -124,18 +121,8 @@ const GROWTHS: &[(&str, &[Growth])] = &[
             },
         ],
     ),
-    (
-        "paged_attention",
-        &[
-            ROWS,
-            Growth {
-                scalars: &[("pages", 1)],
-                axis: Axis::None,
-                indices: Some("table"),
-                ..ROWS
-            },
-        ],
-    ),
+    ("paged_attention", &[ROWS, PAGES]),
+    ("paged_flash_attention", &[TOKENS, PAGES]),
     ("attention_scores", &[LONG]),
     ("quantize", &[ROWS]),
     (
@@ -163,6 +150,12 @@ const GROWTHS: &[(&str, &[Growth])] = &[
             Growth {
                 kernels: "heads",
                 ..LONG
+            },
+            // Pages are its sequences.
+            Growth {
+                kernels: "paged",
+                scalars: &[("sequences", 1)],
+                ..PAGES
             },
         ],
     ),

@@ -10,7 +10,8 @@ use crate::{back::BackWords, device::Device, error::Error};
 pub struct Words {
     back: Box<dyn BackWords>,
     len: usize,
-    device: Device,
+    /// The memory is the device's: it stays for as long as there are words.
+    _device: Device,
 }
 
 impl Device {
@@ -22,7 +23,7 @@ impl Device {
         Ok(Words {
             back: self.0.back.words(len)?,
             len,
-            device: self.clone(),
+            _device: self.clone(),
         })
     }
 }
@@ -41,11 +42,6 @@ impl Words {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len == 0
-    }
-
-    /// The device it belongs to.
-    pub fn device(&self) -> &Device {
-        &self.device
     }
 
     /// Word `index`, and all that a kernel wrote before it; `None` past the end.

@@ -7,10 +7,10 @@
 use crate::{
     dispatch::Operation,
     error::Error,
-    fused::{Gate, Heads, Norm, Normed},
+    fused::{Gate, Heads, Norm, Normed, Store},
     graph::{Extent, Node},
     op::{Attention, MatMul, Op, Rotation, Seen},
-    pages::{PagedAppend, PagedAttention},
+    pages::{PageSizes, PagedAppend, PagedAttention},
     resource::{Cache, Vector, Weights},
     speech::{Convolution, Looks},
 };
@@ -269,11 +269,14 @@ impl Operation<'_> {
             parts,
             turn,
             positions: _,
-            history: _,
-            cache,
+            store,
         } = heads;
-        let mut cost = Cost::of_norm(norm.as_ref(), x) + Cost::writing(rows * position(cache));
-        let head_dim = u64::from(cache.head_dim);
+        let of_position = match store {
+            Store::Own { cache, history: _ } => position(cache),
+            Store::Paged { pages, slots: _ } => page_position(pages.sizes),
+        };
+        let mut cost = Cost::of_norm(norm.as_ref(), x) + Cost::writing(rows * of_position);
+        let head_dim = u64::from(store.head_dim());
         let [queries, keys, _] = parts;
         for part in parts {
             cost += Cost::of_product(rows, &part.weights, part.bias.as_deref());
@@ -355,6 +358,7 @@ impl Operation<'_> {
             pages,
             heads,
             scale: _,
+            rows: _,
         } = attention;
         let each = self.looked_up(*visible, stream, lengths)?.to_vec();
         let slots = self.looked_up(*slots, stream, lengths)?;
@@ -366,10 +370,15 @@ impl Operation<'_> {
         }
         let sizes = pages.sizes;
         let read: u64 = longest.values().map(|seen| u64::from(*seen)).sum();
-        let of_position = 2 * u64::from(sizes.kv_heads * sizes.head_dim * sizes.ty.bytes());
+        let of_position = page_position(sizes);
         let seen = each.iter().map(|seen| u64::from(*seen)).sum();
         Ok(Cost::reading(read * of_position) + arithmetic(*heads, sizes.head_dim, seen))
     }
+}
+
+/// Bytes of keys and values at one position of a page.
+fn page_position(sizes: PageSizes) -> u64 {
+    2 * u64::from(sizes.kv_heads * sizes.head_dim * sizes.ty.bytes())
 }
 
 /// Scores, softmax and weighted sums of rows that see `seen` keys together.

@@ -1,7 +1,7 @@
 //! What passes and observers ask of an operation: a row for each.
 
 use crate::{
-    fused::{Gate, Heads, Norm, Normed, Part},
+    fused::{Gate, Heads, Norm, Normed, Part, Store},
     graph::Node,
     op::{At, Attention, MatMul, Op, Rotation},
     pages::{PagedAppend, PagedAttention},
@@ -148,10 +148,13 @@ impl Op {
                 parts,
                 turn: _,
                 positions,
-                history: _,
-                cache: _,
+                store,
             }) => {
-                let mut heads = Facts::outside("heads", &[*x, *positions]).norm(norm.as_ref());
+                let mut inputs = vec![*x, *positions];
+                if let Store::Paged { pages: _, slots } = store {
+                    inputs.push(*slots);
+                }
+                let mut heads = Facts::outside("heads", &inputs).norm(norm.as_ref());
                 for (part, [weight, bias, gain]) in parts.iter().zip(PARTS) {
                     let Part {
                         weights,
@@ -208,6 +211,7 @@ impl Op {
                 pages: _,
                 heads: _,
                 scale: _,
+                rows: _,
             }) => Facts::value("attend_paged", &[*q, *visible, *slots]),
             Op::Rows { x, from: _ } => Facts::value("rows", &[*x]),
             Op::ArgMax { x } => Facts::value("argmax", &[*x]),

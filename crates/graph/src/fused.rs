@@ -3,6 +3,7 @@
 use crate::{
     graph::Node,
     op::MatMul,
+    pages::Pages,
     resource::{Cache, Table, Vector, Weights},
 };
 use std::sync::Arc;
@@ -77,8 +78,35 @@ pub struct Heads {
     pub turn: Option<(Arc<Table>, Pairing)>,
     /// Position of each row.
     pub positions: Node,
-    /// Whose history each row goes on with.
-    pub history: History,
     /// Where keys and values go.
-    pub cache: Arc<Cache>,
+    pub store: Store,
+}
+
+/// Where keys and values go.
+#[derive(Clone, Debug)]
+pub enum Store {
+    /// To a cache.
+    Own {
+        /// The cache.
+        cache: Arc<Cache>,
+        /// Whose history each row goes on with.
+        history: History,
+    },
+    /// To pages that sequences share.
+    Paged {
+        /// The pages.
+        pages: Arc<Pages>,
+        /// The sequence of each row.
+        slots: Node,
+    },
+}
+
+impl Store {
+    /// Dimensions of a head.
+    pub fn head_dim(&self) -> u32 {
+        match self {
+            Store::Own { cache, history: _ } => cache.head_dim,
+            Store::Paged { pages, slots: _ } => pages.sizes.head_dim,
+        }
+    }
 }

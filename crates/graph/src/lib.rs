@@ -34,7 +34,7 @@ pub use error::Error;
 pub use graph::{Extent, Graph, Node};
 pub use observe::{Observed, Observer, Origin, SharedObserver, Statistics};
 pub use op::{At, Attention, MatMul, Op, Rotation, Seen};
-pub use pages::{PageSizes, PageStore, PagedAppend, PagedAttention, Pages};
+pub use pages::{PageSizes, PageStore, PagedAppend, PagedAttention, PagedRows, Pages};
 pub use persistent::{Persistent, PersistentReport, Running, Shape, Until};
 pub use plan::{Plan, PlanReport};
 pub use resource::{Cache, Planes, Sampler, SamplerState, Table, Vector, Weights};
@@ -42,5 +42,5 @@ pub use span::{Planned, Span};
 pub use speech::{Convolution, Decision, LineSizes, LineState, Lines, Looks};
 pub use warpsmith_library::{
     gemm::Precision,
-    persistent::{End, Schedule},
+    persistent::{End, Prefetch, Schedule},
 };

@@ -77,6 +77,18 @@ pub struct PagedAttention {
     pub heads: u32,
     /// Multiplies the scores.
     pub scale: f32,
+    /// What is known of the rows while planning.
+    pub rows: PagedRows,
+}
+
+/// How rows of queries over pages hang together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PagedRows {
+    /// Not at all: each belongs to any sequence and sees any number of its keys.
+    Any,
+    /// They follow each other in one sequence, each seeing the keys up to its own; in front of those at its beginning
+    /// rows of nobody, that see none, may stand.
+    Prompt,
 }
 
 impl PageStore {

@@ -1,7 +1,14 @@
 //! Persistent runs: a plan compiled to one cooperative kernel that makes token after token until it is told to end.
 
 use crate::{error::Error, plan::Plan, span::Span};
-use std::{any::Any, sync::Arc, time::Duration};
+use std::{
+    any::Any,
+    sync::{
+        Arc,
+        atomic::{Ordering, fence},
+    },
+    time::Duration,
+};
 use warpsmith_device::{Buffer, Event, Grid, Loaded, Placement, Stream, Touch, Use, Words};
 use warpsmith_kernel::{
     LaunchError,
@@ -10,7 +17,7 @@ use warpsmith_kernel::{
     require,
 };
 use warpsmith_library::persistent::{
-    self as library, End, PersistentArgs, RECORD, Schedule, shared,
+    self as library, End, PersistentArgs, Prefetch, RECORD, Schedule, shared,
 };
 use warpsmith_ptx::verify::Verified;
 
@@ -72,6 +79,8 @@ pub struct Shape {
     pub ctas: u32,
     /// How tiles come to CTAs.
     pub schedule: Schedule,
+    /// What CTAs fetch while they wait; `None` takes what suits the device: a card's fetch where shared memory has room.
+    pub prefetch: Option<Prefetch>,
 }
 
 impl Default for Shape {
@@ -80,6 +89,7 @@ impl Default for Shape {
             threads: 0,
             ctas: 0,
             schedule: Schedule::Static,
+            prefetch: None,
         }
     }
 }
@@ -121,6 +131,8 @@ pub struct PersistentReport {
     pub threads: u32,
     /// Bytes of dynamic shared memory.
     pub dynamic_shared: u32,
+    /// Bytes of a CTA's shared memory for what it fetches while it waits; 0 where it fetches nothing.
+    pub prefetched: u32,
 }
 
 /// A plan as one kernel. It keeps the plan's memory and all that the plan uses.
@@ -222,6 +234,7 @@ impl Persistent {
             threads,
             ctas,
             schedule,
+            prefetch,
         } = shape;
         let device = stream.device();
         let threads = match threads {
@@ -238,13 +251,26 @@ impl Persistent {
         require(!plan.steps().is_empty(), "steps", 0, "at least 1")?;
         let parts = plan.steps().iter().map(|step| step.part(threads));
         let tables = tables(parts.collect::<Result<_, _>>()?)?;
-        let built = library::Persistent {
+        let target = device.info().target;
+        let recipe = |prefetch| library::Persistent {
             threads,
             schedule,
+            prefetch,
             bodies: &tables.bodies,
-        }
-        .build(device.info().target)?;
+        };
+        let first = match prefetch {
+            None if device.info().sms < FEW_SMS => Prefetch::Off,
+            None => Prefetch::On,
+            Some(prefetch) => prefetch,
+        };
         let most = device.info().shared_per_block;
+        let mut chosen = recipe(first);
+        let mut built = chosen.build(target)?;
+        if built.dynamic_shared > most && prefetch.is_none() {
+            chosen = recipe(Prefetch::Off);
+            built = chosen.build(target)?;
+        }
+        let prefetched = chosen.prefetched(target);
         if built.dynamic_shared > most {
             let bytes = built.dynamic_shared;
             return Err(Error::Shared { bytes, most });
@@ -273,6 +299,7 @@ impl Persistent {
                 ctas: wanted as u32,
                 threads,
                 dynamic_shared: built.dynamic_shared,
+                prefetched,
             },
             module: built.module,
             kernel,
@@ -393,9 +420,11 @@ impl Running<'_> {
         self.persistent.words.get(index as usize).unwrap_or(0)
     }
 
-    /// Asks the kernel to end after the token that it is at.
+    /// Asks the kernel to end with the token that it is making: at most one more than [`Running::made`] says after this.
     pub fn stop(&self) {
         self.persistent.words.set(shared::STOP as usize, 1);
+        // What is read after this is no older than the flag.
+        fence(Ordering::SeqCst);
     }
 
     /// Tokens made so far.

@@ -1,7 +1,7 @@
 //! The operands of an operation, to be changed in place.
 
 use crate::{
-    fused::{Gate, Heads, Normed},
+    fused::{Gate, Heads, Normed, Store},
     graph::Node,
     op::{At, Attention, MatMul, Op, Rotation},
     pages::{PagedAppend, PagedAttention},
@@ -27,9 +27,18 @@ impl Op {
                 residual.iter_mut().for_each(change);
             }
             Op::Gate(Gate { x, .. }) => change(x),
-            Op::Heads(Heads { x, positions, .. }) => {
+            Op::Heads(Heads {
+                x,
+                positions,
+                store,
+                ..
+            }) => {
                 change(x);
                 change(positions);
+                match store {
+                    Store::Own { .. } => {}
+                    Store::Paged { pages: _, slots } => change(slots),
+                }
             }
             Op::Add { a, b } | Op::Mul { a, b } => {
                 change(a);

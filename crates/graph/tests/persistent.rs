@@ -4,8 +4,8 @@ use std::sync::Arc;
 use warpsmith_device::{Device, Fresh, Selector, Settings, Stream};
 use warpsmith_formats::quant::WeightType;
 use warpsmith_graph::{
-    End, Error, Graph, MatMul, Persistent, Plan, Precision, SamplerState, Schedule, Shape, Until,
-    Weights,
+    End, Error, Graph, MatMul, Persistent, Plan, Precision, Prefetch, SamplerState, Schedule,
+    Shape, Until, Weights,
 };
 use warpsmith_library::{epilogue::Activation, weights::pack};
 
@@ -113,14 +113,22 @@ fn a_run_makes_the_tokens_of_single_steps_and_says_why_it_ended() -> Result<(), 
     let mut chain = chain(&device("virtual:sms=3"))?;
     let want = chain.steps(60)?;
     assert!(want.iter().any(|token| *token != want[0]), "{want:?}");
-    for schedule in [Schedule::Static, Schedule::Claimed] {
+    for (schedule, prefetch, pieces) in [
+        (Schedule::Static, None, 0),
+        (Schedule::Claimed, Some(Prefetch::Off), 0),
+        // A group of f32 is eight pieces of 16 bytes.
+        (Schedule::Static, Some(Prefetch::On), 8),
+        (Schedule::Claimed, Some(Prefetch::On), 8),
+    ] {
         let shape = Shape {
             threads: 64,
             ctas: 0,
             schedule,
+            prefetch,
         };
         let mut kernel = chain.persistent(&[], shape)?;
         assert_eq!(kernel.report().ctas, 3);
+        assert_eq!(kernel.report().prefetched, pieces * 16 * 64);
         assert_eq!(kernel.report().steps, chain.plan.report().launches);
         chain.begin(0)?;
         let (told, end, made) = run(&mut kernel, 60)?;
@@ -145,22 +153,26 @@ fn a_run_makes_the_tokens_of_single_steps_and_says_why_it_ended() -> Result<(), 
 }
 
 #[test]
-fn the_host_ends_a_run_within_a_token() -> Result<(), Error> {
+fn the_token_being_made_when_the_host_says_stop_is_the_last() -> Result<(), Error> {
     let mut chain = chain(&device("virtual:sms=2"))?;
     let mut kernel = chain.persistent(&[], Shape::default())?;
-    for wanted in [1, 2, 5] {
+    let mut ends = [0; 2];
+    for wanted in (0..40).map(|at| at % 7) {
         chain.begin(0)?;
         let mut running = kernel.start(CONTEXT)?;
         for _ in 0..wanted {
             running.token()?;
         }
         running.stop();
-        // A token whose end had looked at the flag before, and the one after it.
-        let most = running.made() + 2;
+        // The flag is there: what is told now was made before it or is being made.
+        let told = running.made();
         let (end, made) = running.finish()?;
         assert_eq!(end, Some(End::Stopped));
-        assert!((wanted..=most).contains(&made), "{made}, at most {most}");
+        assert!((told..=told + 1).contains(&made), "{made} of {told}");
+        assert!(made >= wanted.max(1), "{made} of {wanted}");
+        ends[(made - told) as usize] += 1;
     }
+    println!("ended at the token told, and at the one being made: {ends:?}");
     // Dropping a run, and the kernel with it, ends it, too.
     chain.begin(0)?;
     kernel.start(CONTEXT)?.token()?;
@@ -170,6 +182,27 @@ fn the_host_ends_a_run_within_a_token() -> Result<(), Error> {
     let mut again = chain.persistent(&[], Shape::default())?;
     chain.begin(0)?;
     assert_eq!(run(&mut again, 4)?.0, want);
+    Ok(())
+}
+
+#[test]
+fn a_target_without_asynchronous_copies_fetches_nothing_ahead() -> Result<(), Error> {
+    let mut chain = chain(&device("virtual:sm75,sms=2"))?;
+    let want = chain.steps(8)?;
+    let shape = Shape {
+        prefetch: Some(Prefetch::On),
+        ..Shape::default()
+    };
+    let mut kernel = chain.persistent(&[], shape)?;
+    assert_eq!(kernel.report().prefetched, 0);
+    chain.begin(0)?;
+    assert_eq!(run(&mut kernel, 8)?.0, want);
+    // Devices with many multiprocessors fetch unless told otherwise.
+    for (selector, prefetched) in [("virtual:sms=80", true), ("virtual:sm75,sms=80", false)] {
+        let chain = self::chain(&device(selector))?;
+        let kernel = chain.persistent(&[], Shape::default())?;
+        assert_eq!(kernel.report().prefetched > 0, prefetched, "{selector}");
+    }
     Ok(())
 }
 

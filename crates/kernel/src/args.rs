@@ -226,6 +226,8 @@ pub trait Signature: 'static {
     type On<M: Mode>;
     /// Declares the parameters of a kernel.
     fn declare<'k>(parameters: &mut Parameters<'k>) -> Self::On<Device<'k>>;
+    /// The same declared parameters once more.
+    fn again<'k>(args: &Self::On<Device<'k>>) -> Self::On<Device<'k>>;
     /// Walks the arguments of a launch.
     fn visit<M: HostMode>(args: &Self::On<M>, visitor: &mut dyn Visitor);
     /// The scalars alone.
@@ -359,6 +361,10 @@ macro_rules! args {
             fn declare<'k>(parameters: &mut $crate::args::Parameters<'k>) -> $name<$crate::args::Device<'k>> {
                 $(let $field = $crate::args!(@declare parameters $kind $t, stringify!($field));)*
                 $name { $($field: $crate::args!(@view $kind $field $([$($dim),+])?),)* }
+            }
+
+            fn again<'k>(args: &Self::On<$crate::args::Device<'k>>) -> Self::On<$crate::args::Device<'k>> {
+                $name { $($field: args.$field,)* }
             }
 
             #[allow(unused_variables)]

@@ -3,7 +3,7 @@
 use crate::{
     build::with,
     memory::{Global, Index, Write},
-    scope::{Cta, Scope},
+    scope::{Cta, Lane, Scope},
     uni::{self, Join, Uni},
     val::{Arg, Val},
 };
@@ -94,6 +94,16 @@ impl<'k> Cta<'k> {
             |_| Val::constant(0),
         );
         self.broadcast(own)
+    }
+}
+
+impl Lane<'_> {
+    /// Has the host see what this thread wrote before, or this thread see in what follows what the host wrote by then, or
+    /// both (`fence.sc.sys`): the host does the same between what it writes and what it reads.
+    #[track_caller]
+    pub fn meet_host(&mut self) {
+        let at = Location::caller();
+        with(|b| b.push(at, Inst::new(Op::Fence, &[Qual::Sc, Qual::Sys], [])));
     }
 }
 

@@ -1,7 +1,8 @@
 //! Work items: bodies of kernels inside a larger kernel that decides which tile runs when.
 
 use crate::{
-    args::{Parameters, Signature},
+    ahead::Ahead,
+    args::{Device, Parameters, Signature},
     build::with,
     kernel::{BuildError, Built, Inputs, Kernel, Options, build_body},
     scope::Cta,
@@ -13,8 +14,6 @@ use warpsmith_ptx::target::Target;
 
 /// The body of some kernel, to be run as work items.
 pub trait Body: fmt::Debug + Send + Sync {
-    /// The kernel's name.
-    fn name(&self) -> String;
     /// Whether `other` is the same kernel with the same specialisation.
     fn is(&self, other: &dyn Body) -> bool;
     /// The kernel itself.
@@ -24,14 +23,25 @@ pub trait Body: fmt::Debug + Send + Sync {
     /// # Errors
     /// [`BuildError::Unsupported`].
     fn supports(&self, target: Target) -> Result<(), BuildError>;
-    /// Reads the packed arguments at `address`, and records `run` with what computes one of its tiles; the tiles of an
-    /// item share the arguments.
+    /// [`Kernel::pieces_ahead`].
+    fn pieces_ahead(&self) -> u32;
+    /// Reads the packed arguments at `address`, and records `run` with what there is to do for tiles: they share the
+    /// arguments. With `ahead` each tile must be fetched before it is computed, by the same threads.
     fn record<'k>(
         &self,
         cta: &mut Cta<'k>,
         address: Val<'k, u64, uni::Cta>,
-        run: &mut dyn FnMut(&mut Cta<'k>, &mut dyn FnMut(&mut Cta<'k>, Tile<'k>)),
+        ahead: Option<Ahead<'k>>,
+        run: &mut dyn FnMut(&mut Cta<'k>, &mut dyn Work<'k>),
     );
+}
+
+/// What there is to do for tiles of an item.
+pub trait Work<'k> {
+    /// Begins to fetch what the tile reads first.
+    fn fetch(&mut self, cta: &mut Cta<'k>, tile: Tile<'k>);
+    /// Computes the tile.
+    fn compute(&mut self, cta: &mut Cta<'k>, tile: Tile<'k>);
 }
 
 /// A tile of an item.
@@ -53,10 +63,6 @@ impl<K: Kernel> fmt::Debug for Item<K> {
 }
 
 impl<K: Kernel> Body for Item<K> {
-    fn name(&self) -> String {
-        self.0.name()
-    }
-
     fn is(&self, other: &dyn Body) -> bool {
         other.kernel().downcast_ref::<K>() == Some(&self.0)
     }
@@ -69,24 +75,60 @@ impl<K: Kernel> Body for Item<K> {
         self.0.supports(target)
     }
 
+    fn pieces_ahead(&self) -> u32 {
+        self.0.pieces_ahead()
+    }
+
     fn record<'k>(
         &self,
         cta: &mut Cta<'k>,
         address: Val<'k, u64, uni::Cta>,
-        run: &mut dyn FnMut(&mut Cta<'k>, &mut dyn FnMut(&mut Cta<'k>, Tile<'k>)),
+        ahead: Option<Ahead<'k>>,
+        run: &mut dyn FnMut(&mut Cta<'k>, &mut dyn Work<'k>),
     ) {
+        let kernel = &self.0;
+        let ahead = ahead.filter(|_| kernel.pieces_ahead() > 0);
         // Loads of the arguments are recorded once and used by each tile.
-        let mut args = Some(K::Args::declare(&mut Parameters::packed(address)));
-        run(cta, &mut |cta, tile| {
-            let args = args.take().expect("an item's tiles are recorded once");
-            let mark = with(|b| b.shared_bytes);
-            let mut scope = Cta::entry(Some([tile.index, tile.count]));
-            self.0.body(&mut scope, args);
-            // The next tile writes the shared memory that slower warps may still read.
-            if with(|b| b.shared_bytes) != mark {
-                cta.barrier();
-            }
-        });
+        let args = K::Args::declare(&mut Parameters::packed(address));
+        run(
+            cta,
+            &mut Recording {
+                kernel,
+                args,
+                ahead,
+            },
+        );
+    }
+}
+
+/// A kernel's work with its arguments.
+struct Recording<'a, 'k, K: Kernel> {
+    kernel: &'a K,
+    args: <K::Args as Signature>::On<Device<'k>>,
+    ahead: Option<Ahead<'k>>,
+}
+
+impl<'k, K: Kernel> Recording<'_, 'k, K> {
+    fn scope(&self, Tile { index, count }: Tile<'k>) -> Cta<'k> {
+        Cta::item([index, count], self.ahead)
+    }
+}
+
+impl<'k, K: Kernel> Work<'k> for Recording<'_, 'k, K> {
+    fn fetch(&mut self, _cta: &mut Cta<'k>, tile: Tile<'k>) {
+        if self.ahead.is_some() {
+            self.kernel.fetch(&mut self.scope(tile), &self.args);
+        }
+    }
+
+    fn compute(&mut self, cta: &mut Cta<'k>, tile: Tile<'k>) {
+        let mark = with(|b| b.shared_bytes);
+        let args = K::Args::again(&self.args);
+        self.kernel.body(&mut self.scope(tile), args);
+        // The next tile writes the shared memory that slower warps may still read.
+        if with(|b| b.shared_bytes) != mark {
+            cta.barrier();
+        }
     }
 }
 
@@ -108,13 +150,13 @@ pub fn build_items<S: Signature>(
     name: String,
     threads: u32,
     target: Target,
-    body: impl for<'k> FnOnce(&mut Cta<'k>, S::On<crate::args::Device<'k>>),
+    body: impl for<'k> FnOnce(&mut Cta<'k>, S::On<Device<'k>>),
 ) -> Result<Built, BuildError> {
     let options = Options {
         inputs: Inputs::Coherent,
     };
     build_body(name, threads, target, options, || {
         let args = S::declare(&mut Parameters::default());
-        body(&mut Cta::entry(None), args);
+        body(&mut Cta::entry(), args);
     })
 }

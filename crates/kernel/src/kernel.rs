@@ -45,6 +45,15 @@ pub trait Kernel: Clone + Hash + Eq + Send + Sync + 'static {
         Ok(())
     }
 
+    /// Pieces of 16 bytes that [`Kernel::fetch`] brings for each thread; 0 where there is nothing to fetch.
+    fn pieces_ahead(&self) -> u32 {
+        0
+    }
+
+    /// Begins to fetch what [`Kernel::body`] reads first of tile `cta.id()` to [`Cta::ahead`], for bodies that run as work
+    /// items: of arrays that no item writes, as other items may still be at work. The body then takes it from there.
+    fn fetch<'k>(&self, _cta: &mut Cta<'k>, _args: &<Self::Args as Signature>::On<Device<'k>>) {}
+
     /// Computes tile `cta.id()`.
     fn body<'k>(&self, cta: &mut Cta<'k>, args: <Self::Args as Signature>::On<Device<'k>>);
 }
@@ -188,7 +197,7 @@ pub fn build<K: Kernel>(kernel: &K, target: Target, options: Options) -> Result<
     kernel.supports(target)?;
     build_body(kernel.name(), kernel.threads(), target, options, || {
         let args = K::Args::declare(&mut Parameters::default());
-        kernel.body(&mut Cta::entry(None), args);
+        kernel.body(&mut Cta::entry(), args);
     })
 }
 

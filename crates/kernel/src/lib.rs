@@ -1,6 +1,7 @@
 //! The kernel language: kernels that read like the maths and come out as PTX.
 #![forbid(unsafe_code)]
 
+mod ahead;
 pub mod args;
 mod build;
 mod flat;
@@ -21,6 +22,7 @@ pub mod uni;
 mod val;
 mod warp;
 
+pub use ahead::{Ahead, Arrived, PIECE};
 pub use args::{Device, Elem, Shapes};
 pub use build::STATIC_SHARED;
 pub use frag::{Acc, FragA, FragB, Half, Matrix, Rows};

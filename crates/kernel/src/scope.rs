@@ -5,6 +5,7 @@
 //! scope that is still whole.
 
 use crate::{
+    ahead::Ahead,
     build::{EntryValue, Negated, Rep, with},
     state::State,
     uni::{self, Uni},
@@ -30,6 +31,8 @@ pub struct Cta<'k> {
     brand: Brand<'k>,
     /// Of a work item: its tile, and how many there are.
     tile: Option<[Val<'k, u32, uni::Cta>; 2]>,
+    /// What was fetched for it.
+    ahead: Option<Ahead<'k>>,
 }
 
 /// A whole warp is executing.
@@ -383,13 +386,27 @@ pub(crate) fn warp_id<'k>() -> Val<'k, u32, uni::Warp> {
 }
 
 impl<'k> Cta<'k> {
-    /// The scope at the entry of a kernel. A tile and their number override index and number of CTAs, for bodies that
-    /// run as work items.
-    pub(crate) fn entry(tile: Option<[Val<'k, u32, uni::Cta>; 2]>) -> Cta<'k> {
+    /// The scope at the entry of a kernel.
+    pub(crate) fn entry() -> Cta<'k> {
         Cta {
             brand: PhantomData,
-            tile,
+            tile: None,
+            ahead: None,
         }
+    }
+
+    /// The scope of a body that runs as a work item: a tile and their number override index and number of CTAs.
+    pub(crate) fn item(tile: [Val<'k, u32, uni::Cta>; 2], ahead: Option<Ahead<'k>>) -> Cta<'k> {
+        Cta {
+            brand: PhantomData,
+            tile: Some(tile),
+            ahead,
+        }
+    }
+
+    /// Where what [`Kernel::fetch`](crate::Kernel::fetch) brings is; `None` where it was not called for this tile.
+    pub fn ahead(&self) -> Option<Ahead<'k>> {
+        self.ahead
     }
 
     /// The index of the tile this body computes.

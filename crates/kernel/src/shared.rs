@@ -76,7 +76,8 @@ impl Place {
     }
 }
 
-fn arena(offset: u32) -> Place {
+/// The CTA's shared memory from byte `offset` on.
+pub(crate) fn arena(offset: u32) -> Place {
     Place {
         base: with(|b| b.shared_base()),
         offset: i64::from(offset),
@@ -345,7 +346,7 @@ impl<'t, 'k, T: Elem> Slots<'t, 'k, T> {
             return;
         }
         let zero: [Val<'k, u32, uni::Lane>; 4] = [Val::constant(0); 4];
-        let mut lane = Cta::entry(None).lane_scope();
+        let mut lane = Cta::entry().lane_scope();
         let words = lane.either(
             valid,
             |_| {

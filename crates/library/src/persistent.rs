@@ -2,13 +2,15 @@
 //!
 //! Each step of a plan is a row of `records`: which body, how many tiles, where its arguments are, which step it waits for.
 //! Every CTA walks all steps, takes its share of the tiles of each, and then counts itself in at `arrived`; a step that
-//! needs what another wrote waits until all CTAs have arrived there. After the last step one CTA decides whether another
-//! token follows, and tells the host.
+//! needs what another wrote waits until all CTAs have arrived there. While it waits, and between tiles, the first weights of
+//! its next tile may be on their way to shared memory ([`Prefetch`]): no step writes weights. After the last step one CTA
+//! tells the host the token, decides whether another one follows, and looks at the host's flag: after it told the token and
+//! before any step of the next one, so that the token being made when the flag is written is the last.
 
 use std::sync::Arc;
 use warpsmith_kernel::{
-    BuildError, Built, Cta, Device, Global, Scope, Val, Write, args,
-    item::{Body, Tile, build_items, free_after},
+    Ahead, BuildError, Built, Cta, Device, Global, PIECE, Scope, Val, Write, args,
+    item::{Body, Tile, Work, build_items, free_after},
     steps, uni, upto,
 };
 use warpsmith_ptx::target::Target;
@@ -33,7 +35,7 @@ pub const RECORD: u32 = 4;
 
 /// The words that the host and the kernel both see.
 pub mod shared {
-    /// Not zero: stop after this token (from the host).
+    /// Not zero: the token being made is the last (from the host).
     pub const STOP: u32 = 0;
     /// Tokens made so far.
     pub const MADE: u32 = 1;
@@ -76,6 +78,21 @@ pub enum Schedule {
     Claimed,
 }
 
+/// Whether a CTA fetches the first weights of its next tile while it waits for others, or for what a tile is made of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Prefetch {
+    /// It loads them when it computes: what suits processors whose loads take no time that could be used, as the virtual
+    /// GPU's, where each copy is one more instruction.
+    #[default]
+    Off,
+    /// By `cp.async`, up to [`PREFETCHED`] pieces of 16 bytes a thread, where the target has it: a card waits for a grid's
+    /// last CTA as long as for thousands of instructions, in which its memory would be idle.
+    On,
+}
+
+/// The most pieces of a thread: 32 KiB of a CTA of 256 threads.
+pub const PREFETCHED: u32 = 8;
+
 /// What a persistent kernel is made of.
 #[derive(Debug)]
 pub struct Persistent<'a> {
@@ -83,6 +100,8 @@ pub struct Persistent<'a> {
     pub threads: u32,
     /// How tiles come to CTAs.
     pub schedule: Schedule,
+    /// What CTAs do while they wait.
+    pub prefetch: Prefetch,
     /// The bodies, by the numbers that records have.
     pub bodies: &'a [Arc<dyn Body>],
 }
@@ -95,10 +114,19 @@ type Word<'k> = Val<'k, u32, uni::Cta>;
 /// One step as its record says.
 struct Step<'k> {
     index: Word<'k>,
+    kind: Word<'k>,
     tiles: Word<'k>,
     arguments: Val<'k, u64, uni::Cta>,
     /// Tokens before this one.
     token: Word<'k>,
+    claimed: Global<'k, u32, Write>,
+}
+
+impl<'k> Step<'k> {
+    fn tile(&self, index: Word<'k>) -> Tile<'k> {
+        let count = self.tiles;
+        Tile { index, count }
+    }
 }
 
 impl Persistent<'_> {
@@ -115,9 +143,26 @@ impl Persistent<'_> {
         })
     }
 
+    /// Bytes of a CTA's shared memory for what it fetches ahead on `target`.
+    pub fn prefetched(&self, target: Target) -> u32 {
+        match self.prefetch {
+            Prefetch::On if target.sm >= Ahead::FIRST_SM => self.pieces() * PIECE * self.threads,
+            Prefetch::On | Prefetch::Off => 0,
+        }
+    }
+
+    fn pieces(&self) -> u32 {
+        let bodies = self.bodies.iter().map(|body| body.pieces_ahead());
+        bodies.max().unwrap_or_default()
+    }
+
     fn body<'k>(&self, cta: &mut Cta<'k>, a: PersistentArgs<Device<'k>>) {
         let ctas = cta.tiles();
         let none = Word::constant(0);
+        let ahead = match self.prefetch {
+            Prefetch::Off => None,
+            Prefetch::On => cta.reserve_ahead(self.pieces()),
+        };
         let verdict = a.tokens.equals(0).select(End::Tokens as u32, none);
         let (_, verdict) = cta.while_all(
             (none, verdict),
@@ -127,16 +172,25 @@ impl Persistent<'_> {
                 cta.for_(upto(a.steps), |cta, index| {
                     let record = a.records.row(index);
                     let [kind, tiles, arguments, wait] = [0u32, 1, 2, 3].map(|at| record.at(at));
-                    cta.if_all(wait.gt(0), |cta| {
-                        cta.wait_for(a.arrived, wait - 1, arrivals);
-                    });
                     let step = Step {
                         index,
+                        kind,
                         tiles,
                         arguments: a.table.from(arguments).address(),
                         token,
+                        claimed: a.claimed,
                     };
-                    self.step(cta, kind, &step, a.claimed);
+                    let first = self.tile(cta, &step, None);
+                    if ahead.is_some() {
+                        self.each_body(cta, &step, ahead, &mut |cta, work| {
+                            let any = first.lt(step.tiles);
+                            cta.if_all(any, |cta| work.fetch(cta, step.tile(first)));
+                        });
+                    }
+                    cta.if_all(wait.gt(0), |cta| {
+                        cta.wait_for(a.arrived, wait - 1, arrivals);
+                    });
+                    self.step(cta, &step, first, ahead);
                     cta.signal(a.arrived, index);
                 });
                 let verdict = turn(cta, &a, token, arrivals);
@@ -148,45 +202,58 @@ impl Persistent<'_> {
         });
     }
 
-    /// This CTA's tiles of a step.
+    /// This CTA's first tile of a step, or the one after `last`; past the last tile if there is none.
+    fn tile<'k>(&self, cta: &mut Cta<'k>, step: &Step<'k>, last: Option<Word<'k>>) -> Word<'k> {
+        let ctas = cta.tiles();
+        match (self.schedule, last) {
+            (Schedule::Static, None) => cta.id(),
+            (Schedule::Static, Some(last)) => last + ctas,
+            (Schedule::Claimed, _) => {
+                // For each token before, every CTA claimed once more than there were tiles.
+                let before = step.token * (step.tiles + ctas);
+                cta.claim(step.claimed, step.index) - before
+            }
+        }
+    }
+
+    /// `part` with the work of the step's body.
+    fn each_body<'k>(
+        &self,
+        cta: &mut Cta<'k>,
+        step: &Step<'k>,
+        ahead: Option<Ahead<'k>>,
+        part: &mut dyn FnMut(&mut Cta<'k>, &mut dyn Work<'k>),
+    ) {
+        for (number, body) in self.bodies.iter().enumerate() {
+            cta.if_all(step.kind.equals(number as u32), |cta| {
+                free_after(cta, |cta| body.record(cta, step.arguments, ahead, part));
+            });
+        }
+    }
+
+    /// This CTA's tiles of a step, from `first` on.
     fn step<'k>(
         &self,
         cta: &mut Cta<'k>,
-        kind: Word<'k>,
         step: &Step<'k>,
-        claimed: Global<'k, u32, Write>,
+        first: Word<'k>,
+        ahead: Option<Ahead<'k>>,
     ) {
-        let (ctas, own) = (cta.tiles(), cta.id());
-        for (number, body) in self.bodies.iter().enumerate() {
-            let part = |cta: &mut Cta<'k>| {
-                body.record(cta, step.arguments, &mut |cta, tile| {
-                    let mut run = |cta: &mut Cta<'k>, index| {
-                        let count = step.tiles;
-                        tile(cta, Tile { index, count });
-                    };
-                    match self.schedule {
-                        Schedule::Static => {
-                            let last = |_: &mut Cta<'k>, i: Word<'k>| i.lt(step.tiles);
-                            cta.while_all(own, last, |cta, i| {
-                                run(cta, i);
-                                i + ctas
-                            });
-                        }
-                        Schedule::Claimed => {
-                            // For each token before, every CTA claimed once more than there were tiles.
-                            let before = step.token * (step.tiles + ctas);
-                            let first = cta.claim(claimed, step.index) - before;
-                            let last = |_: &mut Cta<'k>, i: Word<'k>| i.lt(step.tiles);
-                            cta.while_all(first, last, |cta, i| {
-                                run(cta, i);
-                                cta.claim(claimed, step.index) - before
-                            });
-                        }
+        self.each_body(cta, step, ahead, &mut |cta, work| {
+            let more = |i: Word<'k>| i.lt(step.tiles);
+            cta.while_all(
+                first,
+                |_, i| more(i),
+                |cta, i| {
+                    work.compute(cta, step.tile(i));
+                    let next = self.tile(cta, step, Some(i));
+                    if ahead.is_some() {
+                        cta.if_all(more(next), |cta| work.fetch(cta, step.tile(next)));
                     }
-                });
-            };
-            cta.if_all(kind.equals(number as u32), |cta| free_after(cta, part));
-        }
+                    next
+                },
+            );
+        });
     }
 }
 
@@ -203,11 +270,19 @@ fn turn<'k>(
             let id = a.token.at(0u32);
             let known = a.ends;
             let zero: Val<'k, u32> = Val::constant(0);
+            let slot = (token % a.capacity) * a.token_words + shared::RING;
+            let words = steps(zero, a.token_words.varying(), 1);
+            lane.for_(words, |_, at| {
+                a.shared.set_system(slot + at, a.token.at(at));
+            });
+            let made = token.varying() + 1;
+            a.shared.set_system(shared::MADE, made);
+            // A host that wrote the flag before it saw this token is heard here.
+            lane.meet_host();
             let range = steps(zero, a.ends_len.varying(), 1);
             let ended = lane.fold_lanes(range, zero, |_, i, ended: Val<'k, u32>| {
                 ended | known.at(i).equals(id).select(1u32, 0u32)
             });
-            let made = token.varying() + 1;
             let verdict = zero;
             // What counts most comes last.
             let full = a.position.at(0u32).ge(a.context);
@@ -217,12 +292,6 @@ fn turn<'k>(
             let verdict = made.ge(a.tokens).select(End::Tokens as u32, verdict);
             let verdict = ended.differs(0).select(End::Token as u32, verdict);
             a.verdict.set(0u32, verdict);
-            let slot = (token % a.capacity) * a.token_words + shared::RING;
-            let words = steps(zero, a.token_words.varying(), 1);
-            lane.for_(words, |_, at| {
-                a.shared.set_system(slot + at, a.token.at(at));
-            });
-            a.shared.set_system(shared::MADE, made);
         });
         cta.signal(a.arrived, a.steps);
     });

@@ -77,6 +77,11 @@ pub fn registry() -> &'static [Entry] {
             cases: crate::attention::paged::cases,
         },
         Entry {
+            name: "paged_flash_attention",
+            summary: "prefill attention over keys in pages, for the tokens of one sequence",
+            cases: crate::attention::paged_flash::cases,
+        },
+        Entry {
             name: "attention_scores",
             summary: "scores of chosen heads before the softmax, for the times of words",
             cases: crate::attention::scores::cases,

@@ -92,6 +92,9 @@ fn every_target_takes_it_and_a_cta_fits() {
             };
             let mut session = Session::new(&bundle.model, &options).expect("a session");
             let kernel = session.persistent(&[2]).expect("a kernel");
+            // Whatever can copy asynchronously fetches weights ahead.
+            let ahead = kernel.report().prefetched > 0;
+            assert_eq!(ahead, !matches!(target, "70" | "75"), "sm_{target}");
             let [registers, shared] = assemble(kernel.module(), target, "tiny");
             assert!(
                 registers * threads <= REGISTERS,
@@ -233,6 +236,7 @@ fn the_sizes_of_seven_billion_parameters_are_emitted_and_assembled() {
         };
         let kernel = Persistent::new(&stream, &plan, &until, shape).expect("a kernel");
         assert_eq!(kernel.report().steps, plan.report().launches);
+        assert_eq!(kernel.report().prefetched > 0, target == "90");
         let [registers, _] = assemble(kernel.module(), target, "3584 x 28 x 2048");
         assert!(
             registers * 256 <= REGISTERS,

@@ -57,9 +57,13 @@ fn warm(seed: u64) -> SamplerConfig {
 
 /// What a session gives for the same request.
 fn alone(model: &Arc<Model>, request: &Request) -> (Vec<u32>, Ended) {
+    alone_in(Precision::Exact, model, request)
+}
+
+fn alone_in(precision: Precision, model: &Arc<Model>, request: &Request) -> (Vec<u32>, Ended) {
     let options = SessionOptions {
         context: CONTEXT,
-        precision: Precision::Exact,
+        precision,
         ..SessionOptions::default()
     };
     let mut session = Session::new(model, &options).expect("a session");
@@ -155,6 +159,28 @@ fn ragged_sequences_that_join_and_leave_give_the_tokens_of_each_alone() {
         assert!(found.failed.is_empty());
         // Steps of 1, 2, 4, 8, 16 rows; prompts of 1 to 64 rows, and the first 64 of longer ones.
         assert!(engine.report().plans <= 5 + 7 + 7, "{:?}", engine.report());
+    }
+}
+
+#[test]
+fn long_prompts_in_fast_runs_give_the_tokens_of_each_alone() {
+    let bundle = model();
+    let options = EngineOptions {
+        precision: Precision::Fast,
+        ..options()
+    };
+    let mut engine = Engine::new(&bundle.model, &options).expect("an engine");
+    // Passes of 16, 32 and 64 rows, some with rows of nobody in front, from the beginning and further on.
+    let requests = [17, 64, 90, 110].map(|len| request(prompt(len, len), 6));
+    let mut found = Found::default();
+    let ids = requests
+        .each_ref()
+        .map(|request| engine.submit(request.clone()).expect("a sequence"));
+    found.finish(&mut engine);
+    for (id, request) in ids.iter().zip(&requests) {
+        let got = (found.tokens[id].clone(), found.ended[id]);
+        let want = alone_in(Precision::Fast, &bundle.model, request);
+        assert_eq!(got, want, "{} tokens", request.prompt.len());
     }
 }
 

@@ -13,3 +13,4 @@ mod steps;
 mod support;
 mod synth;
 mod threads;
+mod ways;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use warpsmith::{
     device::{Buffer, Stream},
     graph::{
-        At, Attention, Cache, Graph, Node, PageSizes, PageStore, PagedAppend, PagedAttention, Plan,
-        Precision,
+        At, Attention, Cache, Graph, Node, PageSizes, PageStore, PagedAppend, PagedAttention,
+        PagedRows, Plan, Precision,
     },
 };
 use warpsmith_library::attention::CacheType;
@@ -114,6 +114,7 @@ fn pages_give_the_bits_of_keys_that_lie_together() {
                 pages: pages(),
                 heads: HEADS,
                 scale: 0.2,
+                rows: PagedRows::Any,
             };
             graph.attend_paged(attention).expect("attention")
         });

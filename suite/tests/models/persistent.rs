@@ -4,7 +4,7 @@ use crate::support::{load, reference};
 use std::{ops::ControlFlow, path::Path};
 use warpsmith::{
     device::{Device, Selector, Settings},
-    graph::{Precision, Schedule, Shape},
+    graph::{Precision, Prefetch, Schedule, Shape},
     models::llama::{Bundle, Ended, Run, Session, SessionOptions},
 };
 
@@ -73,6 +73,11 @@ fn every_architecture_gives_the_tokens_of_single_steps() {
         for precision in [Precision::Fast, Precision::Exact] {
             let shape = Shape::default();
             let want = generate(&bundle, &options(precision, Run::Eager, shape), 24);
+            // Every type of weights on its way ahead; other tests have each CTA load what it needs.
+            let shape = Shape {
+                prefetch: Some(Prefetch::On),
+                ..shape
+            };
             let got = generate(&bundle, &options(precision, Run::Persistent, shape), 24);
             same(&got, &want, &format!("{} {precision:?}", path.display()));
         }
@@ -100,10 +105,22 @@ fn any_number_of_ctas_and_threads_gives_the_same_tokens() {
             threads,
             ctas: 0,
             schedule,
+            prefetch: Some(Prefetch::Off),
         };
         let most = if sms > 100 { 3 } else { 8 };
-        let options = options(Precision::Fast, Run::Persistent, shape);
-        let got = generate(&bundle, &options, most);
+        let run = |shape| {
+            generate(
+                &bundle,
+                &options(Precision::Fast, Run::Persistent, shape),
+                most,
+            )
+        };
+        let got = run(shape);
+        let ahead = run(Shape {
+            prefetch: Some(Prefetch::On),
+            ..shape
+        });
+        assert_eq!(ahead, got, "{sms} {shape:?}");
         assert_eq!(got.0, want.0[..most], "{sms} {shape:?}");
         let steps = self::options(Precision::Fast, Run::Eager, shape);
         let want = generate(&bundle, &steps, most);
@@ -180,9 +197,23 @@ fn it_is_clean_under_the_checker_in_eight_orders() {
     let shape = Shape::default();
     let want = generate(&bundle, &options(Precision::Fast, Run::Eager, shape), 4).0;
     for seed in 0..8 {
-        for schedule in [Schedule::Static, Schedule::Claimed] {
+        for (schedule, prefetch) in [
+            (Schedule::Static, Prefetch::On),
+            (Schedule::Claimed, Prefetch::On),
+            // Without, the schedules take turns.
+            (
+                [Schedule::Static, Schedule::Claimed][seed as usize % 2],
+                Prefetch::Off,
+            ),
+        ] {
             let bundle = open("virtual:sms=4", Settings::checking().with_seed(seed), &path);
-            let shape = Shape { schedule, ..shape };
+            let shape = Shape {
+                schedule,
+                prefetch: Some(prefetch),
+                // Several warps to a CTA: what one fetches, others must not read.
+                threads: 64,
+                ..shape
+            };
             let got = generate(
                 &bundle,
                 &options(Precision::Fast, Run::Persistent, shape),
@@ -192,7 +223,7 @@ fn it_is_clean_under_the_checker_in_eight_orders() {
             let findings = bundle.model.device().take_findings();
             assert!(
                 findings.is_empty(),
-                "{schedule:?} {seed}: {}",
+                "{schedule:?} {prefetch:?} {seed}: {}",
                 findings[0].message
             );
         }

@@ -1,7 +1,8 @@
 //! SmolLM2-135M, a real model: exact runs equal an f32 engine, fast runs err no more than 8-bit activations elsewhere.
 
-use crate::support::{
-    Difference, check_greedy, difference, floats, ids, json, load, margins, session,
+use crate::{
+    support::{Difference, check_greedy, difference, floats, ids, json, load, margins, session},
+    ways::check_ways,
 };
 use serde_json::Value;
 use warpsmith::{
@@ -67,6 +68,7 @@ fn check_exact(bundle: &Bundle, name: &str, facts: &Value) -> Vec<f32> {
         MARGIN,
         name,
     );
+    check_ways(&mut session, &tokens, &format!("{name}, exact"));
     logits
 }
 
@@ -116,6 +118,7 @@ fn ratio_in_fast(bundle: &Bundle, name: &str, facts: &Value, exact: &[f32]) -> f
         .as_f64()
         .expect("the peer's error");
     println!("{name}: error {own}, the peer's {peer}");
+    check_ways(&mut session, &ids(&facts["ids"]), &format!("{name}, fast"));
     own / peer
 }
 

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     error::Error,
-    fused::{Gate, Heads, Norm, Part},
+    fused::{Gate, Heads, Norm, Part, Store},
     graph::Extent,
     memory::Place,
     op::MatMul,
@@ -22,7 +22,7 @@ use warpsmith_library::{
     gemm::Hardware,
     projection::{
         Gate as GateKernel, GateArgs, Heads as HeadsKernel, HeadsArgs, HeadsF16, HeadsF16Args,
-        HeadsPlan, Part as PartKey, Project, ProjectArgs, Source, Turn, Work,
+        HeadsPlan, Owners, Part as PartKey, Project, ProjectArgs, Source, Turn, Work,
     },
     weights::BLOCK,
 };
@@ -52,6 +52,54 @@ impl Vectors {
                 gain: span(gain),
                 shift: span(shift),
                 eps: *eps,
+            },
+        }
+    }
+}
+
+/// What the kernel of heads is told of where keys and values go; of pages, each is a sequence of so many positions.
+struct Stored {
+    owners: Owners,
+    ty: CacheType,
+    kv_heads: u32,
+    head_dim: u32,
+    max_len: u32,
+    sequences: u32,
+    keys: Span<u8>,
+    values: Span<u8>,
+    table: Option<Span<u32>>,
+    /// Rows of the table, and pages of each.
+    tables: [u32; 2],
+}
+
+impl Stored {
+    fn of(store: &Store) -> Stored {
+        match store {
+            Store::Own { cache, history } => Stored {
+                owners: (*history).into(),
+                ty: cache.ty,
+                kv_heads: cache.kv_heads,
+                head_dim: cache.head_dim,
+                max_len: cache.max_len,
+                sequences: cache.sequences,
+                keys: cache.keys.clone(),
+                values: cache.values.clone(),
+                table: None,
+                tables: [0, 0],
+            },
+            Store::Paged { pages, slots: _ } => Stored {
+                owners: Owners::Paged {
+                    page: pages.sizes.page,
+                },
+                ty: pages.sizes.ty,
+                kv_heads: pages.sizes.kv_heads,
+                head_dim: pages.sizes.head_dim,
+                max_len: pages.sizes.page,
+                sequences: pages.sizes.pages,
+                keys: pages.keys.clone(),
+                values: pages.values.clone(),
+                table: Some(pages.table.clone()),
+                tables: [pages.sequences, pages.blocks],
             },
         }
     }
@@ -203,8 +251,7 @@ impl Lowering<'_> {
             parts,
             turn,
             positions,
-            history,
-            cache,
+            store,
         } = heads;
         let weights = parts.each_ref().map(|part| &*part.weights);
         let source = self.source(rows, norm.as_ref(), &weights)?;
@@ -213,22 +260,37 @@ impl Lowering<'_> {
             bias: present(part.bias.as_ref()),
             norm: present(part.norm.as_ref()),
         };
-        let keys = parts.each_ref().map(key);
-        let (head_dim, kv_heads, max_len) = (cache.head_dim, cache.kv_heads, cache.max_len);
+        let part_keys = parts.each_ref().map(key);
+        let Stored {
+            owners,
+            ty,
+            kv_heads,
+            head_dim,
+            max_len,
+            sequences,
+            keys,
+            values,
+            table,
+            tables: [table_rows, blocks],
+        } = Stored::of(store);
+        let slots = match store {
+            Store::Own { .. } => None,
+            Store::Paged { pages: _, slots } => Some(self.place(*slots)),
+        };
         let turn_key = turn.as_ref().map(|(table, pairing)| Turn {
             pairing: *pairing,
             pairs: table.inverse_frequencies.len() as u32,
         });
         let rows_of = weights.map(|of| of.rows);
-        let unit = HeadsPlan::unit(&keys, turn_key, head_dim, rows_of, self.sms);
+        let unit = HeadsPlan::unit(&part_keys, turn_key, head_dim, rows_of, [rows, self.sms]);
         let units = weights.iter().map(|of| of.rows.div_ceil(unit)).sum();
         let plan = HeadsPlan {
             source,
-            parts: keys,
+            parts: part_keys,
             head_dim,
             unit,
             turn: turn_key,
-            history: *history,
+            owners,
             work: Work::of_units(units, unit / BLOCK, &source, self.sms),
         };
         let (x, positions, q) = (self.place(*x), self.place(*positions), self.value(at));
@@ -244,10 +306,8 @@ impl Lowering<'_> {
             .map(|(table, _)| Span::of(&table.inverse_frequencies));
         let magnitude = turn.as_ref().map_or(1.0, |(table, _)| table.magnitude);
         let parts = parts.each_ref().map(|part| Arc::clone(&part.weights));
-        let sequences = cache.sequences;
-        let ty = cache.ty;
-        let cache = Arc::clone(cache);
-        let used = [x.clone(), positions.clone(), q.clone()];
+        let mut used = vec![x.clone(), positions.clone(), q.clone()];
+        used.extend(slots.clone());
         let used: Vec<&Place> = used.iter().collect();
         let to = q.clone();
         macro_rules! heads {
@@ -277,10 +337,12 @@ impl Lowering<'_> {
                         q_gain,
                         k_gain,
                         positions: memory.span(&positions, rows.into()),
+                        slots: slots.map(|slots| memory.span(&slots, rows.into())),
+                        table,
                         inverse,
                         q: memory.span(&to, of_rows(columns)),
-                        k_cache: cache.keys.cast(),
-                        v_cache: cache.values.cast(),
+                        k_cache: keys.cast(),
+                        v_cache: values.cast(),
                         m: rows,
                         columns: source.columns,
                         heads: columns / head_dim,
@@ -289,6 +351,8 @@ impl Lowering<'_> {
                         pairs: turn_key.map_or(0, |turn| turn.pairs),
                         max_len,
                         sequences,
+                        table_rows,
+                        blocks,
                         q_blocks: q.blocks,
                         q_code_block: q.code_block,
                         q_high_block: q.high_block,

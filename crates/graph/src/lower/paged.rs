@@ -5,13 +5,18 @@ use crate::{
     error::Error,
     graph::Extent,
     memory::Place,
-    pages::{PagedAppend, PagedAttention},
+    pages::{PagedAppend, PagedAttention, PagedRows},
 };
 use std::sync::Arc;
+use warpsmith_kernel::Kernel;
 use warpsmith_library::{
-    attention::{PagedDecode, PagedDecodeArgs},
+    attention::{CacheType, Flash, Mask, PagedDecode, PagedDecodeArgs, PagedFlash, PagedFlashArgs},
+    gemm::Precision,
     kv::{PagedScatter, PagedScatterArgs},
 };
+
+/// Rows of a prompt from which on a tile of 64 costs less than a row at a time.
+const PROMPT: u32 = 16;
 
 impl Lowering<'_> {
     pub(super) fn append_paged(&mut self, append: &PagedAppend) -> Place {
@@ -54,6 +59,9 @@ impl Lowering<'_> {
         at: usize,
         attention: &PagedAttention,
     ) -> Result<Place, Error> {
+        if let Some(kernel) = self.paged_flash(at, attention) {
+            return Ok(self.attend_prompt(at, attention, kernel));
+        }
         let Extent { rows, columns } = self.graph.entries[at].extent;
         let pages = Arc::clone(&attention.pages);
         let sizes = pages.sizes;
@@ -105,5 +113,67 @@ impl Lowering<'_> {
             }
         });
         Ok(y)
+    }
+
+    /// The kernel that takes rows of one sequence together, where there are enough to make up for the rest of its tile.
+    fn paged_flash(&self, at: usize, attention: &PagedAttention) -> Option<PagedFlash> {
+        let rows = self.graph.entries[at].extent.rows;
+        let sizes = attention.pages.sizes;
+        let kernel = PagedFlash {
+            head_dim: sizes.head_dim,
+            row_frags: Flash::row_frags_for(Mask::Causal, rows, self.sms),
+            page: sizes.page,
+        };
+        let fits = attention.rows == PagedRows::Prompt
+            && rows >= PROMPT
+            && self.precision == Precision::Fast
+            && sizes.ty == CacheType::F16
+            && kernel.head_dim.is_multiple_of(8)
+            && kernel.supports(self.target).is_ok();
+        fits.then_some(kernel)
+    }
+
+    fn attend_prompt(
+        &mut self,
+        at: usize,
+        attention: &PagedAttention,
+        kernel: PagedFlash,
+    ) -> Place {
+        let Extent { rows, columns } = self.graph.entries[at].extent;
+        let pages = Arc::clone(&attention.pages);
+        let sizes = pages.sizes;
+        let all = [
+            self.place(attention.q),
+            self.place(attention.visible),
+            self.place(attention.slots),
+            self.value(at),
+        ];
+        let y = all[3].clone();
+        let (heads, scale) = (attention.heads, attention.scale);
+        let used = all.clone();
+        self.push(&used.each_ref(), kernel, move |memory| {
+            let [q, visible, slots, y] = &all;
+            let len = u64::from(rows) * u64::from(columns);
+            PagedFlashArgs {
+                q: memory.span(q, len),
+                visible: memory.span(visible, rows.into()),
+                slots: memory.span(slots, rows.into()),
+                table: pages.table.clone(),
+                k: pages.keys.clone(),
+                v: pages.values.clone(),
+                y: memory.span(y, len),
+                tokens: rows,
+                heads,
+                kv_heads: sizes.kv_heads,
+                head_dim: sizes.head_dim,
+                sequences: pages.sequences,
+                blocks: pages.blocks,
+                pages: sizes.pages,
+                page: sizes.page,
+                row_bytes: sizes.head_dim * sizes.ty.bytes(),
+                scale,
+            }
+        });
+        y
     }
 }

@@ -2,10 +2,9 @@
 
 use super::{Machine, Users, absorb, norm_of, op, plain};
 use crate::{
-    fused::{Heads, Part},
+    fused::{Heads, Part, Store},
     graph::{Extent, Graph, Node},
     op::{At, Op, Rotation},
-    resource::Cache,
 };
 use std::sync::Arc;
 use warpsmith_library::attention::History;
@@ -92,32 +91,51 @@ impl Chain {
     }
 }
 
-/// The queries that the next attention over the cache asks with.
-fn asked(graph: &Graph, from: usize, cache: &Arc<Cache>) -> Option<Node> {
+/// The queries that the next attention over what is stored asks with.
+fn asked(graph: &Graph, from: usize, store: &Store) -> Option<Node> {
     graph.entries[from..]
         .iter()
-        .find_map(|entry| match &entry.op {
-            Op::Attend(attention) if Arc::ptr_eq(&attention.cache, cache) => Some(attention.q),
+        .find_map(|entry| match (&entry.op, store) {
+            (Op::Attend(attention), Store::Own { cache, history: _ }) => {
+                Arc::ptr_eq(&attention.cache, cache).then_some(attention.q)
+            }
+            (Op::PagedAttend(attention), Store::Paged { pages, slots: _ }) => {
+                Arc::ptr_eq(&attention.pages, pages).then_some(attention.q)
+            }
             _ => None,
         })
 }
 
+/// Keys, values, their positions, and where they go.
+fn stored(op: &Op) -> Option<([Node; 3], Store)> {
+    match op {
+        Op::Append { k, v, to, cache } => {
+            let (positions, history) = match *to {
+                At::Positions(positions) => (positions, History::Shared),
+                At::Rows(positions) => (positions, History::Forked),
+                At::From(_) => return None,
+            };
+            let cache = Arc::clone(cache);
+            Some(([*k, *v, positions], Store::Own { cache, history }))
+        }
+        Op::PagedAppend(append) => {
+            let (pages, slots) = (Arc::clone(&append.pages), append.slots);
+            let nodes = [append.k, append.v, append.positions];
+            Some((nodes, Store::Paged { pages, slots }))
+        }
+        _ => None,
+    }
+}
+
 fn found(graph: &Graph, machine: Machine, at: usize) -> Option<Found> {
     let append = &graph.entries[at];
-    let Op::Append { k, v, to, cache } = &append.op else {
-        return None;
-    };
-    let (positions, history) = match *to {
-        At::Positions(positions) => (positions, History::Shared),
-        At::Rows(positions) => (positions, History::Forked),
-        At::From(_) => return None,
-    };
+    let ([k, v, positions], store) = stored(&append.op)?;
     let users = Users::of(graph);
-    let head_dim = cache.head_dim;
+    let head_dim = store.head_dim();
     if append.kept || !users.0[at].is_empty() || !head_dim.is_multiple_of(2) {
         return None;
     }
-    let q = asked(graph, at + 1, cache)?;
+    let q = asked(graph, at + 1, &store)?;
     let later = users
         .all(q)
         .iter()
@@ -125,7 +143,7 @@ fn found(graph: &Graph, machine: Machine, at: usize) -> Option<Found> {
         .filter(|user| *user as usize > at);
     let mut q_users: Vec<u32> = later.collect();
     let mut absorbed = Vec::new();
-    let (turn, [q_last, k_last], by) = match op(graph, *k) {
+    let (turn, [q_last, k_last], by) = match op(graph, k) {
         Op::RotatedKeys { rotation, k: _ } => {
             let Op::Rotate(Rotation {
                 q: q_last,
@@ -142,11 +160,11 @@ fn found(graph: &Graph, machine: Machine, at: usize) -> Option<Found> {
             if *rotation != q || *own != positions || *dim != head_dim || !turns {
                 return None;
             }
-            if !users.only(graph, *k, &[at as u32]) {
+            if !users.only(graph, k, &[at as u32]) {
                 return None;
             }
             q_users.push(k.index);
-            absorbed.extend([*k, q]);
+            absorbed.extend([k, q]);
             let by = vec![rotation.index];
             (
                 Some((Arc::clone(table), *pairing)),
@@ -154,7 +172,7 @@ fn found(graph: &Graph, machine: Machine, at: usize) -> Option<Found> {
                 [by.clone(), by],
             )
         }
-        _ => (None, [q, *k], [q_users.clone(), vec![at as u32]]),
+        _ => (None, [q, k], [q_users.clone(), vec![at as u32]]),
     };
     // Nobody reads the queries before keys and values are in the cache.
     if !users.only(graph, q, &q_users) {
@@ -163,7 +181,7 @@ fn found(graph: &Graph, machine: Machine, at: usize) -> Option<Found> {
     let chains = [
         chain(graph, q_last, head_dim)?,
         chain(graph, k_last, head_dim)?,
-        chain(graph, *v, head_dim)?,
+        chain(graph, v, head_dim)?,
     ];
     let [q_by, k_by] = &by;
     let closed = chains
@@ -206,8 +224,7 @@ fn found(graph: &Graph, machine: Machine, at: usize) -> Option<Found> {
         parts: chains.map(|chain| chain.part),
         turn,
         positions,
-        history,
-        cache: Arc::clone(cache),
+        store,
     };
     Some(Found {
         heads,

@@ -3,6 +3,7 @@
 use super::*;
 use crate::{
     op::{At, Attention, Rotation},
+    pages::{PageSizes, PageStore, PagedAppend, PagedAttention, PagedRows},
     resource::{Cache, Table, Vector},
 };
 use std::sync::Arc;
@@ -102,16 +103,30 @@ struct How {
     rows: u32,
     ty: WeightType,
     pairing: Pairing,
+    keys: Keys,
+}
+
+/// Where its keys and values are.
+#[derive(Clone, Copy)]
+enum Keys {
+    Together,
+    Paged,
 }
 
 const USUAL: How = How {
     rows: 1,
     ty: WeightType::Q8_0,
     pairing: Pairing::Neighbours,
+    keys: Keys::Together,
 };
 
 fn llama(bench: &Bench, how: How) -> (Graph, Layer) {
-    let How { rows, ty, pairing } = how;
+    let How {
+        rows,
+        ty,
+        pairing,
+        keys,
+    } = how;
     let mut g = Graph::new();
     let x = bench.x(&mut g, rows);
     let [positions, visible] = [0; 2].map(|_| bench.ids(&mut g, rows));
@@ -136,22 +151,10 @@ fn llama(bench: &Bench, how: How) -> (Graph, Layer) {
             pairing,
         })
         .expect("a rotation");
-    let cache = Cache::new(&bench.stream, CacheType::F16, [2, 8, DIM]).expect("memory");
-    let cache = Arc::new(cache);
-    let append = g
-        .append([k_turned, v], At::Positions(positions), &cache)
-        .expect("an append");
-    let attended = g
-        .attend(Attention {
-            q: q_turned,
-            visible,
-            cache,
-            heads: WIDTH / DIM,
-            scale: 0.25,
-            seen: None,
-            sources: None,
-        })
-        .expect("attention");
+    let (append, attended) = match keys {
+        Keys::Together => together(bench, &mut g, [q_turned, k_turned, v], [positions, visible]),
+        Keys::Paged => paged(bench, &mut g, [q_turned, k_turned, v], [positions, visible]),
+    };
     let square = bench.weights(ty, WIDTH);
     let x = g
         .matmul(matmul(attended, &square, Some(x)))
@@ -175,6 +178,68 @@ fn llama(bench: &Bench, how: How) -> (Graph, Layer) {
     (g, layer)
 }
 
+/// The append and the attention over a cache.
+fn together(
+    bench: &Bench,
+    g: &mut Graph,
+    [q, k, v]: [Node; 3],
+    [positions, visible]: [Node; 2],
+) -> (Node, Node) {
+    let cache = Cache::new(&bench.stream, CacheType::F16, [2, 8, DIM]).expect("memory");
+    let cache = Arc::new(cache);
+    let append = g.append([k, v], At::Positions(positions), &cache);
+    let attended = g.attend(Attention {
+        q,
+        visible,
+        cache,
+        heads: WIDTH / DIM,
+        scale: 0.25,
+        seen: None,
+        sources: None,
+    });
+    (append.expect("an append"), attended.expect("attention"))
+}
+
+/// The same over pages.
+fn paged(
+    bench: &Bench,
+    g: &mut Graph,
+    [q, k, v]: [Node; 3],
+    [positions, visible]: [Node; 2],
+) -> (Node, Node) {
+    let store = PageStore::new(
+        &bench.stream,
+        PageSizes {
+            ty: CacheType::F16,
+            pages: 3,
+            page: 16,
+            kv_heads: 2,
+            head_dim: DIM,
+        },
+    );
+    let table: Buffer<u32> = bench.stream.alloc(2).expect("memory");
+    let pages = store.expect("memory").pages(&table, 1).expect("a table");
+    let pages = Arc::new(pages);
+    let slots = bench.ids(g, g.entries[q.index as usize].extent.rows);
+    let append = g.append_paged(PagedAppend {
+        k,
+        v,
+        positions,
+        slots,
+        pages: Arc::clone(&pages),
+    });
+    let attended = g.attend_paged(PagedAttention {
+        q,
+        visible,
+        slots,
+        pages,
+        heads: WIDTH / DIM,
+        scale: 0.25,
+        rows: PagedRows::Any,
+    });
+    (append.expect("an append"), attended.expect("attention"))
+}
+
 const FIVE: [&str; 5] = ["heads", "attend", "matmul", "gate", "matmul"];
 
 #[test]
@@ -183,7 +248,13 @@ fn a_layer_of_few_rows_is_five_operations() {
     for ty in [WeightType::Q4_0, WeightType::Q8_0, WeightType::F32] {
         for pairing in [Pairing::Neighbours, Pairing::Halves] {
             for rows in [1, 3, 4] {
-                let (graph, _) = llama(&bench, How { rows, ty, pairing });
+                let how = How {
+                    rows,
+                    ty,
+                    pairing,
+                    ..USUAL
+                };
+                let (graph, _) = llama(&bench, how);
                 for precision in [Precision::Exact, Precision::Fast] {
                     let after = run(&graph, machine(precision));
                     assert_eq!(names(&after), FIVE, "{ty:?} {rows} {precision:?}");
@@ -194,6 +265,26 @@ fn a_layer_of_few_rows_is_five_operations() {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn a_layer_over_pages_is_five_operations() {
+    let bench = Bench::new();
+    let five = ["heads", "attend_paged", "matmul", "gate", "matmul"];
+    for rows in [1, 4, 16] {
+        let keys = Keys::Paged;
+        let (graph, _) = llama(
+            &bench,
+            How {
+                rows,
+                keys,
+                ..USUAL
+            },
+        );
+        let after = run(&graph, machine(Precision::Fast));
+        assert_eq!(names(&after), five, "{rows} rows");
+        assert_eq!(after.leaves(), graph.leaves());
     }
 }
 
@@ -217,7 +308,7 @@ fn attention_asks_with_the_fused_queries_and_nothing_refers_to_what_is_absorbed(
 fn many_rows_are_left_alone() {
     let bench = Bench::new();
     for (rows, precision) in [
-        (9, Precision::Fast),
+        (17, Precision::Fast),
         (5, Precision::Exact),
         (64, Precision::Fast),
     ] {

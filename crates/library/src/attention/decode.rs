@@ -41,7 +41,8 @@ pub struct Decode {
 type F32<'k> = Val<'k, f32, uni::Lane>;
 type Index<'k> = Val<'k, u32, uni::Lane>;
 
-/// Warps of a CTA, and the heads that it combines at once.
+/// Warps of a CTA that is a launch of its own, and shares of the keys of a split in a CTA of any size: how many warps there
+/// are changes no sum.
 const WARPS: u32 = 4;
 /// Dimensions of a key that a round of scoring takes.
 const DIMENSIONS: u32 = 16;
@@ -242,11 +243,11 @@ impl Decode {
         values
     }
 
-    /// Keys `from..to` by one warp out of `warps`, 32 at a time: a lane scores a key, then holds some dimensions.
+    /// Share `share` of keys `from..to`, 32 at a time: a lane scores a key, then holds some dimensions.
     fn warp_pass<'k>(
         &self,
         warp: &mut Warp<'k>,
-        warps: u32,
+        share: Val<'k, u32, uni::Warp>,
         queries: &[Global<'k, f32, Read>],
         seen: &Seen<'k>,
         scale: Val<'k, f32, uni::Cta>,
@@ -263,8 +264,8 @@ impl Decode {
         };
         let start: Vec<(F32<'k>, F32<'k>, Vec<F32<'k>>)> =
             queries.iter().map(|_| empty()).collect();
-        let first = from + warp.id() * 32;
-        let found = warp.fold(steps(first, to, 32 * warps), start, |warp, block, state| {
+        let first = from + share * 32;
+        let found = warp.fold(steps(first, to, 32 * WARPS), start, |warp, block, state| {
             let key = block + lane;
             let valid = key.lt(to);
             let row = seen.held.keys.from(seen.offset(key.min(to - 1), row_bytes));
@@ -358,7 +359,7 @@ impl Kernel for Decode {
         WARPS * 32
     }
 
-    // Other numbers of warps add up in another order.
+    // Shares of keys are the same for any number of warps.
     fn resized(&self, _threads: u32) -> Option<Self> {
         Some(self.clone())
     }
@@ -445,8 +446,7 @@ impl Decode {
         let width = self.pieces() * self.piece();
         let stride = 32 * width + 2;
         let heads_at_once = self.group.min(HEADS_AT_ONCE);
-        let warps = cta.warps();
-        let mut exchange = cta.tile::<f32>(warps * heads_at_once * stride);
+        let mut exchange = cta.tile::<f32>(WARPS * heads_at_once * stride);
         for chunk in (0..self.group).step_by(HEADS_AT_ONCE as usize) {
             let heads: Vec<u32> = (chunk..self.group.min(chunk + HEADS_AT_ONCE)).collect();
             let queries: Vec<Global<'k, f32, Read>> = heads
@@ -457,11 +457,11 @@ impl Decode {
                 })
                 .collect();
             let view = exchange.fill(cta, |cta, slots| {
-                cta.each_warp(|warp| {
-                    let parts = self.warp_pass(warp, warps, &queries, &seen, a.scale);
+                rounds(cta, WARPS, |warp, share| {
+                    let parts = self.warp_pass(warp, share, &queries, &seen, a.scale);
                     let lane = warp.lane();
                     for (at, part) in parts.iter().enumerate() {
-                        let base = (warp.id() * heads_at_once + at as u32) * stride;
+                        let base = (share * heads_at_once + at as u32) * stride;
                         for (i, value) in part.values.iter().enumerate() {
                             slots.set(base + lane * width + i as u32, *value);
                         }
@@ -478,7 +478,7 @@ impl Decode {
                 let mine = at.lt(heads.len() as u32);
                 warp.if_all(mine, |warp| {
                     let lane = warp.lane();
-                    let part = combine((0..warps).map(|w| {
+                    let part = combine((0..WARPS).map(|w| {
                         let base = (at + w * heads_at_once) * stride;
                         Partial {
                             most: view.at(base + 32 * width).varying(),

@@ -10,8 +10,8 @@ use crate::{
 };
 use half::f16;
 use warpsmith_kernel::{
-    Acc, BuildError, Cta, Device, FragA, FragB, Half, Kernel, LaunchError, Pipeline, Rows, Scope,
-    Val, Warp, args, require, steps, uni,
+    Acc, BuildError, Cta, Device, FragA, FragB, Global, Half, Kernel, LaunchError, Pipeline, Read,
+    Rows, Scope, Val, Warp, Write, args, require, steps, uni,
 };
 use warpsmith_ptx::target::Target;
 
@@ -124,12 +124,67 @@ impl Kernel for Flash {
     }
 
     fn grid(&self, a: &FlashArgs) -> Result<u64, LaunchError> {
+        require(a.len <= a.max_len, "len", a.len.into(), "at most max_len")?;
         require(
-            a.head_dim == self.head_dim
-                && a.head_dim.is_multiple_of(8)
-                && (8..=256).contains(&a.head_dim),
+            u64::from(a.max_len) * u64::from(a.head_dim) < 1 << 31,
+            "max_len",
+            a.max_len.into(),
+            "below 2^31 / head_dim",
+        )?;
+        self.ctas([a.tokens, a.heads, a.kv_heads, a.head_dim])
+    }
+
+    fn body<'k>(&self, cta: &mut Cta<'k>, a: FlashArgs<Device<'k>>) {
+        let asked = Asked {
+            q: a.q,
+            y: a.y,
+            tokens: a.tokens,
+            heads: a.heads,
+            kv_heads: a.kv_heads,
+            scale: a.scale,
+            first: a.start,
+            behind: None,
+            len: a.len,
+        };
+        self.attend(cta, &asked, |kv_head| {
+            let held = [a.k.row(kv_head), a.v.row(kv_head)];
+            move |key: Lanes<'k>, column: Lanes<'k>| {
+                held.map(|held| held.from(key * self.head_dim + column))
+            }
+        });
+    }
+}
+
+type Uniform<'k> = Val<'k, u32, uni::Cta>;
+type Lanes<'k> = Val<'k, u32, uni::Lane>;
+
+/// What a launch is asked, wherever the keys are.
+pub(super) struct Asked<'k> {
+    pub(super) q: Global<'k, f32, Read>,
+    pub(super) y: Global<'k, f32, Write>,
+    pub(super) tokens: Uniform<'k>,
+    pub(super) heads: Uniform<'k>,
+    pub(super) kv_heads: Uniform<'k>,
+    pub(super) scale: Val<'k, f32, uni::Cta>,
+    /// Query t is at position `first + t`, less what all positions are counted from: one before it sees nothing.
+    pub(super) first: Uniform<'k>,
+    pub(super) behind: Option<Uniform<'k>>,
+    /// Keys there are.
+    pub(super) len: Uniform<'k>,
+}
+
+impl Flash {
+    /// CTAs for these sizes.
+    pub(super) fn ctas(
+        &self,
+        [tokens, heads, kv_heads, head_dim]: [u32; 4],
+    ) -> Result<u64, LaunchError> {
+        require(
+            head_dim == self.head_dim
+                && head_dim.is_multiple_of(8)
+                && (8..=256).contains(&head_dim),
             "head_dim",
-            a.head_dim.into(),
+            head_dim.into(),
             "the kernel's, a multiple of 8 up to 256",
         )?;
         require(
@@ -139,27 +194,31 @@ impl Kernel for Flash {
             "1, 2 or 4",
         )?;
         require(
-            a.kv_heads > 0 && a.heads.is_multiple_of(a.kv_heads),
+            kv_heads > 0 && heads.is_multiple_of(kv_heads),
             "heads",
-            a.heads.into(),
+            heads.into(),
             "a multiple of kv_heads",
         )?;
-        require(a.len <= a.max_len, "len", a.len.into(), "at most max_len")?;
-        require(
-            u64::from(a.max_len) * u64::from(a.head_dim) < 1 << 31,
-            "max_len",
-            a.max_len.into(),
-            "below 2^31 / head_dim",
-        )?;
-        Ok(u64::from(a.tokens.div_ceil(self.queries())) * u64::from(a.heads))
+        Ok(u64::from(tokens.div_ceil(self.queries())) * u64::from(heads))
     }
 
-    fn body<'k>(&self, cta: &mut Cta<'k>, a: FlashArgs<Device<'k>>) {
+    /// The work of one CTA; `held(kv_head)` says of a position and a dimension where key and value are.
+    pub(super) fn attend<'k, H>(
+        &self,
+        cta: &mut Cta<'k>,
+        a: &Asked<'k>,
+        held: impl FnOnce(Uniform<'k>) -> H,
+    ) where
+        H: Fn(Lanes<'k>, Lanes<'k>) -> [Global<'k, f16, Read, uni::Lane>; 2],
+    {
         let (dim, padded, pitch) = (self.head_dim, self.padded(), self.pitch());
         let queries = self.queries();
         let (head, first) = (cta.id() % a.heads, (cta.id() / a.heads) * queries);
-        let kv_head = head / (a.heads / a.kv_heads);
-        let (keys, values) = (a.k.row(kv_head), a.v.row(kv_head));
+        let held = held(head / (a.heads / a.kv_heads));
+        let counted = |position: Val<'k, u32, uni::Warp>| match a.behind {
+            None => position,
+            Some(behind) => position + behind,
+        };
 
         // Scores are kept in base 2: exp(s - max) = 2^((s - max) log2 e).
         let in_base_2 = a.scale * std::f32::consts::LOG2_E;
@@ -184,7 +243,11 @@ impl Kernel for Flash {
 
         // Keys after the last query's position are masked anyway.
         let seen = match self.mask {
-            Mask::Causal => a.len.min(a.start + first + queries),
+            Mask::Causal => {
+                let end = a.first + first + queries;
+                let end = a.behind.map_or(end, |behind| end.max(behind) - behind);
+                a.len.min(end)
+            }
             Mask::Full => a.len,
         };
         let mut ring = Pipeline::<2>::new();
@@ -207,9 +270,9 @@ impl Kernel for Flash {
                     let (row, column) = (piece / (padded / 8), (piece % (padded / 8)) * 8);
                     let key = round * KEYS + row;
                     let valid = key.lt(seen) & column.lt(dim);
-                    let from = key.min(seen - 1) * dim + column.min(dim - 8);
-                    ks.copy16(row * pitch + column, keys.from(from), valid);
-                    vs.copy16(row * pitch + column, values.from(from), valid);
+                    let [k, v] = held(key.min(seen - 1), column.min(dim - 8));
+                    ks.copy16(row * pitch + column, k, valid);
+                    vs.copy16(row * pitch + column, v, valid);
                 });
             },
             |cta, stage, round, parts| {
@@ -233,11 +296,11 @@ impl Kernel for Flash {
                         start,
                     );
                     // Keys that every query of the warp sees need no mask.
-                    let query = a.start + first + top;
+                    let query = a.first + first + top;
                     let end = round * KEYS + KEYS;
                     let mut partly: Val<'k, bool, uni::Warp> = end.gt(seen).into();
                     if self.mask == Mask::Causal {
-                        partly = partly | end.gt(query);
+                        partly = partly | counted(end.into()).gt(query);
                     }
                     let scores = warp.fold(
                         steps(0u32, partly.select(1u32, 0u32), 1),
@@ -245,11 +308,12 @@ impl Kernel for Flash {
                         |warp, _, scores| {
                             let masked = |frag: usize, n: usize, score: Acc<'k>| {
                                 let key = round * KEYS + 8 * n as u32;
+                                let counted = counted(key.into());
                                 let query = query + 16 * frag as u32;
                                 score.map_at(warp, |score, row, column| {
                                     let mut visible = (key + column).lt(seen);
                                     if self.mask == Mask::Causal {
-                                        visible = visible & (key + column).le(query + row);
+                                        visible = visible & (counted + column).le(query + row);
                                     }
                                     visible.select(score, f32::NEG_INFINITY)
                                 })

@@ -3,12 +3,14 @@
 pub(crate) mod decode;
 pub(crate) mod flash;
 pub(crate) mod paged;
+pub(crate) mod paged_flash;
 pub(crate) mod reference;
 pub(crate) mod scores;
 
 pub use decode::{Decode, DecodeArgs};
 pub use flash::{Flash, FlashArgs, Mask};
 pub use paged::{PagedDecode, PagedDecodeArgs};
+pub use paged_flash::{PagedFlash, PagedFlashArgs};
 pub use scores::{Scores, ScoresArgs};
 
 /// The element type of a cache.

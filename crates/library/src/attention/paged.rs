@@ -81,7 +81,7 @@ impl Kernel for PagedDecode {
         self.decode().threads()
     }
 
-    // Other numbers of warps add up in another order.
+    // Shares of keys are the same for any number of warps.
     fn resized(&self, _threads: u32) -> Option<Self> {
         Some(self.clone())
     }

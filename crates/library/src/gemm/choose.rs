@@ -124,13 +124,18 @@ pub struct Choice {
 
 /// Rows up to which a product is a matter of reading the weights.
 const FEW: u32 = 8;
+/// The same of quantised weights on multiprocessors so few that they must be virtual: a tile of tensor cores decodes 64
+/// rows' worth, whatever is in it, and an integer product is one handler's work either way.
+const FEW_VIRTUAL: u32 = 16;
+/// Multiprocessors below which they are virtual.
+const FEW_SMS: u32 = 16;
 /// Rows up to which decoding weights once for each row of CTAs is cheaper than a tile of 64.
 const FEW_EXACT: u32 = 4;
 
 /// Picks the kernel for a product.
 ///
-/// Exact: up to 4 rows a warp for each block of rows of W, above tiles of 64 by 64. Fast: up to 8 rows integer products,
-/// f32 where weights are not quantised (tensor cores for f16 where
+/// Exact: up to 4 rows a warp for each block of rows of W, above tiles of 64 by 64. Fast: up to 8 rows integer products, 16
+/// where multiprocessors are virtual, f32 where weights are not quantised (tensor cores for f16 where
 /// multiprocessors are so few that they must be virtual: one handler does much); above tensor cores, or f32 tiles where the target has none.
 pub fn choose(problem: Problem, hardware: Hardware) -> Choice {
     let Problem {
@@ -160,13 +165,18 @@ pub fn choose(problem: Problem, hardware: Hardware) -> Choice {
         }),
         activations: Activations::F32,
     };
+    let few_bytes = if hardware.sms < FEW_SMS {
+        FEW_VIRTUAL
+    } else {
+        FEW
+    };
     match precision {
         Precision::Exact if m <= FEW_EXACT => few_f32(),
         Precision::Exact => many_f32(),
         Precision::Fast
             if (2..=FEW).contains(&m)
                 && GemvHalf::takes(layout)
-                && hardware.sms < 16
+                && hardware.sms < FEW_SMS
                 && hardware.target.sm >= f16::FIRST_SM =>
         {
             Choice {
@@ -175,7 +185,7 @@ pub fn choose(problem: Problem, hardware: Hardware) -> Choice {
             }
         }
         Precision::Fast if m <= FEW && !layout.is_quantised() => few_f32(),
-        Precision::Fast if m <= FEW => Choice {
+        Precision::Fast if m <= few_bytes && layout.is_quantised() => Choice {
             product: Product::GemvQ8(GemvQ8 {
                 layout,
                 spread,
@@ -200,17 +210,20 @@ mod tests {
     use super::*;
     use warpsmith_formats::quant::WeightType;
 
-    fn pick(ty: WeightType, m: u32, precision: Precision, sm: u16) -> Choice {
-        let problem = Problem {
+    fn problem(ty: WeightType, m: u32, precision: Precision) -> Problem {
+        Problem {
             m,
             n: 576,
             k: 1536,
             layout: Layout::of(ty),
             epilogue: Epilogue::default(),
             precision,
-        };
+        }
+    }
+
+    fn pick(ty: WeightType, m: u32, precision: Precision, sm: u16) -> Choice {
         let target = Target::sm(sm);
-        choose(problem, Hardware { target, sms: 132 })
+        choose(problem(ty, m, precision), Hardware { target, sms: 132 })
     }
 
     #[test]
@@ -224,6 +237,15 @@ mod tests {
         let many = fast(WeightType::Q4K, 9, 90);
         assert!(matches!(many.product, Product::Gemm(_)));
         assert_eq!(many.activations.scratch(9), [9 * 1536, 9]);
+        let virtual_gpu = Hardware {
+            target: Target::sm(90),
+            sms: 2,
+        };
+        for (m, bytes) in [(16, true), (17, false)] {
+            let problem = problem(WeightType::Q4K, m, Precision::Fast);
+            let product = choose(problem, virtual_gpu).product;
+            assert_eq!(matches!(product, Product::GemvQ8(_)), bytes, "{m} rows");
+        }
         let old = fast(WeightType::Q4K, 9, 70);
         assert!(matches!(old.product, Product::GemmF32(_)));
         let exact = pick(WeightType::Q4K, 4, Precision::Exact, 90);

@@ -130,7 +130,7 @@ impl GemvF32 {
         sums: Sums<'k>,
         read: impl Fn(Global<'k, f32, Read>, Uniform<'k, u32>, u32) -> [Uniform<'k, f32>; 4],
     ) -> Sums<'k> {
-        let weights = planes.group_values(self.layout, group);
+        let weights = planes.group_values(self.layout, group, None);
         let mut sums = sums;
         for (x, sum) in rows.iter().zip(&mut sums) {
             // All of x first: then the multiply-adds of a sum follow each other.

@@ -154,7 +154,7 @@ fn group_step<'k>(
     rows: &[Activations<'k>],
     sums: Sums<'k>,
 ) -> Sums<'k> {
-    let codes = planes.group_codes(layout, group);
+    let codes = planes.group_codes(layout, group, None);
     let scales = planes.group_scales(layout, group);
     let rows = rows.iter().zip(sums);
     rows.map(|(x, sum)| {

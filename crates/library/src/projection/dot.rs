@@ -1,6 +1,9 @@
 //! Products of a block of 32 rows of W, a lane each, with rows of x in shared memory.
 
-use super::source::{Ready, Source};
+use super::{
+    first::{Fetched, Following, round},
+    source::{Ready, Source},
+};
 use crate::{
     gemv::add_group,
     weights::{BLOCK, GROUP, Layout, PlaneRow},
@@ -76,18 +79,26 @@ impl<'k, const N: usize> Products<'k, N> {
     }
 }
 
-/// The products of share `part` of `split` of the groups, in ascending order.
+/// A warp's share of the groups of a row.
+#[derive(Clone, Copy)]
+pub(super) struct Share<'k> {
+    pub(super) part: Val<'k, u32, uni::Warp>,
+    /// Shares there are.
+    pub(super) split: u32,
+}
+
+/// The products of a share of the groups, in ascending order; the first codes may have been fetched.
 pub(super) fn products<'k, const N: usize>(
     warp: &mut Warp<'k>,
     source: &Source,
     x: Ready<'_, 'k>,
     matrices: [Matrix<'k>; N],
-    part: Val<'k, u32, uni::Warp>,
-    split: u32,
+    share: Share<'k>,
+    following: Option<Following<'_, 'k>>,
 ) -> Products<'k, N> {
     match x {
         Ready::Half { halves, scales } => {
-            let sums = half(warp, source, halves, &matrices, part, split);
+            let sums = half(warp, source, halves, &matrices, share);
             let mut pairs = Vec::new();
             for tile in 0..2 {
                 let mut places = Vec::new();
@@ -109,92 +120,120 @@ pub(super) fn products<'k, const N: usize>(
             Products::Pairs(pairs)
         }
         Ready::Bytes { .. } | Ready::Single(_) => {
-            let placed = matrices.map(|Matrix { layout, planes }| Placed {
-                layout,
-                planes: planes.placed(layout),
-            });
-            Products::Lanes(dots(warp, source, x, &placed, part, split))
+            let placed = matrices.map(Matrix::placed);
+            Products::Lanes(dots(warp, source, x, &placed, share, following))
         }
     }
 }
 
 /// A [`Matrix`] with the lane's row in its addresses.
 #[derive(Clone, Copy)]
-struct Placed<'k> {
-    layout: Layout,
-    planes: PlaneRow<'k>,
+pub(super) struct Placed<'k> {
+    pub(super) layout: Layout,
+    pub(super) planes: PlaneRow<'k>,
 }
 
-/// Sums over the groups of share `part` of `split`, in ascending order.
-fn dots<'k>(
-    warp: &mut Warp<'k>,
-    source: &Source,
-    x: Ready<'_, 'k>,
-    matrices: &[Placed<'k>],
-    part: Val<'k, u32, uni::Warp>,
-    split: u32,
-) -> Sums<'k> {
-    let (groups, rows) = (source.groups(), source.rows);
-    let zero = vec![Val::constant(0.0); matrices.len() * rows as usize];
-    match x {
-        Ready::Bytes { words, scales } => {
-            // Groups of one round: addresses and loop are paid for once.
-            let unroll = match rows * matrices.len() as u32 {
-                0..=2 => 4,
-                3..=4 => 2,
-                _ => 1,
-            };
-            let whole = groups / unroll * unroll;
-            let step = |group: Val<'k, u32, uni::Warp>, count: u32, sums: Sums<'k>| {
-                let (words, scales) = (words.from(group * 8), scales.from(group * 4));
-                (0..count).fold(sums, |sums, ahead| {
-                    let row = |r: u32| {
-                        let at = |half: u32| (r * groups + ahead) * 8 + 4 * half;
-                        let words = [0, 1].map(|half| words.words::<4, _>(at(half)).map(Val::into));
-                        let scales = scales.vector::<4, _>((r * groups + ahead) * 4);
-                        (words, scales.map(Val::into))
-                    };
-                    let rows: Vec<_> = (0..rows).map(row).collect();
-                    let mut sums = sums.into_iter();
-                    let mut all = Vec::new();
-                    for Placed { layout, planes } in matrices {
-                        let planes = planes.ahead(*layout, ahead);
-                        let codes = planes.group_codes(*layout, group);
-                        let own = planes.group_scales(*layout, group);
-                        all.extend(rows.iter().zip(&mut sums).map(|((words, scales), sum)| {
-                            add_group(*layout, &codes, own, *words, *scales, sum)
-                        }));
-                    }
-                    all
-                })
-            };
-            let chunks = steps(part * unroll, whole, split * unroll);
-            let sums = warp.fold(chunks, zero, |_, group, sums| step(group, unroll, sums));
-            if whole == groups {
-                return sums;
-            }
-            let rest = steps(part + whole, groups, split);
-            warp.fold(rest, sums, |_, group, sums| step(group, 1, sums))
+impl<'k> Matrix<'k> {
+    pub(super) fn placed(self) -> Placed<'k> {
+        let Matrix { layout, planes } = self;
+        Placed {
+            layout,
+            planes: planes.placed(layout),
         }
-        Ready::Half { .. } => unreachable!("tensor cores have sums of their own"),
-        Ready::Single(view) => warp.fold(steps(part, groups, split), zero, |_, group, sums| {
-            let x = view.from(group * GROUP);
-            single(matrices, rows, groups, group, x, sums)
-        }),
     }
 }
 
-/// Adds a group in f32; each product is fused with its addition, columns in ascending order.
-fn single<'k>(
-    matrices: &[Placed<'k>],
-    rows: u32,
-    groups: u32,
-    group: Val<'k, u32, uni::Warp>,
-    x: View<'_, 'k, f32>,
+/// Sums over the groups of a share, in ascending order.
+fn dots<'k, const N: usize>(
+    warp: &mut Warp<'k>,
+    source: &Source,
+    x: Ready<'_, 'k>,
+    matrices: &[Placed<'k>; N],
+    Share { part, split }: Share<'k>,
+    following: Option<Following<'_, 'k>>,
+) -> Sums<'k> {
+    let (groups, round) = (source.groups(), round(source, N));
+    let whole = groups / round * round;
+    let step = |group, count, fetched: Option<&Fetched<'k>>, sums| match x {
+        Ready::Bytes { words, scales } => {
+            let x = (words.from(group * 8), scales.from(group * 4));
+            (0..count).fold(sums, |sums, ahead| {
+                bytes(matrices, source, (group, ahead), x, fetched, sums)
+            })
+        }
+        Ready::Single(view) => {
+            let x = view.from(group * GROUP);
+            single(matrices, source, group, x, fetched, sums)
+        }
+        Ready::Half { .. } => unreachable!("tensor cores have sums of their own"),
+    };
+    let mut first = part * round;
+    let mut sums = vec![Val::constant(0.0); N * source.rows as usize];
+    if let Some(following) = following {
+        let layouts = matrices.map(|matrix| matrix.layout);
+        let fetched = following.first.arrive(layouts, following.ahead);
+        sums = step(first, round, Some(&fetched), sums);
+        (following.next)(warp);
+        first = (part + split) * round;
+    }
+    let rounds = steps(first, whole, split * round);
+    let sums = warp.fold(rounds, sums, |_, group, sums| {
+        step(group, round, None, sums)
+    });
+    if whole == groups {
+        return sums;
+    }
+    let rest = steps(part + whole, groups, split);
+    warp.fold(rest, sums, |_, group, sums| step(group, 1, None, sums))
+}
+
+/// Adds group `group + ahead` by integer products: words and scales of x are those from `group` on.
+fn bytes<'k, const N: usize>(
+    matrices: &[Placed<'k>; N],
+    source: &Source,
+    (group, ahead): (Val<'k, u32, uni::Warp>, u32),
+    (words, scales): (View<'_, 'k, u32>, View<'_, 'k, f32>),
+    fetched: Option<&Fetched<'k>>,
     mut sums: Sums<'k>,
 ) -> Sums<'k> {
-    for (Placed { layout, planes }, sums) in matrices.iter().zip(sums.chunks_mut(rows as usize)) {
-        let weights = planes.group_values(*layout, group);
+    let (groups, rows) = (source.groups(), source.rows);
+    let layouts = matrices.map(|matrix| matrix.layout);
+    let decoded: [_; N] = std::array::from_fn(|at| {
+        let Placed { layout, planes } = matrices[at];
+        let planes = planes.ahead(layout, ahead);
+        let there = fetched.and_then(|fetched| fetched.group(&layouts, at, ahead));
+        let codes = planes.group_codes(layout, group, there);
+        (layout, codes, planes.group_scales(layout, group))
+    });
+    for r in 0..rows {
+        let at = |half: u32| (r * groups + ahead) * 8 + 4 * half;
+        let words = [0, 1].map(|half| words.words::<4, _>(at(half)).map(Val::into));
+        let scales = scales
+            .vector::<4, _>((r * groups + ahead) * 4)
+            .map(Val::into);
+        for (matrix, (layout, codes, own)) in decoded.iter().enumerate() {
+            let sum = &mut sums[matrix * rows as usize + r as usize];
+            *sum = add_group(*layout, codes, *own, words, scales, *sum);
+        }
+    }
+    sums
+}
+
+/// Adds a group in f32; each product is fused with its addition, columns in ascending order.
+fn single<'k, const N: usize>(
+    matrices: &[Placed<'k>; N],
+    source: &Source,
+    group: Val<'k, u32, uni::Warp>,
+    x: View<'_, 'k, f32>,
+    fetched: Option<&Fetched<'k>>,
+    mut sums: Sums<'k>,
+) -> Sums<'k> {
+    let (groups, rows) = (source.groups(), source.rows);
+    let layouts = matrices.map(|matrix| matrix.layout);
+    let each = matrices.iter().zip(sums.chunks_mut(rows as usize));
+    for (at, (Placed { layout, planes }, sums)) in each.enumerate() {
+        let there = fetched.and_then(|fetched| fetched.group(&layouts, at, 0));
+        let weights = planes.group_values(*layout, group, there);
         for (quad, weights) in weights.as_chunks::<4>().0.iter().enumerate() {
             for (r, sum) in (0..rows).zip(&mut *sums) {
                 let at = r * groups * GROUP + 4 * quad as u32;
@@ -214,8 +253,7 @@ fn half<'k, const N: usize>(
     source: &Source,
     x: View<'_, 'k, f16>,
     matrices: &[Matrix<'k>; N],
-    part: Val<'k, u32, uni::Warp>,
-    split: u32,
+    Share { part, split }: Share<'k>,
 ) -> [[Acc<'k>; 2]; N] {
     let lane = warp.lane();
     // Lane l holds column pair l % 4 of row l / 4 of either operand. Rows past the last repeat it.

@@ -1,7 +1,7 @@
 //! Gate and up projections of few rows together, with what joins them: `curve(norm(x) G^T) * (norm(x) U^T)`.
 
 use super::{
-    dot::matrix,
+    dot::{Matrix, matrix},
     product::supports,
     source::{Source, input},
     work::Work,
@@ -10,7 +10,7 @@ use crate::{
     pointwise::Curve,
     weights::{BLOCK, Layout, PlaneSizes, layout_name},
 };
-use warpsmith_kernel::{BuildError, Cta, Device, Kernel, LaunchError, args};
+use warpsmith_kernel::{BuildError, Cta, Device, Kernel, LaunchError, Val, args, uni};
 use warpsmith_ptx::target::Target;
 
 args! {
@@ -90,6 +90,17 @@ impl Kernel for Gate {
         Ok(a.n.div_ceil(BLOCK).div_ceil(self.work.each).into())
     }
 
+    fn pieces_ahead(&self) -> u32 {
+        self.work.pieces_ahead(&self.source, &[self.gate, self.up])
+    }
+
+    fn fetch<'k>(&self, cta: &mut Cta<'k>, a: &GateArgs<Device<'k>>) {
+        let lane = cta.in_warps(|warp| warp.lane());
+        let (layouts, range) = ([self.gate, self.up], self.work.own(cta, a.blocks));
+        let matrices = |block| self.matrices(a, block, lane);
+        self.work.fetch(cta, &self.source, layouts, range, matrices);
+    }
+
     fn body<'k>(&self, cta: &mut Cta<'k>, a: GateArgs<Device<'k>>) {
         let mut tiles = self.source.tiles(cta);
         let x = self.source.prepare(cta, &mut tiles, &input!(a));
@@ -98,27 +109,36 @@ impl Kernel for Gate {
             cta,
             &self.source,
             x,
+            [self.gate, self.up],
             [a.n, a.blocks],
-            |block| {
-                [
-                    matrix!(
-                        self.gate,
-                        a,
-                        block,
-                        lane,
-                        gate_codes,
-                        gate_high,
-                        gate_sub,
-                        gate_scales
-                    ),
-                    matrix!(
-                        self.up, a, block, lane, up_codes, up_high, up_sub, up_scales
-                    ),
-                ]
-            },
+            |block| self.matrices(&a, block, lane),
             |_, row, column, [gate, up]| {
                 a.y.row(row).set(column, self.curve.apply(gate) * up);
             },
         );
+    }
+}
+
+impl Gate {
+    fn matrices<'k>(
+        &self,
+        a: &GateArgs<Device<'k>>,
+        block: Val<'k, u32, uni::Warp>,
+        lane: Val<'k, u32>,
+    ) -> [Matrix<'k>; 2] {
+        let (gate, up) = (self.gate, self.up);
+        [
+            matrix!(
+                gate,
+                a,
+                block,
+                lane,
+                gate_codes,
+                gate_high,
+                gate_sub,
+                gate_scales
+            ),
+            matrix!(up, a, block, lane, up_codes, up_high, up_sub, up_scales),
+        ]
     }
 }

@@ -1,12 +1,11 @@
 //! Cases of heads: many sizes, both pairings, biases, norms, caches of both types.
 
 use super::{
-    Form, Heads, HeadsArgs, HeadsF16, HeadsF16Args, HeadsPlan, Norm, Part, Turn, Work,
+    Form, Heads, HeadsArgs, HeadsF16, HeadsF16Args, HeadsPlan, Norm, Owners, Part, Turn, Work,
     cases::{EPS, X, source, work},
     reference::after_heads,
 };
 use crate::{
-    attention::History,
     case::{AnyCase, Case, Data, EPS_F16, Expected, HostElem, Random, Updated},
     epilogue::Operand,
     gemm::matrix::{Matrix, Near},
@@ -27,7 +26,7 @@ struct Shape {
     /// Biases, norms of heads.
     with: [Operand; 2],
     turn: Option<(Pairing, u32)>,
-    history: History,
+    owners: Owners,
     work: Work,
     /// Rows of W of a unit.
     unit: u32,
@@ -36,8 +35,8 @@ struct Shape {
 pub(super) fn heads(rng: &mut Random, cases: &mut Vec<Box<dyn AnyCase>>) {
     use {
         Form::{Bytes, Half, Single},
-        History::{Forked, Shared},
         Operand::{Absent, Present},
+        Owners::{Each, One, Paged},
         Pairing::{Halves, Neighbours},
         WeightType::{F16, F32, Q4_1, Q4K, Q6K, Q8_0},
     };
@@ -51,7 +50,7 @@ pub(super) fn heads(rng: &mut Random, cases: &mut Vec<Box<dyn AnyCase>>) {
         types,
         with: [Absent; 2],
         turn: None,
-        history: Shared,
+        owners: One,
         work: work(1, 1, 1),
         unit: 32,
     };
@@ -80,7 +79,7 @@ pub(super) fn heads(rng: &mut Random, cases: &mut Vec<Box<dyn AnyCase>>) {
         Shape {
             norm: Norm::Layer,
             with: [Present, Absent],
-            history: Forked,
+            owners: Each,
             unit: 64,
             work: work(2, 1, 2),
             ..shape(Single, 5, 128, [2, 2], 64, [F16; 3])
@@ -88,7 +87,7 @@ pub(super) fn heads(rng: &mut Random, cases: &mut Vec<Box<dyn AnyCase>>) {
         Shape {
             norm: Norm::Layer,
             with: [Present, Absent],
-            history: Forked,
+            owners: Each,
             work: work(2, 1, 1),
             ..shape(Half, 5, 128, [2, 2], 64, [F16; 3])
         },
@@ -117,6 +116,25 @@ pub(super) fn heads(rng: &mut Random, cases: &mut Vec<Box<dyn AnyCase>>) {
             work: work(1, 2, 8),
             ..shape(Bytes, 2, 64, [2, 1], 256, [Q8_0; 3])
         },
+        // In pages, of both types of cache; more rows than a card's kernels take.
+        Shape {
+            turn: Some((Neighbours, 32)),
+            owners: Paged { page: 16 },
+            work: work(1, 2, 2),
+            ..shape(Bytes, 4, 96, [3, 1], 64, [Q4_1, Q4_1, Q8_0])
+        },
+        Shape {
+            turn: Some((Halves, 20)),
+            owners: Paged { page: 32 },
+            unit: 160,
+            ..shape(Single, 3, 45, [2, 2], 40, [F16, F32, F16])
+        },
+        Shape {
+            turn: Some((Neighbours, 32)),
+            owners: Paged { page: 16 },
+            unit: 64,
+            ..shape(Bytes, 16, 64, [3, 1], 64, [Q4_1, Q4_1, Q8_0])
+        },
     ];
     for shape in all {
         let half = cases.len().is_multiple_of(2);
@@ -135,7 +153,7 @@ fn for_shape(rng: &mut Random, shape: &Shape, half: bool, cases: &mut Vec<Box<dy
         types,
         with: [bias, head_norm],
         turn,
-        history,
+        owners,
         work,
         unit,
     } = *shape;
@@ -156,13 +174,18 @@ fn for_shape(rng: &mut Random, shape: &Shape, half: bool, cases: &mut Vec<Box<dy
         head_dim,
         unit,
         turn: turn.map(|(pairing, pairs)| Turn { pairing, pairs }),
-        history,
+        owners,
         work,
     };
-    let max_len = rng.range(20, 40);
-    let sequences = match history {
-        History::Shared => 1,
-        History::Forked => m + 1,
+    // Of pages a sequence is one, and its length that of a page.
+    let (max_len, sequences) = match owners {
+        Owners::One => (rng.range(20, 40), 1),
+        Owners::Each => (rng.range(20, 40), m + 1),
+        Owners::Paged { page } => (page, 2 * m + 1),
+    };
+    let (blocks, inside) = match owners {
+        Owners::One | Owners::Each => (0, max_len),
+        Owners::Paged { page } => (2, 2 * page),
     };
     let pairs = turn.map_or(0, |(_, pairs)| pairs);
     let frequencies = Frequencies {
@@ -173,12 +196,16 @@ fn for_shape(rng: &mut Random, shape: &Shape, half: bool, cases: &mut Vec<Box<dy
     };
     let inverse = turn.map(|_| frequencies.inverse().expect("sound parameters"));
     let magnitude = 1.25f32;
-    let start = rng.range(0, max_len - 1);
-    let mut positions: Vec<u32> = (0..m).map(|r| (start + r) % max_len).collect();
+    let start = rng.range(0, inside - 1);
+    let mut positions: Vec<u32> = (0..m).map(|r| (start + r) % inside).collect();
     if m > 2 {
         // One behind the end of the cache.
-        positions[1] = max_len;
+        positions[1] = inside;
     }
+    // Rows are those of slots in some order, no page is named twice.
+    let slots: Vec<u32> = (0..m).map(|r| (r + 1) % m).collect();
+    let table: Vec<u32> = (0..m * blocks).map(|at| sequences - 1 - at).collect();
+    let paged = matches!(owners, Owners::Paged { .. });
     let counts = [heads, kv_heads, kv_heads];
     let w: Vec<Matrix> = types
         .iter()
@@ -219,10 +246,20 @@ fn for_shape(rng: &mut Random, shape: &Shape, half: bool, cases: &mut Vec<Box<dy
         .unzip();
     let sizes: Vec<_> = w.iter().map(Matrix::sizes).collect();
     let label = format!("{m} rows of {k}, {heads} and {kv_heads} heads of {head_dim}");
+    let homes = (0..m).map(|r| {
+        let position = positions[r as usize];
+        (position < inside).then(|| match owners {
+            Owners::One => (0, position),
+            Owners::Each => (r, position),
+            Owners::Paged { page } => {
+                let entry = slots[r as usize] * blocks + position / page;
+                (table[entry as usize], position % page)
+            }
+        })
+    });
     let cache = Cache {
-        history,
-        sizes: [m, sequences, kv_heads, head_dim, max_len],
-        positions: &positions,
+        homes: homes.collect(),
+        sizes: [sequences, kv_heads, head_dim, max_len],
     };
     macro_rules! case {
         ($kernel:ident, $args:ident, $number:expr, $rounding:expr) => {
@@ -251,6 +288,8 @@ fn for_shape(rng: &mut Random, shape: &Shape, half: bool, cases: &mut Vec<Box<dy
                     q_gain: present(head_norm, &gains[0]),
                     k_gain: present(head_norm, &gains[1]),
                     positions: positions.clone().into(),
+                    slots: paged.then(|| slots.clone().into()),
+                    table: paged.then(|| table.clone().into()),
                     inverse: inverse.clone().map(Data::from),
                     q: Expected::within(q, q_error),
                     k_cache: cache.placed(rng, &finished[1], $number, $rounding),
@@ -263,6 +302,8 @@ fn for_shape(rng: &mut Random, shape: &Shape, half: bool, cases: &mut Vec<Box<dy
                     pairs,
                     max_len,
                     sequences,
+                    table_rows: if paged { m } else { 0 },
+                    blocks,
                     q_blocks: sizes[0].blocks,
                     q_code_block: sizes[0].code_block,
                     q_high_block: sizes[0].high_block,
@@ -293,14 +334,14 @@ fn for_shape(rng: &mut Random, shape: &Shape, half: bool, cases: &mut Vec<Box<dy
 }
 
 /// Where new keys or values go.
-struct Cache<'a> {
-    history: History,
-    /// Rows, sequences, heads, size of a head, length.
-    sizes: [u32; 5],
-    positions: &'a [u32],
+struct Cache {
+    /// Sequence and place in it of each row; `None` is nowhere.
+    homes: Vec<Option<(u32, u32)>>,
+    /// Sequences, heads, size of a head, length.
+    sizes: [u32; 4],
 }
 
-impl Cache<'_> {
+impl Cache {
     /// A random cache, and what it must be with `new` `[rows, heads * head_dim]` in it, rounded by at most `rounding`.
     fn placed<T: HostElem + Into<f64>>(
         &self,
@@ -309,24 +350,19 @@ impl Cache<'_> {
         number: impl Fn(f32) -> T,
         rounding: f64,
     ) -> Updated<T> {
-        let [m, sequences, heads, dim, max_len] = self.sizes;
+        let [sequences, heads, dim, max_len] = self.sizes;
         let elements = (sequences * heads * max_len * dim) as usize;
         let before: Vec<T> = rng.numbers(elements, 3.0).into_iter().map(number).collect();
         let mut after: Vec<f64> = before.iter().map(|x| (*x).into()).collect();
         let mut tolerance = vec![0.0; elements];
-        for r in 0..m {
-            let position = self.positions[r as usize];
-            if position >= max_len {
+        for (r, home) in self.homes.iter().enumerate() {
+            let Some((sequence, place)) = *home else {
                 continue;
-            }
-            let sequence = match self.history {
-                History::Shared => 0,
-                History::Forked => r,
             };
             for i in 0..heads * dim {
                 let (head, within) = (i / dim, i % dim);
-                let to = ((sequence * heads + head) * max_len + position) * dim + within;
-                let Near { value, error } = new[(r * heads * dim + i) as usize];
+                let to = ((sequence * heads + head) * max_len + place) * dim + within;
+                let Near { value, error } = new[(r as u32 * heads * dim + i) as usize];
                 after[to as usize] = value;
                 tolerance[to as usize] =
                     error + rounding * (value.abs() + error) + rounding * 2f64.powi(-14);

@@ -3,22 +3,18 @@
 use super::{
     cached::Cached,
     dot::{Matrix, matrix},
-    product::supports,
-    source::{Ready, Source, input},
+    source::{Ready, Source},
     work::{FEW_SMS, Past, Range, Work},
 };
 use crate::{
-    attention::History,
+    attention::{History, paged::require_pages},
     epilogue::Operand,
     rope::{Pairing, sin_cos},
     weights::{BLOCK, Layout, PlaneSizes, layout_name},
 };
-use half::f16;
 use warpsmith_kernel::{
-    BuildError, Cta, Device, Global, Kernel, LaunchError, Read, Scope, Tile, Val, Write, args,
-    require, steps, uni,
+    Cta, Global, LaunchError, Read, Scope, Tile, Val, Write, require, steps, uni,
 };
-use warpsmith_ptx::target::Target;
 
 /// One of the three matrices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -40,6 +36,29 @@ pub struct Turn {
     pub pairs: u32,
 }
 
+/// Whose keys and values rows of x become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Owners {
+    /// All rows of x belong to sequence 0.
+    One,
+    /// Row i belongs to sequence i.
+    Each,
+    /// Rows belong to the sequences that `slots` names, in pages of so many positions, a power of two, that `table` names.
+    Paged {
+        /// Positions of a page.
+        page: u32,
+    },
+}
+
+impl From<History> for Owners {
+    fn from(history: History) -> Owners {
+        match history {
+            History::Shared => Owners::One,
+            History::Forked => Owners::Each,
+        }
+    }
+}
+
 /// What is done, beside the element type of the cache.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct HeadsPlan {
@@ -53,8 +72,8 @@ pub struct HeadsPlan {
     pub unit: u32,
     /// Rotation of queries and keys.
     pub turn: Option<Turn>,
-    /// Whose keys and values they are.
-    pub history: History,
+    /// Whose keys and values they become.
+    pub owners: Owners,
     /// How units are spread.
     pub work: Work,
 }
@@ -88,7 +107,7 @@ impl HeadsPlan {
         unit
     }
 
-    /// Rows of W that a CTA finishes together, of matrices with `rows` rows, on `sms` multiprocessors.
+    /// Rows of W that a CTA finishes together, of matrices with `rows` rows, for `m` rows of x on `sms` multiprocessors.
     ///
     /// Where these are so few that they must be virtual, a unit is as large as keeps four CTAs for each of them, for rows of
     /// x are made ready in each, at the cost of half a block; blocks behind a part's last one are idle.
@@ -97,7 +116,7 @@ impl HeadsPlan {
         turn: Option<Turn>,
         head_dim: u32,
         rows: [u32; 3],
-        sms: u32,
+        [m, sms]: [u32; 2],
     ) -> u32 {
         let least = Self::least_unit(parts, turn, head_dim);
         if sms >= FEW_SMS {
@@ -105,9 +124,19 @@ impl HeadsPlan {
         }
         let ctas = |unit: u32| rows.iter().map(|rows| rows.div_ceil(unit)).sum::<u32>();
         let units = (1..=8).map(|times| times * least);
-        let fitting = units.filter(|unit| *unit <= 512 && ctas(*unit) >= 4 * sms.max(1));
+        let fitting = units
+            .filter(|unit| unit * m <= 512 * 8 && *unit <= 512 && ctas(*unit) >= 4 * sms.max(1));
         let cost = |unit: &u32| ctas(*unit) * (2 * unit / BLOCK + 1);
         fitting.min_by_key(cost).unwrap_or(least)
+    }
+
+    /// The name of a kernel that is `name` but for this.
+    pub(super) fn name(&self, name: &str) -> String {
+        let suffix = self.suffix();
+        match self.owners {
+            Owners::One | Owners::Each => format!("{name}_{suffix}"),
+            Owners::Paged { page } => format!("paged_{page}_{name}_{suffix}"),
+        }
     }
 
     fn suffix(&self) -> String {
@@ -131,19 +160,19 @@ impl HeadsPlan {
                 Pairing::Halves => format!("_halves{pairs}"),
             },
         };
-        let history = match self.history {
-            History::Shared => "",
-            History::Forked => "_forked",
+        let owners = match self.owners {
+            Owners::One | Owners::Paged { .. } => "",
+            Owners::Each => "_forked",
         };
         let (source, head_dim, work) = (self.source.suffix(), self.head_dim, self.work.suffix());
         let unit = self.unit;
         format!(
-            "{source}{}_{head_dim}{turn}{history}_{unit}{work}",
+            "{source}{}_{head_dim}{turn}{owners}_{unit}{work}",
             parts.concat()
         )
     }
 
-    fn grid(&self, sizes: Sizes, planes: [PlaneSizes; 3]) -> Result<u64, LaunchError> {
+    pub(super) fn grid(&self, sizes: Sizes, planes: [PlaneSizes; 3]) -> Result<u64, LaunchError> {
         let Sizes {
             m,
             columns,
@@ -153,6 +182,7 @@ impl HeadsPlan {
             pairs,
             max_len,
             sequences,
+            tables: [table_rows, blocks],
         } = sizes;
         self.source.check(m, columns)?;
         let even = head_dim == self.head_dim && head_dim > 0 && head_dim.is_multiple_of(2);
@@ -170,19 +200,26 @@ impl HeadsPlan {
             pairs.into(),
             "the kernel's, at most half of head_dim",
         )?;
-        let least = Self::least_unit(&self.parts, self.turn, self.head_dim);
-        let whole = self.unit > 0 && self.unit.is_multiple_of(least);
+        let whole_heads = Self::least_unit(&self.parts, self.turn, self.head_dim);
+        let whole = self.unit > 0 && self.unit.is_multiple_of(whole_heads);
         require(whole, "unit", self.unit.into(), "whole blocks and heads")?;
-        let enough = match self.history {
-            History::Shared => sequences > 0,
-            History::Forked => sequences >= m,
+        let least = match self.owners {
+            Owners::One | Owners::Paged { .. } => 1,
+            Owners::Each => m,
         };
-        require(
-            enough,
-            "sequences",
-            sequences.into(),
-            "at least 1, and one for each forked row",
-        )?;
+        let enough = sequences >= least;
+        let want = "at least 1, and one for each forked row";
+        require(enough, "sequences", sequences.into(), want)?;
+        match self.owners {
+            Owners::Paged { page } => {
+                require_pages(page, [max_len, sequences, blocks, table_rows])?
+            }
+            Owners::One | Owners::Each => {
+                let want = "0 where there is no table";
+                require(blocks == 0, "blocks", blocks.into(), want)?;
+                require(table_rows == 0, "table_rows", table_rows.into(), want)?;
+            }
+        }
         require(max_len > 0, "max_len", max_len.into(), "at least 1")?;
         let mut units = 0;
         for ((part, planes), heads) in self
@@ -204,31 +241,100 @@ impl HeadsPlan {
         Ok(units.div_ceil(self.work.each).into())
     }
 
+    fn layouts(&self) -> [Layout; 3] {
+        self.parts.map(|part| part.layout)
+    }
+
+    /// Pieces of the part that has most.
+    pub(super) fn pieces_ahead(&self) -> u32 {
+        let own = |layout| self.work.pieces_ahead(&self.source, &[layout]);
+        self.layouts().map(own).into_iter().max().unwrap_or(0)
+    }
+
+    /// The units of queries, of them and keys, of all.
+    pub(super) fn ends<'k>(&self, [heads, kv_heads]: [Uniform<'k>; 2]) -> [Uniform<'k>; 3] {
+        let units = |heads: Uniform<'k>| (heads * self.head_dim).div_ceil(self.unit);
+        let (q, kv) = (units(heads), units(kv_heads));
+        [q, q + kv, q + kv + kv]
+    }
+
+    /// Runs `each` with the part of unit `at` and the unit's number in it.
+    fn dispatch<'k>(
+        &self,
+        cta: &mut Cta<'k>,
+        ends: [Uniform<'k>; 3],
+        at: Uniform<'k>,
+        mut each: impl FnMut(&mut Cta<'k>, Role, Uniform<'k>),
+    ) {
+        let mut start: Uniform<'k> = Val::constant(0);
+        for (role, end) in ROLES.into_iter().zip(ends) {
+            cta.if_all(at.ge(start) & at.lt(end), |cta| each(cta, role, at - start));
+            start = end;
+        }
+    }
+
+    /// The blocks of unit `at` of a part.
+    fn range<'k>(&self, role: Role, at: Uniform<'k>, blocks: Uniform<'k>) -> Range<'k> {
+        let count = self.unit / BLOCK;
+        Range {
+            first: at * count,
+            count,
+            blocks,
+            past: match self.parts[role as usize].norm {
+                Operand::Present => Past::Repeat,
+                // Only rows of heads that are there are read.
+                Operand::Absent => Past::Skip,
+            },
+        }
+    }
+
+    /// Begins to fetch what unit `at` multiplies by first.
+    pub(super) fn fetch<'k>(
+        &self,
+        cta: &mut Cta<'k>,
+        parts: &[Planes<'k>; 3],
+        ends: [Uniform<'k>; 3],
+        at: Uniform<'k>,
+    ) {
+        let lane = cta.in_warps(|warp| warp.lane());
+        self.dispatch(cta, ends, at, |cta, role, at| {
+            let (layout, planes) = (self.layouts()[role as usize], parts[role as usize]);
+            let range = self.range(role, at, planes.blocks);
+            let matrix = |block| [planes.row(layout, block, lane)];
+            self.work.fetch(cta, &self.source, [layout], range, matrix);
+        });
+    }
+
     /// The whole body; `caches` are those of keys and values.
-    fn run<'k, T: Cached>(&self, cta: &mut Cta<'k>, x: Ready<'_, 'k>, a: &Outputs<'k, T>) {
+    pub(super) fn run<'k, T: Cached>(
+        &self,
+        cta: &mut Cta<'k>,
+        x: Ready<'_, 'k>,
+        a: &Outputs<'k, T>,
+    ) {
         let unit = self.unit;
-        let ends = {
-            let [q, kv] = [a.heads, a.kv_heads].map(|heads| (heads * self.head_dim).div_ceil(unit));
-            [q, q + kv, q + kv + kv]
-        };
+        let ends = self.ends([a.heads, a.kv_heads]);
         let mut tile = cta.tile::<f32>(unit * self.work.split * self.source.rows);
         let normed = self.parts.iter().any(|part| part.norm == Operand::Present);
         let mut heads = normed.then(|| cta.tile::<f32>(unit * self.source.rows));
         let first = cta.id() * self.work.each;
         let mut one = |cta: &mut Cta<'k>, at: Uniform<'k>| {
-            let mut start: Uniform<'k> = Val::constant(0);
-            for (role, end) in ROLES.into_iter().zip(ends) {
-                cta.if_all(at.ge(start) & at.lt(end), |cta| {
-                    self.part(cta, x, a, (role, at - start), &mut tile, &mut heads);
-                });
-                start = end;
-            }
+            self.dispatch(cta, ends, at, |cta, role, at| {
+                self.part(cta, x, a, (role, at), &mut tile, &mut heads);
+            });
         };
         if self.work.each == 1 {
             one(cta, first);
-        } else {
-            cta.for_(steps(first, (first + self.work.each).min(ends[2]), 1), one);
+            return;
         }
+        let end = (first + self.work.each).min(ends[2]);
+        cta.for_(steps(first, end, 1), |cta, at| {
+            one(cta, at);
+            if cta.ahead().is_some() {
+                let next = at + 1;
+                cta.if_all(next.lt(end), |cta| self.fetch(cta, &a.parts, ends, next));
+            }
+        });
     }
 
     /// One unit of one part: products, then what its heads go through.
@@ -245,22 +351,14 @@ impl HeadsPlan {
         let (part, planes) = (self.parts[role as usize], a.parts[role as usize]);
         let (warps, tile_rows) = (cta.warps(), rows * BLOCK);
         let lane = cta.in_warps(|warp| warp.lane());
-        let range = Range {
-            first: at * (unit / BLOCK),
-            count: unit / BLOCK,
-            blocks: planes.blocks,
-            past: match part.norm {
-                Operand::Present => Past::Repeat,
-                // Only rows of heads that are there are read.
-                Operand::Absent => Past::Skip,
-            },
-        };
+        let range = self.range(role, at, planes.blocks);
         let matrices = |block| [planes.row(part.layout, block, lane)];
         let sums = tile.fill(cta, |cta, slots| {
             self.work.blocks(
                 cta,
                 &self.source,
                 x,
+                [part.layout],
                 range,
                 matrices,
                 |warp, block, share, own| {
@@ -382,12 +480,21 @@ impl HeadsPlan {
                     Role::Values => a.caches[1],
                 };
                 let position = a.positions.at(r);
-                lane.if_(position.lt(a.max_len), |_| {
-                    let row = match self.history {
-                        History::Shared => head,
-                        History::Forked => r * a.kv_heads + head,
+                let inside = match self.owners {
+                    Owners::One | Owners::Each => a.max_len,
+                    Owners::Paged { page } => a.blocks * page,
+                };
+                lane.if_(position.lt(inside), |_| {
+                    let (row, place) = match self.owners {
+                        Owners::One => (head, position),
+                        Owners::Each => (r * a.kv_heads + head, position),
+                        Owners::Paged { page } => {
+                            let own = a.table.row(a.slots.at(r));
+                            let number = own.at(position >> page.trailing_zeros());
+                            (number * a.kv_heads + head, position & (page - 1))
+                        }
                     };
-                    let row = row.mul_wide(a.max_len) + position.u64();
+                    let row = row.mul_wide(a.max_len) + place.u64();
                     let to = cache.from(row * u64::from(dim));
                     places
                         .into_iter()
@@ -401,13 +508,13 @@ impl HeadsPlan {
 
 /// One matrix with its bias.
 #[derive(Clone, Copy)]
-struct Planes<'k> {
-    codes: Global<'k, u32, Read>,
-    high: Global<'k, u32, Read>,
-    sub: Global<'k, u8, Read>,
-    scales: Global<'k, u16, Read>,
-    bias: Global<'k, f32, Read>,
-    blocks: Uniform<'k>,
+pub(super) struct Planes<'k> {
+    pub(super) codes: Global<'k, u32, Read>,
+    pub(super) high: Global<'k, u32, Read>,
+    pub(super) sub: Global<'k, u8, Read>,
+    pub(super) scales: Global<'k, u16, Read>,
+    pub(super) bias: Global<'k, f32, Read>,
+    pub(super) blocks: Uniform<'k>,
 }
 
 impl<'k> Planes<'k> {
@@ -417,178 +524,34 @@ impl<'k> Planes<'k> {
 }
 
 /// The operands behind the products.
-struct Outputs<'k, T> {
-    parts: [Planes<'k>; 3],
+pub(super) struct Outputs<'k, T> {
+    pub(super) parts: [Planes<'k>; 3],
     /// Of the norms of queries and keys.
-    gains: [Global<'k, f32, Read>; 2],
-    head_eps: Val<'k, f32, uni::Cta>,
-    positions: Global<'k, u32, Read>,
-    inverse: Global<'k, f32, Read>,
-    magnitude: Val<'k, f32, uni::Cta>,
-    q: Global<'k, f32, Write>,
-    caches: [Global<'k, T, Write>; 2],
-    heads: Uniform<'k>,
-    kv_heads: Uniform<'k>,
-    max_len: Uniform<'k>,
+    pub(super) gains: [Global<'k, f32, Read>; 2],
+    pub(super) head_eps: Val<'k, f32, uni::Cta>,
+    pub(super) positions: Global<'k, u32, Read>,
+    pub(super) inverse: Global<'k, f32, Read>,
+    pub(super) magnitude: Val<'k, f32, uni::Cta>,
+    pub(super) q: Global<'k, f32, Write>,
+    pub(super) caches: [Global<'k, T, Write>; 2],
+    pub(super) slots: Global<'k, u32, Read>,
+    pub(super) table: Global<'k, u32, Read>,
+    pub(super) blocks: Uniform<'k>,
+    pub(super) heads: Uniform<'k>,
+    pub(super) kv_heads: Uniform<'k>,
+    pub(super) max_len: Uniform<'k>,
 }
 
 /// The sizes of a launch.
-struct Sizes {
-    m: u32,
-    columns: u32,
-    heads: u32,
-    kv_heads: u32,
-    head_dim: u32,
-    pairs: u32,
-    max_len: u32,
-    sequences: u32,
-}
-
-macro_rules! heads {
-    ($(#[$args_doc:meta])* $args:ident, $(#[$doc:meta])* $kernel:ident, $t:ty, $name:literal) => {
-        args! {
-            $(#[$args_doc])*
-            pub struct $args {
-                x: In<f32>[m, columns], gain: Maybe<f32>[columns], shift: Maybe<f32>[columns],
-                q_codes: In<u32>[q_blocks, q_code_block], q_high: Maybe<u32>[q_blocks, q_high_block],
-                q_sub: Maybe<u8>[q_blocks, q_sub_block], q_scales: Maybe<u16>[q_blocks, q_scale_block],
-                k_codes: In<u32>[k_blocks, k_code_block], k_high: Maybe<u32>[k_blocks, k_high_block],
-                k_sub: Maybe<u8>[k_blocks, k_sub_block], k_scales: Maybe<u16>[k_blocks, k_scale_block],
-                v_codes: In<u32>[v_blocks, v_code_block], v_high: Maybe<u32>[v_blocks, v_high_block],
-                v_sub: Maybe<u8>[v_blocks, v_sub_block], v_scales: Maybe<u16>[v_blocks, v_scale_block],
-                q_bias: Maybe<f32>[heads * head_dim], k_bias: Maybe<f32>[kv_heads * head_dim],
-                v_bias: Maybe<f32>[kv_heads * head_dim],
-                q_gain: Maybe<f32>[head_dim], k_gain: Maybe<f32>[head_dim],
-                positions: In<u32>[m], inverse: Maybe<f32>[pairs],
-                q: Out<f32>[m, heads * head_dim],
-                k_cache: InOut<$t>[sequences * kv_heads, max_len, head_dim],
-                v_cache: InOut<$t>[sequences * kv_heads, max_len, head_dim],
-                m: Scalar<u32>, columns: Scalar<u32>, heads: Scalar<u32>, kv_heads: Scalar<u32>, head_dim: Scalar<u32>,
-                pairs: Scalar<u32>, max_len: Scalar<u32>, sequences: Scalar<u32>,
-                q_blocks: Scalar<u32>, q_code_block: Scalar<u32>, q_high_block: Scalar<u32>, q_sub_block: Scalar<u32>, q_scale_block: Scalar<u32>,
-                k_blocks: Scalar<u32>, k_code_block: Scalar<u32>, k_high_block: Scalar<u32>, k_sub_block: Scalar<u32>, k_scale_block: Scalar<u32>,
-                v_blocks: Scalar<u32>, v_code_block: Scalar<u32>, v_high_block: Scalar<u32>, v_sub_block: Scalar<u32>, v_scale_block: Scalar<u32>,
-                eps: Scalar<f32>, head_eps: Scalar<f32>, magnitude: Scalar<f32>,
-            }
-        }
-
-        $(#[$doc])*
-        #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-        pub struct $kernel {
-            /// What is done.
-            pub plan: HeadsPlan,
-        }
-
-        impl Kernel for $kernel {
-            type Args = $args;
-
-            fn name(&self) -> String {
-                format!(concat!($name, "_{}"), self.plan.suffix())
-            }
-
-            fn threads(&self) -> u32 {
-                self.plan.work.threads()
-            }
-
-            fn resized(&self, threads: u32) -> Option<Self> {
-                let mut plan = self.plan.clone();
-                plan.work = plan.work.resized(threads);
-                Some(Self { plan })
-            }
-
-            fn supports(&self, target: Target) -> Result<(), BuildError> {
-                let layouts = self.plan.parts.map(|part| part.layout);
-                supports(&self.plan.source, &layouts, target, || self.name())
-            }
-
-            fn grid(&self, a: &$args) -> Result<u64, LaunchError> {
-                let sizes = Sizes {
-                    m: a.m,
-                    columns: a.columns,
-                    heads: a.heads,
-                    kv_heads: a.kv_heads,
-                    head_dim: a.head_dim,
-                    pairs: a.pairs,
-                    max_len: a.max_len,
-                    sequences: a.sequences,
-                };
-                let planes = |[blocks, code_block, high_block, sub_block, scale_block]: [u32; 5]| PlaneSizes {
-                    blocks,
-                    code_block,
-                    high_block,
-                    sub_block,
-                    scale_block,
-                };
-                self.plan.grid(
-                    sizes,
-                    [
-                        planes([a.q_blocks, a.q_code_block, a.q_high_block, a.q_sub_block, a.q_scale_block]),
-                        planes([a.k_blocks, a.k_code_block, a.k_high_block, a.k_sub_block, a.k_scale_block]),
-                        planes([a.v_blocks, a.v_code_block, a.v_high_block, a.v_sub_block, a.v_scale_block]),
-                    ],
-                )
-            }
-
-            fn body<'k>(&self, cta: &mut Cta<'k>, a: $args<Device<'k>>) {
-                let source = &self.plan.source;
-                let mut tiles = source.tiles(cta);
-                let x = source.prepare(cta, &mut tiles, &input!(a));
-                let outputs = Outputs {
-                    parts: [
-                        Planes {
-                            codes: a.q_codes,
-                            high: a.q_high,
-                            sub: a.q_sub,
-                            scales: a.q_scales,
-                            bias: a.q_bias,
-                            blocks: a.q_blocks,
-                        },
-                        Planes {
-                            codes: a.k_codes,
-                            high: a.k_high,
-                            sub: a.k_sub,
-                            scales: a.k_scales,
-                            bias: a.k_bias,
-                            blocks: a.k_blocks,
-                        },
-                        Planes {
-                            codes: a.v_codes,
-                            high: a.v_high,
-                            sub: a.v_sub,
-                            scales: a.v_scales,
-                            bias: a.v_bias,
-                            blocks: a.v_blocks,
-                        },
-                    ],
-                    gains: [a.q_gain, a.k_gain],
-                    head_eps: a.head_eps,
-                    positions: a.positions,
-                    inverse: a.inverse,
-                    magnitude: a.magnitude,
-                    q: a.q,
-                    caches: [a.k_cache, a.v_cache],
-                    heads: a.heads,
-                    kv_heads: a.kv_heads,
-                    max_len: a.max_len,
-                };
-                self.plan.run(cta, x, &outputs);
-            }
-        }
-    };
-}
-
-heads! {
-    /// `x` is f32 `[m, columns]`; weights `[heads * head_dim, columns]` and twice `[kv_heads * head_dim, columns]` in the
-    /// planes of their layouts; `q` is f32 `[m, heads, head_dim]`; keys and values of row i go to `positions[i]`, or
-    /// nowhere if that is not below `max_len`: of sequence 0, or of sequence i where rows were forked.
-    HeadsArgs,
-    /// Into an f32 cache.
-    Heads, f32, "heads"
-}
-
-heads! {
-    /// As [`HeadsArgs`], to a cache in f16.
-    HeadsF16Args,
-    /// Into an f16 cache; numbers are rounded to nearest even.
-    HeadsF16, f16, "heads_f16"
+pub(super) struct Sizes {
+    pub(super) m: u32,
+    pub(super) columns: u32,
+    pub(super) heads: u32,
+    pub(super) kv_heads: u32,
+    pub(super) head_dim: u32,
+    pub(super) pairs: u32,
+    pub(super) max_len: u32,
+    pub(super) sequences: u32,
+    /// Rows of the table of pages, and pages of each.
+    pub(super) tables: [u32; 2],
 }

@@ -4,9 +4,11 @@
 mod cached;
 mod cases;
 mod dot;
+mod first;
 mod gate;
 mod head_cases;
 mod heads;
+mod heads_kernels;
 mod product;
 mod reference;
 mod source;
@@ -14,7 +16,8 @@ mod work;
 
 pub(crate) use cases::cases;
 pub use gate::{Gate, GateArgs};
-pub use heads::{Heads, HeadsArgs, HeadsF16, HeadsF16Args, HeadsPlan, Part, Turn};
+pub use heads::{HeadsPlan, Owners, Part, Turn};
+pub use heads_kernels::{Heads, HeadsArgs, HeadsF16, HeadsF16Args};
 pub use product::{Project, ProjectArgs};
 pub use source::{Form, Norm, Source};
 pub use work::Work;

@@ -1,7 +1,7 @@
 //! One product with few rows: a norm in front, an epilogue behind.
 
 use super::{
-    dot::matrix,
+    dot::{Matrix, matrix},
     source::{Source, input},
     work::Work,
 };
@@ -12,7 +12,7 @@ use crate::{
     weights::{BLOCK, Layout, layout_name, plane_sizes},
 };
 use half::f16;
-use warpsmith_kernel::{BuildError, Cta, Device, Half, Kernel, LaunchError, args};
+use warpsmith_kernel::{BuildError, Cta, Device, Half, Kernel, LaunchError, Val, args, uni};
 use warpsmith_ptx::target::Target;
 
 args! {
@@ -73,6 +73,18 @@ impl Kernel for Project {
         Ok(a.n.div_ceil(BLOCK).div_ceil(self.work.each).into())
     }
 
+    fn pieces_ahead(&self) -> u32 {
+        self.work.pieces_ahead(&self.source, &[self.layout])
+    }
+
+    fn fetch<'k>(&self, cta: &mut Cta<'k>, a: &ProjectArgs<Device<'k>>) {
+        let lane = cta.in_warps(|warp| warp.lane());
+        let range = self.work.own(cta, a.blocks);
+        let matrix = |block| self.matrix(a, block, lane);
+        self.work
+            .fetch(cta, &self.source, [self.layout], range, matrix);
+    }
+
     fn body<'k>(&self, cta: &mut Cta<'k>, a: ProjectArgs<Device<'k>>) {
         let mut tiles = self.source.tiles(cta);
         let x = self.source.prepare(cta, &mut tiles, &input!(a));
@@ -81,25 +93,27 @@ impl Kernel for Project {
             cta,
             &self.source,
             x,
+            [self.layout],
             [a.n, a.blocks],
-            |block| {
-                [matrix!(
-                    self.layout,
-                    a,
-                    block,
-                    lane,
-                    codes,
-                    high,
-                    sub,
-                    scales
-                )]
-            },
+            |block| self.matrix(&a, block, lane),
             |_, row, column, [sum]| {
                 let residual = a.residual.row(row);
                 let y = self.epilogue.apply(sum, column, a.bias, residual);
                 a.y.row(row).set(column, y);
             },
         );
+    }
+}
+
+impl Project {
+    fn matrix<'k>(
+        &self,
+        a: &ProjectArgs<Device<'k>>,
+        block: Val<'k, u32, uni::Warp>,
+        lane: Val<'k, u32>,
+    ) -> [Matrix<'k>; 1] {
+        let layout = self.layout;
+        [matrix!(layout, a, block, lane, codes, high, sub, scales)]
     }
 }
 

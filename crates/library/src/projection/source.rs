@@ -42,7 +42,7 @@ pub struct Source {
     pub form: Form,
     /// What happens before.
     pub norm: Norm,
-    /// Rows of x, 1 to 8.
+    /// Rows of x, 1 to [`Source::ROWS`]; 8 in f16, the columns of a tensor core's product.
     pub rows: u32,
     /// Columns of x.
     pub columns: u32,
@@ -113,7 +113,7 @@ struct Moments<'k> {
 
 impl Source {
     /// The most rows of x.
-    pub const ROWS: u32 = 8;
+    pub const ROWS: u32 = 16;
 
     /// Bytes of shared memory that the rows take.
     pub fn shared_bytes(&self) -> u32 {
@@ -141,8 +141,12 @@ impl Source {
 
     /// Refuses other sizes than its own.
     pub(super) fn check(&self, m: u32, columns: u32) -> Result<(), LaunchError> {
-        let few = m == self.rows && (1..=Self::ROWS).contains(&m);
-        require(few, "m", m.into(), "the kernel's rows, 1 to 8")?;
+        let most = match self.form {
+            Form::Bytes | Form::Single => Self::ROWS,
+            Form::Half => 8,
+        };
+        let few = m == self.rows && (1..=most).contains(&m);
+        require(few, "m", m.into(), "the kernel's rows, 1 to 16; 8 in f16")?;
         let whole = self.form != Form::Bytes || columns.is_multiple_of(GROUP);
         let same = columns == self.columns && columns > 0 && columns < 1 << 24 && whole;
         require(

@@ -1,10 +1,11 @@
 //! How the rows of W of a projection are spread over CTAs and warps, for any number of warps.
 
 use super::{
-    dot::{Matrix, Products, products},
+    dot::{Matrix, Products, Share, products},
+    first::{First, Following},
     source::{Ready, Source},
 };
-use crate::weights::BLOCK;
+use crate::weights::{BLOCK, Layout};
 use warpsmith_kernel::{Cta, Lane, Scope, Val, Warp, steps, uni, upto};
 
 /// A CTA has `each` units of rows of W; `split` warps share the groups of a block of 32 rows.
@@ -92,31 +93,93 @@ impl Work {
         }
     }
 
+    /// What a warp takes first of its first unit, where it is fetched ahead.
+    pub(super) fn first(self, source: &Source, layouts: &[Layout]) -> Option<First> {
+        First::of(source, layouts, self.split)
+    }
+
+    /// [`Kernel::pieces_ahead`](warpsmith_kernel::Kernel::pieces_ahead) of products by matrices of these layouts.
+    pub(super) fn pieces_ahead(self, source: &Source, layouts: &[Layout]) -> u32 {
+        let first = self.first(source, layouts);
+        first.map_or(0, |first| first.pieces(layouts))
+    }
+
+    /// Blocks and shares of the CTA: their number, and the number after those that are there.
+    fn units<'k>(self, range: Range<'k>) -> (u32, W<'k>) {
+        let end = match range.past {
+            Past::Repeat => Val::constant(range.count * self.split),
+            Past::Skip => ((range.blocks - range.first).min(range.count) * self.split).into(),
+        };
+        (range.count * self.split, end)
+    }
+
+    /// Unit `unit`: its block of the CTA, that of the matrix, and its share.
+    fn unit<'k>(self, range: Range<'k>, unit: W<'k>) -> (W<'k>, W<'k>, Share<'k>) {
+        let split = self.split;
+        let (at, part) = if split == 1 {
+            (unit, Val::constant(0))
+        } else {
+            (unit / split, unit % split)
+        };
+        let block = (at + range.first).min(range.blocks - 1);
+        (at, block, Share { part, split })
+    }
+
+    /// Begins to fetch what each warp of the CTA multiplies by first in [`Work::blocks`].
+    pub(super) fn fetch<'k, const N: usize>(
+        self,
+        cta: &mut Cta<'k>,
+        source: &Source,
+        layouts: [Layout; N],
+        range: Range<'k>,
+        matrices: impl Fn(W<'k>) -> [Matrix<'k>; N],
+    ) {
+        let (Some(ahead), Some(first)) = (cta.ahead(), self.first(source, &layouts)) else {
+            return;
+        };
+        let (_, end) = self.units(range);
+        cta.each_warp(|warp| {
+            let id = warp.id();
+            warp.if_all(id.lt(end), |_| {
+                let (_, block, share) = self.unit(range, id);
+                first.fetch(source, matrices(block), share.part, ahead);
+            });
+        });
+    }
+
     /// Hands the products of each block and share to `store(warp, block of the CTA, share, products)`.
     pub(super) fn blocks<'k, const N: usize>(
         self,
         cta: &mut Cta<'k>,
         source: &Source,
         x: Ready<'_, 'k>,
+        layouts: [Layout; N],
         range: Range<'k>,
         matrices: impl Fn(W<'k>) -> [Matrix<'k>; N],
         store: impl Fn(&mut Warp<'k>, W<'k>, W<'k>, Products<'k, N>),
     ) {
-        let (units, warps) = (range.count * self.split, cta.warps());
-        let end: W<'k> = match range.past {
-            Past::Repeat => Val::constant(units),
-            Past::Skip => ((range.blocks - range.first).min(range.count) * self.split).into(),
-        };
+        let (warps, (units, end)) = (cta.warps(), self.units(range));
+        let ahead = cta.ahead().zip(self.first(source, &layouts));
         cta.each_warp(|warp| {
             let one = |warp: &mut Warp<'k>, unit: W<'k>| {
-                let (at, part) = if self.split == 1 {
-                    (unit, Val::constant(0))
-                } else {
-                    (unit / self.split, unit % self.split)
+                let (at, block, share) = self.unit(range, unit);
+                let next = |warp: &mut Warp<'k>| {
+                    let Some((ahead, first)) = ahead.filter(|_| units > warps) else {
+                        return;
+                    };
+                    let unit = unit + warps;
+                    warp.if_all(unit.lt(end), |_| {
+                        let (_, block, share) = self.unit(range, unit);
+                        first.fetch(source, matrices(block), share.part, ahead);
+                    });
                 };
-                let block = (at + range.first).min(range.blocks - 1);
-                let own = products(warp, source, x, matrices(block), part, self.split);
-                store(warp, at, part, own);
+                let following = ahead.map(|(ahead, first)| Following {
+                    first,
+                    ahead,
+                    next: &next,
+                });
+                let own = products(warp, source, x, matrices(block), share, following);
+                store(warp, at, share.part, own);
             };
             match (units, warps) {
                 (1, 1) => one(warp, Val::constant(0)),
@@ -130,46 +193,68 @@ impl Work {
         });
     }
 
+    /// The CTA's blocks in [`Work::run`].
+    pub(super) fn own<'k>(self, cta: &Cta<'k>, blocks: Val<'k, u32, uni::Cta>) -> Range<'k> {
+        Range {
+            first: cta.id() * self.each,
+            count: self.each,
+            blocks,
+            past: Past::Skip,
+        }
+    }
+
     /// Hands the sums of each of the CTA's rows of W to `finish(lane, row of x, row of W, a sum for each matrix)`.
     pub(super) fn run<'k, const N: usize>(
         self,
         cta: &mut Cta<'k>,
         source: &Source,
         x: Ready<'_, 'k>,
+        layouts: [Layout; N],
         [n, blocks]: [Val<'k, u32, uni::Cta>; 2],
         matrices: impl Fn(W<'k>) -> [Matrix<'k>; N],
         finish: impl Fn(&mut Lane<'k>, Val<'k, u32>, Val<'k, u32>, [Val<'k, f32>; N]),
     ) {
         let rows = source.rows;
-        let range = Range {
-            first: cta.id() * self.each,
-            count: self.each,
-            blocks,
-            past: Past::Skip,
-        };
+        let range = self.own(cta, blocks);
         if self.split == 1 {
-            self.blocks(cta, source, x, range, matrices, |warp, at, _, own| {
-                let start = (at + range.first) * BLOCK;
-                own.each(warp, rows, |lane, r, row, values| {
-                    let column = row + start;
-                    lane.if_(column.lt(n), |lane| finish(lane, r, column, values));
-                });
-            });
+            self.blocks(
+                cta,
+                source,
+                x,
+                layouts,
+                range,
+                matrices,
+                |warp, at, _, own| {
+                    let start = (at + range.first) * BLOCK;
+                    own.each(warp, rows, |lane, r, row, values| {
+                        let column = row + start;
+                        lane.if_(column.lt(n), |lane| finish(lane, r, column, values));
+                    });
+                },
+            );
             return;
         }
         let tile_rows = rows * BLOCK;
         let count = self.each * self.split * tile_rows;
         let mut tile = cta.tile::<f32>(count * N as u32);
         let sums = tile.fill(cta, |cta, slots| {
-            self.blocks(cta, source, x, range, matrices, |warp, at, part, own| {
-                let start = (at * self.split + part) * tile_rows;
-                own.each(warp, rows, |_, r, row, values| {
-                    let own = row + start + r * BLOCK;
-                    for (matrix, value) in values.into_iter().enumerate() {
-                        slots.set(own + matrix as u32 * count, value);
-                    }
-                });
-            });
+            self.blocks(
+                cta,
+                source,
+                x,
+                layouts,
+                range,
+                matrices,
+                |warp, at, part, own| {
+                    let start = (at * self.split + part) * tile_rows;
+                    own.each(warp, rows, |_, r, row, values| {
+                        let own = row + start + r * BLOCK;
+                        for (matrix, value) in values.into_iter().enumerate() {
+                            slots.set(own + matrix as u32 * count, value);
+                        }
+                    });
+                },
+            );
         });
         cta.each(self.each * tile_rows, |lane, i| {
             let (at, within) = (i / tile_rows, i % tile_rows);

@@ -254,27 +254,31 @@ impl<'k, U: Uni> PlaneRow<'k, U> {
         let pieces = if ty == FloatType::F32 { 4 } else { 2 };
         let start = self.codes.from(group * (2 * pieces * 4 * BLOCK));
         let start = start.from(half * (pieces * 4 * BLOCK) + self.row * 4);
-        let quad = |piece: usize| start.words::<4, _>(piece as u32 * 4 * BLOCK);
-        if ty == FloatType::F32 {
-            let quads: [[Word<'k>; 4]; 4] = std::array::from_fn(quad);
-            return std::array::from_fn(|at| quads[at / 4][at % 4].as_f32());
-        }
-        let quads: [[Word<'k>; 4]; 2] = std::array::from_fn(quad);
-        let pairs: [(F32<'k>, F32<'k>); 8] = std::array::from_fn(|at| {
-            let word = quads[at / 4][at % 4];
-            match ty {
-                FloatType::BF16 => ((word << 16).as_f32(), (word & 0xffff_0000).as_f32()),
-                FloatType::F16 | FloatType::F32 => two_halves(word),
-            }
-        });
-        std::array::from_fn(|at| {
-            if at % 2 == 0 {
-                pairs[at / 2].0
-            } else {
-                pairs[at / 2].1
-            }
-        })
+        floats(ty, |piece| start.words::<4, _>(piece as u32 * 4 * BLOCK))
     }
+}
+
+/// Sixteen weights of the words of their pieces.
+pub(super) fn floats<'k>(ty: FloatType, quad: impl Fn(usize) -> [Word<'k>; 4]) -> [F32<'k>; 16] {
+    if ty == FloatType::F32 {
+        let quads: [[Word<'k>; 4]; 4] = std::array::from_fn(quad);
+        return std::array::from_fn(|at| quads[at / 4][at % 4].as_f32());
+    }
+    let quads: [[Word<'k>; 4]; 2] = std::array::from_fn(quad);
+    let pairs: [(F32<'k>, F32<'k>); 8] = std::array::from_fn(|at| {
+        let word = quads[at / 4][at % 4];
+        match ty {
+            FloatType::BF16 => ((word << 16).as_f32(), (word & 0xffff_0000).as_f32()),
+            FloatType::F16 | FloatType::F32 => two_halves(word),
+        }
+    });
+    std::array::from_fn(|at| {
+        if at % 2 == 0 {
+            pairs[at / 2].0
+        } else {
+            pairs[at / 2].1
+        }
+    })
 }
 
 /// The bytes `table[n]` for the four low nibbles `n` of `selector`: a permutation of each half of the table, and one

@@ -1,11 +1,11 @@
 //! Decoding of whole groups, by a lane that has a row to itself.
 
 use super::{
-    decode::{Affine, BlockUni, F32, PlaneRow, Word, byte, look_up, moved_bits},
+    decode::{Affine, BlockUni, F32, PlaneRow, Word, byte, floats, look_up, moved_bits},
     layout::{BLOCK, Codes, High, Layout, Value},
 };
 use warpsmith_kernel::{
-    Val, raw,
+    Global, Read, Val, raw,
     uni::{self, Join, Uni},
 };
 use warpsmith_ptx::{op::Op, qual::Qual, types::Type};
@@ -53,7 +53,23 @@ fn wide(ty: Type) -> Type {
     if ty == Type::U8 { Type::U32 } else { Type::S32 }
 }
 
+/// The four words of a piece of a plane.
+pub type Piece<'k> = [Word<'k>; 4];
+
 impl<'k, U: Uni> PlaneRow<'k, U> {
+    /// Where the pieces of the `codes` plane of a group are, of [`Layout::pieces`].
+    pub fn group_pieces<G: Uni>(
+        self,
+        layout: Layout,
+        group: Val<'k, u32, G>,
+    ) -> impl Iterator<Item = Global<'k, u32, Read, uni::Lane>>
+    where
+        U: BlockUni<G>,
+    {
+        let pieces = layout.pieces();
+        (0..pieces).map(move |piece| self.piece(self.codes, 4, pieces, group, piece))
+    }
+
     /// The same row with its place among the 32 put into the planes' addresses, once for all groups.
     pub fn placed(self, layout: Layout) -> PlaneRow<'k, uni::Lane>
     where
@@ -89,17 +105,27 @@ impl<'k, U: Uni> PlaneRow<'k, U> {
         }
     }
 
-    /// The codes of a group; the layout is a quantised one.
-    pub fn group_codes<G: Uni>(self, layout: Layout, group: Val<'k, u32, G>) -> GroupCodes<'k>
+    /// The codes of a group; the layout is a quantised one. `fetched` are the pieces of its `codes` plane, where they are
+    /// there already.
+    pub fn group_codes<G: Uni>(
+        self,
+        layout: Layout,
+        group: Val<'k, u32, G>,
+        fetched: Option<&[Piece<'k>]>,
+    ) -> GroupCodes<'k>
     where
         U: BlockUni<G>,
     {
+        let four = |piece: u32, pieces: u32| match fetched {
+            Some(fetched) => fetched[piece as usize],
+            None => self.piece(self.codes, 4, pieces, group, piece).words(0),
+        };
         let in_place = layout.high == High::None && matches!(layout.value, Value::Linear { .. });
         let mut shift = 0;
         let low: [[Word<'k>; 4]; 2] = match layout.codes {
-            Codes::Byte => [0, 1].map(|half| self.piece(self.codes, 4, 2, group, half).words(0)),
+            Codes::Byte => [0, 1].map(|half| four(half, 2)),
             Codes::Nibble => {
-                let words: [Word<'k>; 4] = self.piece(self.codes, 4, 1, group, 0).words(0);
+                let words = four(0, 1);
                 let first = words.map(|word| word & 0x0f0f_0f0f);
                 // Left where they are, the high nibbles count sixteenfold: one shift of a sum sets that right.
                 let second = if in_place {
@@ -111,7 +137,7 @@ impl<'k, U: Uni> PlaneRow<'k, U> {
                 [first, second]
             }
             Codes::NibbleInOrder => {
-                let [a, b, c, d] = self.piece(self.codes, 4, 1, group, 0).words::<4, _>(0);
+                let [a, b, c, d] = four(0, 1);
                 [[a, a >> 16, b, b >> 16], [c, c >> 16, d, d >> 16]]
             }
             Codes::Pair => self
@@ -164,16 +190,28 @@ impl<'k, U: Uni> PlaneRow<'k, U> {
         }
     }
 
-    /// The weights of a group as f32, equal bit for bit to the scalar dequantisation.
-    pub fn group_values<G: Uni>(self, layout: Layout, group: Val<'k, u32, G>) -> [F32<'k>; 32]
+    /// The weights of a group as f32, equal bit for bit to the scalar dequantisation; `fetched` as in
+    /// [`PlaneRow::group_codes`].
+    pub fn group_values<G: Uni>(
+        self,
+        layout: Layout,
+        group: Val<'k, u32, G>,
+        fetched: Option<&[Piece<'k>]>,
+    ) -> [F32<'k>; 32]
     where
         U: BlockUni<G>,
     {
         if let Codes::Float(ty) = layout.codes {
-            let halves = [0u32, 1].map(|half| self.float_values(ty, group, Val::constant(half)));
+            let halves = match fetched {
+                None => [0u32, 1].map(|half| self.float_values(ty, group, Val::constant(half))),
+                Some(pieces) => {
+                    let (first, second) = pieces.split_at(pieces.len() / 2);
+                    [first, second].map(|pieces| floats(ty, |piece| pieces[piece]))
+                }
+            };
             return std::array::from_fn(|at| halves[at / 16][at % 16]);
         }
-        let GroupCodes { halves, shift, ty } = self.group_codes(layout, group);
+        let GroupCodes { halves, shift, ty } = self.group_codes(layout, group, fetched);
         let scales = [0u32, 1].map(|half| self.affine(layout, group, Val::constant(half)));
         std::array::from_fn(|at| {
             let (half, within) = (at / 16, at % 16);

@@ -260,6 +260,11 @@ impl Layout {
         self.code_words().min(4)
     }
 
+    /// Pieces of 16 bytes of a group in the `codes` plane; 0 where it is less than one.
+    pub fn pieces(self) -> u32 {
+        self.code_words() / 4
+    }
+
     /// The elements of each plane in a block of 32 rows of `columns` weights (padded to whole groups).
     pub fn block(self, columns: u32) -> Block {
         let groups = columns.div_ceil(GROUP);

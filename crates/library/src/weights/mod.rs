@@ -8,7 +8,7 @@ mod pack;
 mod planes;
 
 pub use decode::{Affine, BlockUni, PlaneRow};
-pub use group::{GroupCodes, GroupScales};
+pub use group::{GroupCodes, GroupScales, Piece};
 pub use layout::{BLOCK, Block, Codes, FloatType, GROUP, High, Layout, Scale, Value, layout_name};
 pub use pack::{PackError, Packed, pack};
 pub use planes::PlaneSizes;

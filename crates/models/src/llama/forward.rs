@@ -3,8 +3,8 @@
 use super::model::{Linear, Model};
 use std::sync::Arc;
 use warpsmith_graph::{
-    At, Attention, Cache, Error, Graph, MatMul, Node, PagedAppend, PagedAttention, Pages, Rotation,
-    Seen,
+    At, Attention, Cache, Error, Graph, MatMul, Node, PagedAppend, PagedAttention, PagedRows,
+    Pages, Rotation, Seen,
 };
 use warpsmith_library::{epilogue::Activation, pointwise::Curve};
 
@@ -29,6 +29,8 @@ pub(super) enum Memory<'a> {
         layers: &'a [Arc<Pages>],
         /// The sequence of each row.
         slots: Node,
+        /// How rows hang together.
+        rows: PagedRows,
     },
 }
 
@@ -52,7 +54,6 @@ fn named(graph: &mut Graph, at: usize, name: &str, node: Node) -> Result<Node, E
     graph.name(node, format_args!("layer.{at}.{name}"))
 }
 
-/// The normed hidden states after the last layer, `[rows, width]`; keys and values go to the caches.
 /// Attention over the one sequence, which the rows' keys and values now belong to.
 fn attend(
     graph: &mut Graph,
@@ -78,7 +79,7 @@ fn attend_paged(
     graph: &mut Graph,
     model: &Model,
     pages: &Arc<Pages>,
-    slots: Node,
+    (slots, rows): (Node, PagedRows),
     inputs: Inputs,
     [q, k, v]: [Node; 3],
 ) -> Result<Node, Error> {
@@ -96,6 +97,7 @@ fn attend_paged(
         pages: Arc::clone(pages),
         heads: model.config().heads,
         scale: scale(model),
+        rows,
     })
 }
 
@@ -147,9 +149,11 @@ pub(super) fn hidden(
         }
         let attended = match memory {
             Memory::Own(caches) => attend(graph, model, &caches[at], inputs, [q, k, v])?,
-            Memory::Paged { layers, slots } => {
-                attend_paged(graph, model, &layers[at], slots, inputs, [q, k, v])?
-            }
+            Memory::Paged {
+                layers,
+                slots,
+                rows,
+            } => attend_paged(graph, model, &layers[at], (slots, rows), inputs, [q, k, v])?,
         };
         named(graph, at, "attn.heads", attended)?;
         x = linear(graph, attended, &layer.output, Some(x))?;

@@ -166,6 +166,20 @@ impl Session {
         &self.stream
     }
 
+    /// Has decode steps run this way from the next one on, which is planned anew.
+    pub fn run_by(&mut self, run: Run) {
+        self.options.run = run;
+        self.forget_steps();
+    }
+
+    /// Drops the plans of a step, and the logits that are in their memory.
+    fn forget_steps(&mut self) {
+        (self.decode, self.persistent) = (None, None);
+        if let Some(Last::Decode) = self.last {
+            self.last = None;
+        }
+    }
+
     /// Shows `observer` every parameter now, and every value of the passes that follow, until it is `None`. Steps then run
     /// launch by launch, and wait, also where [`SessionOptions::run`] asks for another way.
     ///
@@ -173,10 +187,7 @@ impl Session {
     /// Those of planning a step; device errors.
     pub fn observe(&mut self, observer: Option<SharedObserver>) -> Result<(), Error> {
         self.watch.observer = observer;
-        (self.decode, self.persistent) = (None, None);
-        if let Some(Last::Decode) = self.last {
-            self.last = None;
-        }
+        self.forget_steps();
         if let Some(observer) = self.watch.observer.clone() {
             let decode = self.plan_decode()?;
             let decode = self.decode.insert(decode);

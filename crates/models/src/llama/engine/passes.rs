@@ -11,7 +11,7 @@ use super::{
 use crate::Error;
 use std::{collections::BTreeMap, sync::Arc};
 use warpsmith_device::{Buffer, Replay, Stream};
-use warpsmith_graph::{Graph, Pages, Plan, SamplerState};
+use warpsmith_graph::{Graph, PagedRows, Pages, Plan, SamplerState};
 
 /// Rows of the largest pass.
 pub(super) const MOST_ROWS: u32 = 64;
@@ -115,6 +115,10 @@ impl Passes {
         let memory = Memory::Paged {
             layers: over.layers,
             slots,
+            rows: match kind {
+                Kind::Step => PagedRows::Any,
+                Kind::Prompt | Kind::PromptEnd => PagedRows::Prompt,
+            },
         };
         let hidden = hidden(&mut graph, over.model, memory, inputs)?;
         match kind {
