@@ -11,7 +11,7 @@ use super::{
     Ctx, Handler, MicroOp,
     flow::SPIN_COST,
     half::{Bf16, F16},
-    lane::Lane,
+    lane::{Lane, one_nan},
     ldst::{self, items},
     operand,
 };
@@ -128,8 +128,7 @@ changes! {
     MaxS32, u32, |old, b, _c| (old as i32).max(b as i32) as u32;
     MaxS64, u64, |old, b, _c| (old as i64).max(b as i64) as u64;
     AddF64, u64, |old, b, _c| {
-        let sum = f64::from_bits(old) + f64::from_bits(b);
-        if sum.is_nan() { 0x7FF8_0000_0000_0000 } else { sum.to_bits() }
+        one_nan(f64::from_bits(old) + f64::from_bits(b))
     };
     AddF16, u16, |old, b, _c| F16::from_f32(F16(old).to_f32() + F16(b).to_f32()).0;
     AddBf16, u16, |old, b, _c| Bf16::from_f32(Bf16(old).to_f32() + Bf16(b).to_f32()).0;

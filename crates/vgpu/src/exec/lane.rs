@@ -132,3 +132,32 @@ pub(crate) fn first_of_run<C: Cell>(at: &[C; 32], step: u32, mask: u32) -> Optio
     }
     (off == C::default()).then_some(lead)
 }
+
+/// The bits of a result; there is one NaN. Looked at as an integer: of a computation that it sees, the compiler may take
+/// any NaN for any other.
+#[inline(always)]
+pub(super) fn one_nan(x: f64) -> u64 {
+    const INFINITE: u64 = f64::INFINITY.to_bits();
+    let bits = x.to_bits();
+    if bits & !(1 << 63) > INFINITE {
+        0x7FF8_0000_0000_0000
+    } else {
+        bits
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::one_nan;
+
+    #[test]
+    fn there_is_one_nan() {
+        let infinite = std::hint::black_box(f64::INFINITY);
+        for nan in [f64::NAN, -f64::NAN, infinite - infinite, (-infinite).sqrt()] {
+            assert_eq!(one_nan(nan), 0x7FF8_0000_0000_0000);
+        }
+        for x in [0.0, -0.0, infinite, -infinite, f64::MIN_POSITIVE, -1.5] {
+            assert_eq!(one_nan(x), x.to_bits());
+        }
+    }
+}

@@ -1,14 +1,11 @@
 //! `mma.sync` on f64.
 
-use super::super::{Ctx, Handler, MicroOp};
+use super::super::{Ctx, Handler, MicroOp, lane::one_nan};
 use crate::lower::Lowerer;
 
 /// 8 rows for each of `HALVES`, k in `BLOCKS` blocks of 4. Registers: a of block j and half h at
 /// `HALVES * j + h`, b of block j, c and d of half h at `2 * h`.
 struct Product<const HALVES: usize, const BLOCKS: usize>;
-
-/// What a NaN result is.
-const NAN: f64 = f64::from_bits(0x7FF8_0000_0000_0000);
 
 impl<const HALVES: usize, const BLOCKS: usize> Handler for Product<HALVES, BLOCKS> {
     #[inline(always)]
@@ -28,7 +25,7 @@ impl<const HALVES: usize, const BLOCKS: usize> Handler for Product<HALVES, BLOCK
                     let b = ctx.cells::<u64>(slots[a_len + k / 4])[n * 4 + k % 4];
                     sum = f64::from_bits(a).mul_add(f64::from_bits(b), sum);
                 }
-                d[lane] = (if sum.is_nan() { NAN } else { sum }).to_bits();
+                d[lane] = one_nan(sum);
             }
         }
         for (i, d) in d.iter().enumerate().take(c_len) {
