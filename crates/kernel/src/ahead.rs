@@ -8,16 +8,12 @@ use crate::{
     memory::{AccessMark, Global},
     scope::{Cta, thread},
     shared::{Place, arena},
+    slot::Slot,
     uni::{self, Uni},
     val::Val,
 };
 use std::{marker::PhantomData, panic::Location};
-use warpsmith_ptx::{
-    ir::{Imm, Inst, Operand},
-    op::Op,
-    qual::Qual,
-    types::Type,
-};
+use warpsmith_ptx::{op::Op, qual::Qual, types::Type};
 
 /// Bytes of a piece.
 pub const PIECE: u32 = 16;
@@ -53,15 +49,11 @@ impl<'k> Ahead<'k> {
     fn place(self, piece: u32) -> Place {
         debug_assert!(piece < self.pieces, "a piece that was reserved");
         let Place { base, offset } = arena(self.offset + piece * PIECE * with(|b| b.threads));
-        let sources = [
-            thread().operand(),
-            Operand::Imm(Imm::Int(PIECE.into())),
-            Operand::Reg(base),
-        ];
+        let sources = [thread().slot(), Slot::int(PIECE.into()), Slot::reg(base)];
         let quals = [Qual::Lo, Qual::T(Type::U32)];
         let at = Location::caller();
         Place {
-            base: with(|b| b.def(at, Op::Mad, &quals, Type::U32, sources)),
+            base: with(|b| b.def(at, Op::Mad, &quals, Type::U32, &sources)),
             offset,
         }
     }
@@ -72,16 +64,16 @@ impl<'k> Ahead<'k> {
         let at = Location::caller();
         let (to, from) = (self.place(piece).pointer(), source.pointer(at));
         let quals = [Qual::Async, Qual::Cg, Qual::Shared, Qual::Global];
-        let bytes = Operand::Imm(Imm::Int(PIECE.into()));
-        let operands = [to.operand(), from.operand(), bytes];
-        with(|b| b.push(at, Inst::new(Op::Cp, &quals, operands)));
+        let bytes = Slot::int(PIECE.into());
+        let operands = [to.slot(), from.slot(), bytes];
+        with(|b| b.push(at, Op::Cp, &quals, &operands));
     }
 
     /// Waits for all that this thread fetched.
     #[track_caller]
     pub fn arrive(self) -> Arrived<'k> {
-        let wait = Inst::new(Op::Cp, &[Qual::Async, Qual::WaitAll], []);
-        with(|b| b.push(Location::caller(), wait));
+        let at = Location::caller();
+        with(|b| b.push(at, Op::Cp, &[Qual::Async, Qual::WaitAll], &[]));
         Arrived(self)
     }
 }

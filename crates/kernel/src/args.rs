@@ -3,13 +3,14 @@
 use crate::{
     build::{Rep, with},
     memory::{Global, Read, Write},
+    slot::Slot,
     uni,
     val::{Ty, Val},
 };
 use half::{bf16, f16};
 use std::{any::Any, marker::PhantomData, panic::Location, sync::Arc};
 use warpsmith_ptx::{
-    ir::{Address, Base, Inst, Operand, Var, VarId},
+    ir::Var,
     op::Op,
     qual::Qual,
     types::{Space, Type},
@@ -271,18 +272,8 @@ impl<'k> Parameters<'k> {
             b.function
                 .params
                 .push(Var::new(format!("p_{name}"), Space::Param, ty));
-            let dst = b.reg(ty);
-            let address = Address {
-                base: Base::Var(VarId::Param(id)),
-                offset: 0,
-            };
-            let inst = Inst::new(
-                Op::Ld,
-                &[Qual::Param, Qual::T(ty)],
-                [Operand::Reg(dst), Operand::Addr(address)],
-            );
-            b.push(Location::caller(), inst);
-            dst
+            let quals = [Qual::Param, Qual::T(ty)];
+            b.def(Location::caller(), Op::Ld, &quals, ty, &[Slot::param(id)])
         }))
     }
 

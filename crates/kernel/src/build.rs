@@ -1,15 +1,18 @@
 //! The builder: instructions of the kernel that is being written on this thread.
 
-use rustc_hash::FxHashMap;
-use smallvec::SmallVec;
-use std::{cell::RefCell, panic::Location};
+use crate::{
+    draft::{Draft, Reuse},
+    optimise,
+    slot::Slot,
+};
+use std::{borrow::Cow, cell::RefCell, panic::Location, sync::LazyLock};
 use warpsmith_ptx::{
     ir::{
-        Directive, Function, FunctionKind, Guard, Imm, Inst, LabelId, Linkage, Module, Operand,
-        Origin, Reg, RegId, Span, Stmt, StmtKind, Var, VarId,
+        Directive, Function, FunctionKind, Guard, Imm, Inst, LabelId, Linkage, Module, Name,
+        Operand, Origin, RegId, Span, Var,
     },
     op::Op,
-    qual::{Qual, Quals},
+    qual::Qual,
     target::{PtxVersion, Target},
     types::{Space, Type},
 };
@@ -31,12 +34,21 @@ impl Rep {
             Rep::Imm(imm) => Operand::Imm(imm),
         }
     }
+
+    #[inline]
+    pub(crate) fn slot(self) -> Slot {
+        match self {
+            Rep::Reg(reg) => Slot::reg(reg),
+            Rep::Imm(imm) => Slot::imm(imm),
+        }
+    }
 }
 
 /// The state of one kernel under construction.
 #[derive(Debug)]
 pub(crate) struct Builder {
     pub(crate) function: Function,
+    draft: Draft,
     pub(crate) target: Target,
     pub(crate) threads: u32,
     /// Bytes of shared memory that are taken.
@@ -46,14 +58,11 @@ pub(crate) struct Builder {
     pub(crate) loop_depth: u32,
     pub(crate) read_only_cache: bool,
     /// Values computed once at the entry and shared by all who ask (thread index, lane index).
-    pub(crate) entry: FxHashMap<EntryValue, RegId>,
-    /// Where entry values are inserted.
-    entry_end: usize,
-    counts: [u32; 6],
+    entry: [Option<RegId>; EntryValue::COUNT],
 }
 
 /// Values that a builder computes at most once, at the entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EntryValue {
     Thread,
     LaneId,
@@ -61,6 +70,10 @@ pub(crate) enum EntryValue {
     CtaId,
     CtaCount,
     SharedBase,
+}
+
+impl EntryValue {
+    const COUNT: usize = EntryValue::SharedBase as usize + 1;
 }
 
 thread_local! {
@@ -129,6 +142,7 @@ impl Builder {
         target: Target,
         threads: u32,
         read_only_cache: bool,
+        reuse: Reuse,
     ) -> Builder {
         let function = Function {
             name: name.into(),
@@ -138,112 +152,121 @@ impl Builder {
             returns: Vec::new(),
             params: Vec::new(),
             directives: vec![Directive::ReqNtid([threads, 1, 1])],
-            regs: Vec::with_capacity(256),
+            regs: Vec::new(),
             vars: Vec::new(),
             labels: Vec::new(),
-            body: Some(Vec::with_capacity(512)),
+            body: None,
             span: Span::None,
         };
         Builder {
             function,
+            draft: Draft::new(reuse),
             target,
             threads,
             shared_bytes: 0,
             shared_most: 0,
             loop_depth: 0,
             read_only_cache,
-            entry: FxHashMap::default(),
-            entry_end: 0,
-            counts: [0; 6],
+            entry: [None; EntryValue::COUNT],
         }
     }
 
-    pub(crate) fn body(&mut self) -> &mut Vec<Stmt> {
-        self.function.body.as_mut().expect("a kernel has a body")
-    }
-
-    pub(crate) fn reg(&mut self, ty: Type) -> RegId {
-        let class = class(ty);
-        let (ty, prefix) = CLASSES[class];
-        let number = self.counts[class];
-        self.counts[class] += 1;
-        self.function.regs.push(Reg {
-            ty,
-            prefix: prefix.into(),
-            number: Some(number),
-        });
-        RegId(self.function.regs.len() as u32 - 1)
-    }
-
+    /// A register that is written once.
     #[inline]
-    pub(crate) fn push(&mut self, at: &'static Location<'static>, inst: Inst) {
-        self.body().push(Stmt {
-            kind: StmtKind::Inst(inst),
-            span: Span::Rust(at),
+    pub(crate) fn reg(&mut self, ty: Type) -> RegId {
+        self.draft.reg(ty)
+    }
+
+    /// A register that may be written again and again: what a loop or a branch carries.
+    pub(crate) fn carried(&mut self, ty: Type) -> RegId {
+        self.draft.carried(ty)
+    }
+
+    /// An instruction of `slots`, destination first.
+    pub(crate) fn push(
+        &mut self,
+        at: &'static Location<'static>,
+        op: Op,
+        quals: &[Qual],
+        slots: &[Slot],
+    ) {
+        self.line(at, op, quals, |own| own.extend_from_slice(slots));
+    }
+
+    /// An instruction of the slots that `slots` appends, destination first.
+    #[inline]
+    pub(crate) fn line(
+        &mut self,
+        at: &'static Location<'static>,
+        op: Op,
+        quals: &[Qual],
+        slots: impl FnOnce(&mut Vec<Slot>),
+    ) {
+        self.draft.inst(Some(at), op, quals, slots);
+    }
+
+    /// An instruction of the raw layer.
+    pub(crate) fn push_inst(&mut self, at: &'static Location<'static>, inst: &Inst) {
+        self.line(at, inst.op, inst.quals.as_slice(), |slots| {
+            for operand in &inst.operands {
+                Slot::append(slots, operand);
+            }
         });
     }
 
     /// An instruction with one result of type `ty`.
+    #[inline]
     pub(crate) fn def(
         &mut self,
         at: &'static Location<'static>,
         op: Op,
         quals: &[Qual],
         ty: Type,
-        sources: impl IntoIterator<Item = Operand>,
+        sources: &[Slot],
     ) -> RegId {
-        let dst = self.reg(ty);
-        let mut operands = SmallVec::new();
-        operands.push(Operand::Reg(dst));
-        for source in sources {
-            operands.push(source);
-        }
-        self.push(
-            at,
-            Inst {
-                op,
-                quals: Quals::new(quals),
-                operands,
-                guard: None,
-            },
-        );
-        dst
+        let [reg] = self.defs(at, op, quals, ty, sources);
+        reg
     }
 
+    /// An instruction whose result is `N` registers of type `ty`, a vector if there are several.
+    #[inline]
+    pub(crate) fn defs<const N: usize>(
+        &mut self,
+        at: &'static Location<'static>,
+        op: Op,
+        quals: &[Qual],
+        ty: Type,
+        sources: &[Slot],
+    ) -> [RegId; N] {
+        self.draft.def(Some(at), op, quals, ty, sources)
+    }
+
+    /// Copies into a carried register.
     pub(crate) fn mov(&mut self, at: &'static Location<'static>, ty: Type, dst: RegId, src: Rep) {
-        self.push(
-            at,
-            Inst::new(
-                Op::Mov,
-                &[Qual::T(mov_type(ty))],
-                [Operand::Reg(dst), src.operand()],
-            ),
-        );
+        let quals = [Qual::T(mov_type(ty))];
+        self.draft.mov(Some(at), &quals, dst, src.slot());
     }
 
     /// A register holding `rep`.
+    #[inline]
     pub(crate) fn to_reg(&mut self, at: &'static Location<'static>, ty: Type, rep: Rep) -> RegId {
         match rep {
             Rep::Reg(reg) => reg,
-            Rep::Imm(_) => {
-                let dst = self.reg(ty);
-                self.mov(at, ty, dst, rep);
-                dst
+            Rep::Imm(imm) => {
+                let quals = [Qual::T(mov_type(ty))];
+                self.def(at, Op::Mov, &quals, ty, &[Slot::imm(imm)])
             }
         }
     }
 
     pub(crate) fn label(&mut self) -> LabelId {
         let id = LabelId(self.function.labels.len() as u32);
-        self.function.labels.push(format!("$L{}", id.0).into());
+        self.function.labels.push(label_name(id));
         id
     }
 
     pub(crate) fn place(&mut self, at: &'static Location<'static>, label: LabelId) {
-        self.body().push(Stmt {
-            kind: StmtKind::Label(label),
-            span: Span::Rust(at),
-        });
+        self.draft.place(Some(at), label);
     }
 
     pub(crate) fn branch(
@@ -252,36 +275,26 @@ impl Builder {
         guard: Option<(RegId, Negated)>,
         label: LabelId,
     ) {
-        let mut inst = Inst::new(Op::Bra, &[], [Operand::Label(label)]);
-        inst.guard = guard.map(|(reg, negated)| Guard {
+        let guard = guard.map(|(reg, negated)| Guard {
             reg,
             negated: negated == Negated::Yes,
         });
-        self.push(at, inst);
+        self.draft.branch(Some(at), guard, label);
     }
 
-    /// The value computed once at the entry by `make`.
+    /// The value computed once at the entry, before all else, by what `make` appends to the entry.
     pub(crate) fn at_entry(
         &mut self,
         key: EntryValue,
         ty: Type,
-        inst: impl FnOnce(&mut Builder, RegId) -> Vec<Inst>,
+        make: impl FnOnce(&mut Draft, RegId),
     ) -> RegId {
-        if let Some(reg) = self.entry.get(&key) {
-            return *reg;
+        if let Some(reg) = self.entry[key as usize] {
+            return reg;
         }
-        let dst = self.reg(ty);
-        let stmts: Vec<Stmt> = inst(self, dst)
-            .into_iter()
-            .map(|inst| Stmt {
-                kind: StmtKind::Inst(inst),
-                span: Span::None,
-            })
-            .collect();
-        let at = self.entry_end;
-        self.entry_end += stmts.len();
-        self.body().splice(at..at, stmts);
-        self.entry.insert(key, dst);
+        let dst = self.draft.reg(ty);
+        make(&mut self.draft, dst);
+        self.entry[key as usize] = Some(dst);
         dst
     }
 
@@ -300,22 +313,23 @@ impl Builder {
 
     /// The 32-bit shared address of the arena's start.
     pub(crate) fn shared_base(&mut self) -> RegId {
-        self.at_entry(EntryValue::SharedBase, Type::B32, |_, dst| {
-            vec![Inst::new(
-                Op::Mov,
-                &[Qual::T(Type::U32)],
-                [Operand::Reg(dst), Operand::Var(VarId::Function(0), 0)],
-            )]
+        self.at_entry(EntryValue::SharedBase, Type::B32, |draft, dst| {
+            let slots = [Slot::reg(dst), Slot::var(0)];
+            draft.at_entry(Op::Mov, &[Qual::T(Type::U32)], &slots);
         })
+    }
+
+    /// Whether a register that stood for a value was written again: the body must be recorded without reuse.
+    pub(crate) fn is_rewritten(&self) -> bool {
+        self.draft.rewritten
     }
 
     /// Ends the kernel: shared memory declared, dead code and copies removed, registers in canonical order.
     pub(crate) fn finish(mut self) -> (Module, u32) {
-        self.push(Location::caller(), Inst::new(Op::Ret, &[], []));
-        crate::optimise::run(&mut self.function);
+        self.push(Location::caller(), Op::Ret, &[], &[]);
         let mut module_vars = Vec::new();
         let mut dynamic = 0;
-        if self.entry.contains_key(&EntryValue::SharedBase) {
+        if self.entry[EntryValue::SharedBase as usize].is_some() {
             let mut arena = Var::new(SHARED_ARENA, Space::Shared, Type::B8);
             arena.align = Some(16);
             if self.shared_most <= STATIC_SHARED {
@@ -326,18 +340,12 @@ impl Builder {
                 arena.dims.push(None);
                 arena.linkage = Linkage::Extern;
                 module_vars.push(arena);
-                for stmt in self.body() {
-                    let StmtKind::Inst(inst) = &mut stmt.kind else {
-                        continue;
-                    };
-                    for operand in &mut inst.operands {
-                        if let Operand::Var(id @ VarId::Function(0), _) = operand {
-                            *id = VarId::Module(0);
-                        }
-                    }
-                }
+                self.draft.slots.iter_mut().for_each(Slot::promote);
             }
         }
+        let (regs, body) = optimise::finish(self.draft);
+        self.function.regs = regs;
+        self.function.body = Some(body);
         let module = Module {
             version: PtxVersion::new(6, 0),
             target: self.target,
@@ -349,6 +357,16 @@ impl Builder {
             sections: Vec::new(),
         };
         (module, dynamic)
+    }
+}
+
+/// The name of a label; most kernels have few, whose names are made once.
+fn label_name(id: LabelId) -> Name {
+    static NAMES: LazyLock<Vec<String>> =
+        LazyLock::new(|| (0..256).map(|at| format!("$L{at}")).collect());
+    match NAMES.get(id.index()) {
+        Some(name) => Cow::Borrowed(name),
+        None => Cow::Owned(format!("$L{}", id.0)),
     }
 }
 

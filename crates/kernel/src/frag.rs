@@ -6,21 +6,17 @@
 use crate::{
     args::Elem,
     build::{Rep, with},
-    memory::group,
     scope::Warp,
     shared::View,
+    slot::Slot,
     state::State,
     uni,
     val::{Ty, Val},
 };
 use half::{bf16, f16};
+use smallvec::SmallVec;
 use std::{marker::PhantomData, panic::Location};
-use warpsmith_ptx::{
-    ir::{Inst, Operand, RegId},
-    op::Op,
-    qual::Qual,
-    types::Type,
-};
+use warpsmith_ptx::{ir::RegId, op::Op, qual::Qual, types::Type};
 
 /// A 16-bit float that `mma` multiplies.
 pub trait Half: Elem + Ty {
@@ -62,7 +58,7 @@ impl Half for bf16 {
                 Op::Cvt,
                 &quals,
                 Type::B32,
-                [Operand::Reg(high), Operand::Reg(low)],
+                &[Slot::reg(high), Slot::reg(low)],
             )
         }))
     }
@@ -272,17 +268,15 @@ fn load_matrices<'k, T: Half>(
     let index = row * matrix.pitch + column;
     let pointer = matrix.view.pointer(at, index);
     with(|b| {
-        let regs: [RegId; 4] = std::array::from_fn(|_| b.reg(Type::B32));
-        let mut quals = vec![Qual::Sync, Qual::Aligned, Qual::M8n8, Qual::X4];
-        if transpose == Transpose::Yes {
-            quals.push(Qual::Trans);
-        }
-        quals.extend([Qual::Shared, Qual::T(Type::B16)]);
-        b.push(
-            at,
-            Inst::new(Op::Ldmatrix, &quals, [group(&regs), pointer.operand()]),
-        );
-        regs
+        let [sync, aligned, shape, count] = [Qual::Sync, Qual::Aligned, Qual::M8n8, Qual::X4];
+        let (space, ty) = (Qual::Shared, Qual::T(Type::B16));
+        let plain = [sync, aligned, shape, count, space, ty];
+        let transposed = [sync, aligned, shape, count, Qual::Trans, space, ty];
+        let quals: &[Qual] = match transpose {
+            Transpose::No => &plain,
+            Transpose::Yes => &transposed,
+        };
+        b.defs(at, Op::Ldmatrix, quals, Type::B32, &[pointer.slot()])
     })
 }
 
@@ -367,9 +361,11 @@ fn multiply<'k>(
     b: &[Word<'k>],
     acc: Acc<'k>,
 ) -> Acc<'k> {
-    let words = |words: &[Word<'k>]| group_vec(words.iter().map(|word| word.reg()).collect());
+    let words = |words: &[Word<'k>]| -> SmallVec<[RegId; 4]> {
+        words.iter().map(|word| word.reg()).collect()
+    };
     let (a, b) = (words(a), words(b));
-    let c = group_vec(acc.0.iter().map(|value| value.reg()).collect());
+    let c = acc.0.map(|value| value.reg());
     let (sync, f32) = (
         [Qual::Sync, Qual::Aligned, shape, Qual::Row, Qual::Col],
         Qual::T(Type::F32),
@@ -387,15 +383,22 @@ fn multiply<'k>(
     ];
     with(|builder| {
         let d: [RegId; 4] = std::array::from_fn(|_| builder.reg(Type::F32));
-        builder.push(
-            at,
-            Inst::new(Op::Mma, &quals, [group_vec(d.to_vec()), a, b, c]),
-        );
+        builder.line(at, Op::Mma, &quals, |slots| {
+            group(slots, d);
+            group(slots, a);
+            group(slots, b);
+            group(slots, c);
+        });
         Acc(d.map(Val::from_reg))
     })
 }
 
 /// A braced operand, also for one register.
-fn group_vec(regs: Vec<RegId>) -> Operand {
-    Operand::Vec(regs.into_iter().map(Operand::Reg).collect())
+fn group(
+    slots: &mut Vec<Slot>,
+    regs: impl IntoIterator<Item = RegId, IntoIter: ExactSizeIterator>,
+) {
+    let regs = regs.into_iter();
+    slots.push(Slot::group(regs.len() as u32));
+    slots.extend(regs.map(Slot::reg));
 }

@@ -2,17 +2,13 @@
 
 use crate::{
     build::{Rep, with},
+    slot::Slot,
     uni::{Join, Uni},
     val::{Arg, Ty, Val, binary, unary},
 };
 use half::{bf16, f16};
 use std::panic::Location;
-use warpsmith_ptx::{
-    ir::{Imm, Inst, Operand},
-    op::Op,
-    qual::Qual,
-    types::Type,
-};
+use warpsmith_ptx::{ir::Imm, op::Op, qual::Qual, types::Type};
 
 macro_rules! float_functions {
     ($($(#[$doc:meta])* $method:ident $op:ident [$($qual:ident)*];)*) => {
@@ -117,7 +113,7 @@ impl<'k, U: Uni> Val<'k, f32, U> {
                     Op::Cvt,
                     &quals,
                     Type::B32,
-                    [Operand::Reg(hi), Operand::Reg(lo)],
+                    &[Slot::reg(hi), Slot::reg(lo)],
                 )
             }));
         }
@@ -144,8 +140,8 @@ macro_rules! half_methods {
                 Val::from_reg(with(|b| {
                     let lo = b.to_reg(at, Type::B16, self.rep);
                     let hi = b.to_reg(at, Type::B16, hi.rep);
-                    let pair = Operand::Vec(Box::new([Operand::Reg(lo), Operand::Reg(hi)]));
-                    b.def(at, Op::Mov, &[Qual::T(Type::B32)], Type::B32, [pair])
+                    let pair = [Slot::group(2), Slot::reg(lo), Slot::reg(hi)];
+                    b.def(at, Op::Mov, &[Qual::T(Type::B32)], Type::B32, &pair)
                 }))
             }
         }
@@ -157,9 +153,8 @@ macro_rules! half_methods {
                 let at = Location::caller();
                 with(|b| {
                     let word = b.to_reg(at, Type::B32, word.rep);
-                    let (lo, hi) = (b.reg(Type::B16), b.reg(Type::B16));
-                    let pair = Operand::Vec(Box::new([Operand::Reg(lo), Operand::Reg(hi)]));
-                    b.push(at, Inst::new(Op::Mov, &[Qual::T(Type::B32)], [pair, Operand::Reg(word)]));
+                    let quals = [Qual::T(Type::B32)];
+                    let [lo, hi] = b.defs(at, Op::Mov, &quals, Type::B16, &[Slot::reg(word)]);
                     (Val::from_reg(lo), Val::from_reg(hi))
                 })
             }
@@ -236,7 +231,7 @@ impl<'k, U: Uni> Val<'k, u32, U> {
                 Op::Mul,
                 &[Qual::Wide, Qual::T(Type::U32)],
                 Type::U64,
-                [Operand::Reg(x), other.operand()],
+                &[Slot::reg(x), other.slot()],
             )
         }))
     }
@@ -256,8 +251,8 @@ impl<'k, U: Uni> Val<'k, u32, U> {
         let (high, selector) = (high.val(), selector.val());
         Val::from_reg(with(|b| {
             let x = b.to_reg(at, Type::B32, self.rep);
-            let sources = [Operand::Reg(x), high.operand(), selector.operand()];
-            b.def(at, Op::Prmt, &[Qual::T(Type::B32)], Type::B32, sources)
+            let sources = [Slot::reg(x), high.slot(), selector.slot()];
+            b.def(at, Op::Prmt, &[Qual::T(Type::B32)], Type::B32, &sources)
         }))
     }
 
@@ -279,13 +274,13 @@ impl<'k, U: Uni> Val<'k, u32, U> {
                 b.to_reg(at, Type::B32, self.rep),
                 b.to_reg(at, Type::B32, other.rep),
             );
-            let sources = [Operand::Reg(x), Operand::Reg(y), acc.operand()];
+            let sources = [Slot::reg(x), Slot::reg(y), acc.slot()];
             b.def(
                 at,
                 Op::Dp4a,
                 &[Qual::T(Type::S32), Qual::T(Type::S32)],
                 Type::S32,
-                sources,
+                &sources,
             )
         }))
     }

@@ -4,21 +4,17 @@ use crate::{
     build::with,
     memory::{Global, Index, Write},
     scope::{Cta, Lane, Scope},
+    slot::Slot,
     uni::{self, Join, Uni},
     val::{Arg, Val},
 };
 use std::panic::Location;
-use warpsmith_ptx::{
-    ir::{Imm, Inst, Operand},
-    op::Op,
-    qual::Qual,
-    types::Type,
-};
+use warpsmith_ptx::{op::Op, qual::Qual, types::Type};
 
 type Counters<'k, U> = Global<'k, u32, Write, U>;
 
 fn fence(at: &'static Location<'static>, scope: Qual) {
-    with(|b| b.push(at, Inst::new(Op::Fence, &[Qual::AcqRel, scope], [])));
+    with(|b| b.push(at, Op::Fence, &[Qual::AcqRel, scope], &[]));
 }
 
 impl<'k> Cta<'k> {
@@ -31,10 +27,9 @@ impl<'k> Cta<'k> {
         self.if_(first, |_| {
             fence(at, Qual::Gpu);
             let pointer = counters.element(at, index);
-            let one = Operand::Imm(Imm::Int(1));
+            let one = Slot::int(1);
             let quals = [Qual::Global, Qual::Add, Qual::T(Type::U32)];
-            let inst = Inst::new(Op::Red, &quals, [pointer.operand(), one]);
-            with(|b| b.push(at, inst));
+            with(|b| b.push(at, Op::Red, &quals, &[pointer.slot(), one]));
         });
     }
 
@@ -54,7 +49,7 @@ impl<'k> Cta<'k> {
             let quals = [Qual::Acquire, Qual::Gpu, Qual::Global, Qual::T(Type::U32)];
             let load = || -> Val<'k, u32> {
                 Val::from_reg(with(|b| {
-                    b.def(at, Op::Ld, &quals, Type::U32, [pointer.operand()])
+                    b.def(at, Op::Ld, &quals, Type::U32, &[pointer.slot()])
                 }))
             };
             let behind = |seen: Val<'k, u32>| (seen - target).ge::<u32>(1 << 31);
@@ -62,9 +57,9 @@ impl<'k> Cta<'k> {
                 load(),
                 |_, seen| behind(seen),
                 |_, _| {
-                    let nanoseconds = Operand::Imm(Imm::Int(64));
-                    let inst = Inst::new(Op::Nanosleep, &[Qual::T(Type::U32)], [nanoseconds]);
-                    with(|b| b.push(at, inst));
+                    let nanoseconds = Slot::int(64);
+                    let quals = [Qual::T(Type::U32)];
+                    with(|b| b.push(at, Op::Nanosleep, &quals, &[nanoseconds]));
                     load()
                 },
             );
@@ -86,10 +81,10 @@ impl<'k> Cta<'k> {
             first,
             |_| {
                 let pointer = counters.element(at, index);
-                let one = Operand::Imm(Imm::Int(1));
+                let one = Slot::int(1);
                 let quals = [Qual::Global, Qual::Add, Qual::T(Type::U32)];
-                let sources = [pointer.operand(), one];
-                Val::<u32>::from_reg(with(|b| b.def(at, Op::Atom, &quals, Type::U32, sources)))
+                let sources = [pointer.slot(), one];
+                Val::<u32>::from_reg(with(|b| b.def(at, Op::Atom, &quals, Type::U32, &sources)))
             },
             |_| Val::constant(0),
         );
@@ -103,7 +98,7 @@ impl Lane<'_> {
     #[track_caller]
     pub fn meet_host(&mut self) {
         let at = Location::caller();
-        with(|b| b.push(at, Inst::new(Op::Fence, &[Qual::Sc, Qual::Sys], [])));
+        with(|b| b.push(at, Op::Fence, &[Qual::Sc, Qual::Sys], &[]));
     }
 }
 
@@ -118,7 +113,7 @@ impl<'k, U: Uni> Global<'k, u32, Write, U> {
         let pointer = self.element(at, index);
         let quals = [Qual::Relaxed, Qual::Sys, Qual::Global, Qual::T(Type::U32)];
         Val::from_reg(with(|b| {
-            b.def(at, Op::Ld, &quals, Type::U32, [pointer.operand()])
+            b.def(at, Op::Ld, &quals, Type::U32, &[pointer.slot()])
         }))
     }
 
@@ -129,7 +124,7 @@ impl<'k, U: Uni> Global<'k, u32, Write, U> {
         let pointer = self.element(at, index);
         let value = with(|b| b.to_reg(at, Type::U32, value.val().rep()));
         let quals = [Qual::Release, Qual::Sys, Qual::Global, Qual::T(Type::U32)];
-        let operands = [pointer.operand(), Operand::Reg(value)];
-        with(|b| b.push(at, Inst::new(Op::St, &quals, operands)));
+        let slots = [pointer.slot(), Slot::reg(value)];
+        with(|b| b.push(at, Op::St, &quals, &slots));
     }
 }

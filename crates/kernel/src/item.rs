@@ -150,7 +150,7 @@ pub fn build_items<S: Signature>(
     name: String,
     threads: u32,
     target: Target,
-    body: impl for<'k> FnOnce(&mut Cta<'k>, S::On<Device<'k>>),
+    body: impl for<'k> Fn(&mut Cta<'k>, S::On<Device<'k>>),
 ) -> Result<Built, BuildError> {
     let options = Options {
         inputs: Inputs::Coherent,

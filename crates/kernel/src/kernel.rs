@@ -3,6 +3,7 @@
 use crate::{
     args::{Device, Parameters, Shapes, Signature},
     build::{Builder, record},
+    draft::Reuse,
     scope::Cta,
 };
 use std::{hash::Hash, sync::Arc};
@@ -207,7 +208,7 @@ pub(crate) fn build_body(
     threads: u32,
     target: Target,
     options: Options,
-    body: impl FnOnce(),
+    body: impl Fn(),
 ) -> Result<Built, BuildError> {
     if threads == 0 || threads > 1024 || !threads.is_multiple_of(32) {
         return Err(BuildError::Threads {
@@ -215,14 +216,14 @@ pub(crate) fn build_body(
             threads,
         });
     }
-    let builder = Builder::new(
-        name.clone(),
-        target,
-        threads,
-        options.inputs == Inputs::ReadOnly,
-    );
-    let builder = record(builder, body);
-    let (module, dynamic_shared) = builder.finish();
+    let read_only = options.inputs == Inputs::ReadOnly;
+    let builder = |reuse| Builder::new(name.clone(), target, threads, read_only, reuse);
+    let mut recorded = record(builder(Reuse::Yes), &body);
+    if recorded.is_rewritten() {
+        recorded = record(builder(Reuse::No), &body);
+    }
+
+    let (module, dynamic_shared) = recorded.finish();
     let entry = name.as_str().into();
     match verify(module) {
         Ok(module) => Ok(Built {

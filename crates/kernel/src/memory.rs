@@ -3,12 +3,13 @@
 use crate::{
     args::Elem,
     build::{Builder, Rep, with},
+    slot::Slot,
     uni::{self, Join, Uni},
     val::{Arg, Ty, Val, binary},
 };
 use std::{marker::PhantomData, panic::Location};
 use warpsmith_ptx::{
-    ir::{Address, Base, Imm, Inst, Operand, RegId},
+    ir::{Imm, RegId},
     op::Op,
     qual::Qual,
     types::{Space, Type},
@@ -47,30 +48,26 @@ impl<'k, U: Uni> Index<'k> for Val<'k, u32, U> {
             };
         }
         let base = with(|b| {
-            let index = self.rep().operand();
-            let sources = [
-                index,
-                Operand::Imm(Imm::Int(i64::from(size))),
-                Operand::Reg(pointer.base),
-            ];
+            let index = self.rep().slot();
+            let sources = [index, Slot::int(i64::from(size)), Slot::reg(pointer.base)];
             match pointer.space {
                 Space::Shared if size == 1 => {
-                    let sources = [self.rep().operand(), Operand::Reg(pointer.base)];
-                    b.def(at, Op::Add, &[Qual::T(Type::U32)], Type::U32, sources)
+                    let sources = [self.rep().slot(), Slot::reg(pointer.base)];
+                    b.def(at, Op::Add, &[Qual::T(Type::U32)], Type::U32, &sources)
                 }
                 Space::Shared => b.def(
                     at,
                     Op::Mad,
                     &[Qual::Lo, Qual::T(Type::U32)],
                     Type::U32,
-                    sources,
+                    &sources,
                 ),
                 _ => b.def(
                     at,
                     Op::Mad,
                     &[Qual::Wide, Qual::T(Type::U32)],
                     Type::U64,
-                    sources,
+                    &sources,
                 ),
             }
         });
@@ -95,14 +92,14 @@ impl<'k, U: Uni> Index<'k> for Val<'k, u64, U> {
             "shared memory is indexed with 32 bits"
         );
         let base = with(|b| {
-            let size = Operand::Imm(Imm::Int(i64::from(size)));
-            let sources = [self.rep().operand(), size, Operand::Reg(pointer.base)];
+            let size = Slot::int(i64::from(size));
+            let sources = [self.rep().slot(), size, Slot::reg(pointer.base)];
             b.def(
                 at,
                 Op::Mad,
                 &[Qual::Lo, Qual::T(Type::U64)],
                 Type::U64,
-                sources,
+                &sources,
             )
         });
         Pointer { base, ..pointer }
@@ -140,52 +137,43 @@ fn space_qual(space: Space) -> Qual {
 }
 
 impl Pointer {
-    pub(crate) fn operand(self) -> Operand {
-        Operand::Addr(Address {
-            base: Base::Reg(self.base),
-            offset: self.offset,
-        })
+    pub(crate) fn slot(self) -> Slot {
+        Slot::at(self.base, self.offset)
     }
 
-    fn quals(self, n: usize, memory: Type, load: Option<&Builder>) -> Vec<Qual> {
-        let mut quals = vec![space_qual(self.space)];
-        if load.is_some_and(|b| self.read_only && b.read_only_cache) {
-            quals.push(Qual::Nc);
+    /// The qualifiers of an access, and how many there are.
+    fn quals(self, n: usize, memory: Type, load: Option<&Builder>) -> ([Qual; 4], usize) {
+        let space = space_qual(self.space);
+        let ty = Qual::T(memory);
+        let nc = load.is_some_and(|b| self.read_only && b.read_only_cache);
+        match (nc, vector(n)) {
+            (false, None) => ([space, ty, ty, ty], 2),
+            (false, Some(vector)) => ([space, vector, ty, ty], 3),
+            (true, None) => ([space, Qual::Nc, ty, ty], 3),
+            (true, Some(vector)) => ([space, Qual::Nc, vector, ty], 4),
         }
-        quals.extend(vector(n));
-        quals.push(Qual::T(memory));
-        quals
     }
 
     /// Loads `N` neighbours of memory type `memory` into registers of type `register`.
     pub(crate) fn load<const N: usize>(self, at: At, memory: Type, register: Type) -> [RegId; N] {
         with(|b| {
-            let quals = self.quals(N, memory, Some(b));
-            let regs: [RegId; N] = std::array::from_fn(|_| b.reg(register));
-            b.push(
-                at,
-                Inst::new(Op::Ld, &quals, [group(&regs), self.operand()]),
-            );
-            regs
+            let (quals, count) = self.quals(N, memory, Some(b));
+            b.defs(at, Op::Ld, &quals[..count], register, &[self.slot()])
         })
     }
 
     /// Stores `N` neighbours.
     pub(crate) fn store<const N: usize>(self, at: At, memory: Type, values: [RegId; N]) {
         with(|b| {
-            let quals = self.quals(N, memory, None);
-            b.push(
-                at,
-                Inst::new(Op::St, &quals, [self.operand(), group(&values)]),
-            );
+            let (quals, count) = self.quals(N, memory, None);
+            b.line(at, Op::St, &quals[..count], |slots| {
+                slots.push(self.slot());
+                if N > 1 {
+                    slots.push(Slot::group(N as u32));
+                }
+                slots.extend(values.map(Slot::reg));
+            });
         });
-    }
-}
-
-pub(crate) fn group(regs: &[RegId]) -> Operand {
-    match regs {
-        [one] => Operand::Reg(*one),
-        many => Operand::Vec(many.iter().map(|reg| Operand::Reg(*reg)).collect()),
     }
 }
 
@@ -322,8 +310,8 @@ impl<'k, T: Elem, A: AccessMark, U: Uni> Global<'k, T, A, U> {
             let low = imm(i64::from(bytes) - 1);
             let low = binary(b, at, Op::And, Type::U64, address, low);
             let quals = [Qual::Eq, Qual::T(Type::U64)];
-            let sources = [low.operand(), imm(0).operand()];
-            b.def(at, Op::Setp, &quals, Type::Pred, sources)
+            let sources = [low.slot(), imm(0).slot()];
+            b.def(at, Op::Setp, &quals, Type::Pred, &sources)
         }))
     }
 
@@ -431,10 +419,10 @@ impl<'k, T: Elem, U: Uni> Global<'k, T, Write, U> {
     ) -> Val<'k, u32, uni::Lane> {
         let at = Location::caller();
         let pointer = index.add_to(at, self.pointer(at), T::MEMORY.bytes());
-        let last = last.val().operand();
+        let last = last.val().slot();
         let quals = [Qual::Global, Qual::Inc, Qual::T(Type::U32)];
         Val::from_reg(with(|b| {
-            b.def(at, Op::Atom, &quals, Type::U32, [pointer.operand(), last])
+            b.def(at, Op::Atom, &quals, Type::U32, &[pointer.slot(), last])
         }))
     }
 }

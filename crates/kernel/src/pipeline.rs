@@ -5,16 +5,13 @@ use crate::{
     build::with,
     scope::{Cta, Scope, upto},
     shared::{Place, Slots, View},
+    slot::Slot,
     state::State,
     uni,
     val::Val,
 };
 use std::{marker::PhantomData, panic::Location};
-use warpsmith_ptx::{
-    ir::{Imm, Inst, Operand},
-    op::Op,
-    qual::Qual,
-};
+use warpsmith_ptx::{op::Op, qual::Qual};
 
 /// One array of a stage.
 #[derive(Debug)]
@@ -188,18 +185,14 @@ fn asynchronous() -> bool {
 
 fn commit(at: &'static Location<'static>) {
     if asynchronous() {
-        with(|b| b.push(at, Inst::new(Op::Cp, &[Qual::Async, Qual::CommitGroup], [])));
+        with(|b| b.push(at, Op::Cp, &[Qual::Async, Qual::CommitGroup], &[]));
     }
 }
 
 fn wait(at: &'static Location<'static>, pending: u32) {
     if asynchronous() {
-        let pending = Operand::Imm(Imm::Int(i64::from(pending)));
-        with(|b| {
-            b.push(
-                at,
-                Inst::new(Op::Cp, &[Qual::Async, Qual::WaitGroup], [pending]),
-            )
-        });
+        let pending = Slot::int(i64::from(pending));
+        let quals = [Qual::Async, Qual::WaitGroup];
+        with(|b| b.push(at, Op::Cp, &quals, &[pending]));
     }
 }

@@ -3,10 +3,10 @@
 use crate::{
     build::with,
     scope::Cta,
+    slot::Slot,
     uni::Uni,
     val::{Ty, Val},
 };
-use smallvec::SmallVec;
 use std::panic::Location;
 use warpsmith_ptx::{
     ir::{Inst, Operand},
@@ -27,7 +27,7 @@ impl<'k> Cta<'k> {
 pub fn emit(op: Op, quals: &[Qual], operands: impl IntoIterator<Item = Operand>) {
     let at = Location::caller();
     let inst = Inst::new(op, quals, operands);
-    with(|b| b.push(at, inst));
+    with(|b| b.push_inst(at, &inst));
 }
 
 /// Emits an instruction whose first operand is a new register of type `T`. What threads agree on is the caller's claim.
@@ -38,6 +38,9 @@ pub fn define<'k, T: Ty, U: Uni>(
     sources: impl IntoIterator<Item = Operand>,
 ) -> Val<'k, T, U> {
     let at = Location::caller();
-    let sources: SmallVec<[Operand; 4]> = sources.into_iter().collect();
-    Val::from_reg(with(|b| b.def(at, op, quals, T::TYPE, sources)))
+    let mut slots = Vec::new();
+    for source in sources {
+        Slot::append(&mut slots, &source);
+    }
+    Val::from_reg(with(|b| b.def(at, op, quals, T::TYPE, &slots)))
 }

@@ -7,13 +7,14 @@
 use crate::{
     ahead::Ahead,
     build::{EntryValue, Negated, Rep, with},
+    slot::Slot,
     state::State,
     uni::{self, Uni},
     val::Val,
 };
 use std::{marker::PhantomData, panic::Location};
 use warpsmith_ptx::{
-    ir::{Imm, Inst, Operand, RegId},
+    ir::{Imm, RegId},
     op::Op,
     qual::Qual,
     special::Special,
@@ -224,7 +225,7 @@ fn branch(at: &'static Location<'static>, predicate: RegId, body: impl FnOnce())
 
 /// A state of the same kind in registers of its own.
 fn fresh<'k, S: State<'k>>(like: &S) -> S {
-    like.map(&mut |ty, _| Rep::Reg(with(|b| b.reg(ty))))
+    like.map(&mut |ty, _| Rep::Reg(with(|b| b.carried(ty))))
 }
 
 /// Copies `from` into the registers of `to` as if all at once.
@@ -247,7 +248,7 @@ fn assign<'k, S: State<'k>>(at: &'static Location<'static>, to: &S, from: &S) {
                 .any(|(_, target)| *target == sources[at_source]);
             if clobbered {
                 let ty = targets[at_source].0;
-                let saved = b.reg(ty);
+                let saved = b.carried(ty);
                 b.mov(at, ty, saved, sources[at_source]);
                 sources[at_source] = Rep::Reg(saved);
             }
@@ -270,7 +271,7 @@ pub(crate) fn looped<'k, U: Uni, S: State<'k>>(
     let Steps { from, to, step } = range;
     let carried = fresh(&state);
     assign(at, &carried, &state);
-    let to_operand = to.operand();
+    let end = to.slot();
     let known = match (from.rep(), to.rep()) {
         (Rep::Imm(Imm::Int(from)), Rep::Imm(Imm::Int(to))) => Some(from < to),
         _ => None,
@@ -279,18 +280,12 @@ pub(crate) fn looped<'k, U: Uni, S: State<'k>>(
         return carried;
     }
     let (index, head, exit) = with(|b| {
-        let index = b.reg(Type::U32);
+        let index = b.carried(Type::U32);
         b.mov(at, Type::U32, index, from.rep());
         let (head, exit) = (b.label(), b.label());
         if known.is_none() {
             let quals = [Qual::Ge, Qual::T(Type::U32)];
-            let none = b.def(
-                at,
-                Op::Setp,
-                &quals,
-                Type::Pred,
-                [Operand::Reg(index), to_operand.clone()],
-            );
+            let none = b.def(at, Op::Setp, &quals, Type::Pred, &[Slot::reg(index), end]);
             b.branch(at, Some((none, Negated::No)), exit);
         }
         b.place(at, head);
@@ -302,19 +297,13 @@ pub(crate) fn looped<'k, U: Uni, S: State<'k>>(
     with(|b| {
         b.loop_depth -= 1;
         let sources = [
-            Operand::Reg(index),
-            Operand::Reg(index),
-            Operand::Imm(Imm::Int(i64::from(step))),
+            Slot::reg(index),
+            Slot::reg(index),
+            Slot::int(i64::from(step)),
         ];
-        b.push(at, Inst::new(Op::Add, &[Qual::T(Type::U32)], sources));
+        b.push(at, Op::Add, &[Qual::T(Type::U32)], &sources);
         let quals = [Qual::Lt, Qual::T(Type::U32)];
-        let more = b.def(
-            at,
-            Op::Setp,
-            &quals,
-            Type::Pred,
-            [Operand::Reg(index), to_operand],
-        );
+        let more = b.def(at, Op::Setp, &quals, Type::Pred, &[Slot::reg(index), end]);
         b.branch(at, Some((more, Negated::No)), head);
         b.place(at, exit);
     });
@@ -335,12 +324,9 @@ impl<'k> Scope<'k> for Lane<'k> {
 
 fn special<'k, U: Uni>(key: EntryValue, special: Special) -> Val<'k, u32, U> {
     Val::from_reg(with(|b| {
-        b.at_entry(key, Type::U32, |_, dst| {
-            vec![Inst::new(
-                Op::Mov,
-                &[Qual::T(Type::U32)],
-                [Operand::Reg(dst), Operand::Special(special)],
-            )]
+        b.at_entry(key, Type::U32, |draft, dst| {
+            let slots = [Slot::reg(dst), Slot::special(special)];
+            draft.at_entry(Op::Mov, &[Qual::T(Type::U32)], &slots);
         })
     }))
 }
@@ -354,33 +340,20 @@ pub(crate) fn lane_id<'k>() -> Val<'k, u32, uni::Lane> {
 }
 
 /// Every lane of the warp takes part in a `.sync` operation.
-pub(crate) const FULL: Operand = Operand::Imm(Imm::Int(0xffff_ffff));
+pub(crate) const FULL: Slot = Slot::int(0xffff_ffff);
 
 pub(crate) fn warp_id<'k>() -> Val<'k, u32, uni::Warp> {
     let thread = thread().reg();
     Val::from_reg(with(|b| {
-        b.at_entry(EntryValue::WarpId, Type::U32, |b, dst| {
-            let index = b.reg(Type::U32);
-            let int = |value| Operand::Imm(Imm::Int(value));
-            vec![
-                Inst::new(
-                    Op::Shr,
-                    &[Qual::T(Type::U32)],
-                    [Operand::Reg(index), Operand::Reg(thread), int(5)],
-                ),
-                // The shuffle tells every reader of the PTX that the index is the same in the whole warp.
-                Inst::new(
-                    Op::Shfl,
-                    &[Qual::Sync, Qual::Idx, Qual::T(Type::B32)],
-                    [
-                        Operand::Reg(dst),
-                        Operand::Reg(index),
-                        int(0),
-                        int(31),
-                        FULL,
-                    ],
-                ),
-            ]
+        b.at_entry(EntryValue::WarpId, Type::U32, |draft, dst| {
+            let index = draft.reg(Type::U32);
+            let shift = [Slot::reg(index), Slot::reg(thread), Slot::int(5)];
+            draft.at_entry(Op::Shr, &[Qual::T(Type::U32)], &shift);
+            // The shuffle tells every reader of the PTX that the index is the same in the whole warp.
+            let quals = [Qual::Sync, Qual::Idx, Qual::T(Type::B32)];
+            let (dst, index) = (Slot::reg(dst), Slot::reg(index));
+            let shuffle = [dst, index, Slot::int(0), Slot::int(31), FULL];
+            draft.at_entry(Op::Shfl, &quals, &shuffle);
         })
     }))
 }
@@ -444,12 +417,7 @@ impl<'k> Cta<'k> {
     #[track_caller]
     pub fn barrier(&mut self) {
         let at = Location::caller();
-        with(|b| {
-            b.push(
-                at,
-                Inst::new(Op::Bar, &[Qual::Sync], [Operand::Imm(Imm::Int(0))]),
-            )
-        });
+        with(|b| b.push(at, Op::Bar, &[Qual::Sync], &[Slot::int(0)]));
     }
 
     /// Runs `body` in each warp.

@@ -5,14 +5,15 @@ use crate::{
     build::with,
     memory::{Index, Pointer},
     scope::{Cta, Lane, Scope, Warp},
+    slot::Slot,
     uni::{self, Uni},
     val::{Arg, Num, Ty, Val},
 };
 use std::{marker::PhantomData, panic::Location};
-use warpsmith_ptx::{ir::Imm, qual::Qual};
 use warpsmith_ptx::{
-    ir::{Operand, RegId},
+    ir::RegId,
     op::Op,
+    qual::Qual,
     types::{Space, Type},
 };
 
@@ -193,8 +194,7 @@ impl<'k> Cta<'k> {
     ) -> Val<'k, bool, uni::Cta> {
         let at = Location::caller();
         let fence = |b: &mut crate::build::Builder| {
-            let fence = warpsmith_ptx::ir::Inst::new(Op::Fence, &[Qual::AcqRel, Qual::Gpu], []);
-            b.push(at, fence);
+            b.push(at, Op::Fence, &[Qual::AcqRel, Qual::Gpu], &[]);
         };
         with(fence);
         self.barrier();
@@ -336,12 +336,12 @@ impl<'t, 'k, T: Elem> Slots<'t, 'k, T> {
         if with(|b| b.target.sm >= 80) {
             let predicate = valid.reg();
             with(|b| {
-                let bytes = |n| Operand::Imm(Imm::Int(n));
-                let sizes = [bytes(16), bytes(0), Operand::Reg(predicate)];
-                let size = b.def(at, Op::Selp, &[Qual::T(Type::B32)], Type::B32, sizes);
+                let bytes = Slot::int;
+                let sizes = [bytes(16), bytes(0), Slot::reg(predicate)];
+                let size = b.def(at, Op::Selp, &[Qual::T(Type::B32)], Type::B32, &sizes);
                 let quals = [Qual::Async, Qual::Cg, Qual::Shared, Qual::Global];
-                let operands = [to.operand(), from.operand(), bytes(16), Operand::Reg(size)];
-                b.push(at, warpsmith_ptx::ir::Inst::new(Op::Cp, &quals, operands));
+                let slots = [to.slot(), from.slot(), bytes(16), Slot::reg(size)];
+                b.push(at, Op::Cp, &quals, &slots);
             });
             return;
         }

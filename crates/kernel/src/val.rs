@@ -2,6 +2,7 @@
 
 use crate::{
     build::{Builder, Rep, with},
+    slot::Slot,
     uni::{self, Join, Uni},
 };
 use half::{bf16, f16};
@@ -95,6 +96,11 @@ impl<'k, T: Ty, U: Uni> Val<'k, T, U> {
     /// The operand of a raw instruction.
     pub fn operand(self) -> Operand {
         self.rep.operand()
+    }
+
+    #[inline]
+    pub(crate) fn slot(self) -> Slot {
+        self.rep.slot()
     }
 
     /// The register that holds it; constants are moved into one.
@@ -291,7 +297,7 @@ pub(crate) fn binary(
         x
     };
     let (quals, n) = arith(op, ty);
-    Rep::Reg(b.def(at, op, &quals[..n], ty, [x.operand(), y.operand()]))
+    Rep::Reg(b.def(at, op, &quals[..n], ty, &[x.slot(), y.slot()]))
 }
 
 macro_rules! operators {
@@ -363,7 +369,7 @@ pub(crate) fn unary<'k, T: Ty, V: Ty, U: Uni>(
     let at = Location::caller();
     Val::from_reg(with(|b| {
         let reg = b.to_reg(at, T::TYPE, x.rep);
-        b.def(at, op, quals, V::TYPE, [Operand::Reg(reg)])
+        b.def(at, op, quals, V::TYPE, &[Slot::reg(reg)])
     }))
 }
 
@@ -433,7 +439,7 @@ impl<'k, T: Num, U: Uni> Val<'k, T, U> {
                 op,
                 &quals[..n],
                 T::TYPE,
-                [Operand::Reg(x), a.operand(), b.operand()],
+                &[Slot::reg(x), a.slot(), b.slot()],
             )
         }))
     }
@@ -453,7 +459,7 @@ macro_rules! comparisons {
                 Val::from_reg(with(|b| {
                     let x = b.to_reg(at, T::TYPE, self.rep);
                     let quals = [Qual::$qual, Qual::T(T::TYPE)];
-                    b.def(at, Op::Setp, &quals, Type::Pred, [Operand::Reg(x), other.operand()])
+                    b.def(at, Op::Setp, &quals, Type::Pred, &[Slot::reg(x), other.slot()])
                 }))
             })*
         }
@@ -501,7 +507,7 @@ impl<'k, U: Uni> Val<'k, bool, U> {
                 Op::Selp,
                 &[Qual::T(ty)],
                 T::TYPE,
-                [yes.operand(), no.operand(), Operand::Reg(p)],
+                &[yes.slot(), no.slot(), Slot::reg(p)],
             )
         }))
     }

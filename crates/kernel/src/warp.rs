@@ -3,16 +3,12 @@
 use crate::{
     build::with,
     scope::{FULL, Lane, Scope, WARP, Warp, lane_id, looped, steps, warp_id},
+    slot::Slot,
     uni::{self, Uni},
     val::{Num, Ty, Val},
 };
 use std::panic::Location;
-use warpsmith_ptx::{
-    ir::{Imm, Inst, Operand},
-    op::Op,
-    qual::Qual,
-    types::Type,
-};
+use warpsmith_ptx::{op::Op, qual::Qual, types::Type};
 
 impl<'k> Warp<'k> {
     /// This warp's index in the CTA.
@@ -36,7 +32,7 @@ impl<'k> Warp<'k> {
             Location::caller(),
             Qual::Bfly,
             value,
-            Operand::Imm(Imm::Int(i64::from(mask))),
+            Slot::int(i64::from(mask)),
         )
     }
 
@@ -47,15 +43,7 @@ impl<'k> Warp<'k> {
         value: Val<'k, T, uni::Lane>,
         source: impl Into<Val<'k, u32, uni::Warp>>,
     ) -> Val<'k, T, uni::Warp> {
-        Val::from_rep(
-            shuffle(
-                Location::caller(),
-                Qual::Idx,
-                value,
-                source.into().operand(),
-            )
-            .rep(),
-        )
+        Val::from_rep(shuffle(Location::caller(), Qual::Idx, value, source.into().slot()).rep())
     }
 
     /// The value of lane `source`, which may differ in each lane (`shfl.sync.idx`).
@@ -65,7 +53,7 @@ impl<'k> Warp<'k> {
         value: Val<'k, T, uni::Lane>,
         source: Val<'k, u32, uni::Lane>,
     ) -> Val<'k, T, uni::Lane> {
-        shuffle(Location::caller(), Qual::Idx, value, source.operand())
+        shuffle(Location::caller(), Qual::Idx, value, source.slot())
     }
 
     /// `combine` over all lanes, by exchanges at distances 16, 8, 4, 2, 1: all lanes get the same bits.
@@ -90,12 +78,7 @@ impl<'k> Warp<'k> {
         let mut value = value;
         let mut distance = size / 2;
         while distance > 0 {
-            let other = shuffle(
-                at,
-                Qual::Bfly,
-                value,
-                Operand::Imm(Imm::Int(i64::from(distance))),
-            );
+            let other = shuffle(at, Qual::Bfly, value, Slot::int(i64::from(distance)));
             value = combine(value, other);
             distance /= 2;
         }
@@ -126,7 +109,7 @@ impl<'k> Warp<'k> {
                 Op::Vote,
                 &quals,
                 Type::B32,
-                [Operand::Reg(predicate), FULL],
+                &[Slot::reg(predicate), FULL],
             )
         }))
     }
@@ -135,7 +118,7 @@ impl<'k> Warp<'k> {
     #[track_caller]
     pub fn sync(&mut self) {
         let at = Location::caller();
-        with(|b| b.push(at, Inst::new(Op::Bar, &[Qual::Warp, Qual::Sync], [FULL])));
+        with(|b| b.push(at, Op::Bar, &[Qual::Warp, Qual::Sync], &[FULL]));
     }
 
     /// `body(i)` for each `i < n`, spread over the lanes.
@@ -162,11 +145,11 @@ fn shuffle<'k, T: Ty>(
     at: &'static Location<'static>,
     how: Qual,
     value: Val<'k, T, uni::Lane>,
-    lane: Operand,
+    lane: Slot,
 ) -> Val<'k, T, uni::Lane> {
     debug_assert_eq!(T::TYPE.bits(), 32, "shuffles move 32-bit registers");
     let value = value.reg();
     let quals = [Qual::Sync, how, Qual::T(Type::B32)];
-    let sources = [Operand::Reg(value), lane, Operand::Imm(Imm::Int(31)), FULL];
-    Val::from_reg(with(|b| b.def(at, Op::Shfl, &quals, T::TYPE, sources)))
+    let sources = [Slot::reg(value), lane, Slot::int(31), FULL];
+    Val::from_reg(with(|b| b.def(at, Op::Shfl, &quals, T::TYPE, &sources)))
 }

@@ -12,7 +12,7 @@ use crate::{
     target::Suffix,
     types::Space,
 };
-use pieces::{Packed, WORDS, Words, decimal, same};
+use pieces::{INDENT, Line, Packed, Piece, Text, WORDS, Words, decimal, same};
 
 /// Prints a module.
 pub fn print(module: &Module) -> String {
@@ -22,7 +22,7 @@ pub fn print(module: &Module) -> String {
         .map(|function| function.body.as_ref().map_or(0, Vec::len))
         .sum();
     let mut out = Printer {
-        text: Vec::with_capacity(1024 + 48 * statements),
+        text: Text::with_room(1024 + 56 * statements),
         module,
         words: &WORDS,
         names: Vec::new(),
@@ -34,7 +34,7 @@ pub fn print(module: &Module) -> String {
 /// Prints one instruction of a function, without its end of line.
 pub fn print_inst(module: &Module, function: &Function, inst: &Inst) -> String {
     let mut out = Printer {
-        text: Vec::new(),
+        text: Text::with_room(256),
         module,
         words: &WORDS,
         names: Vec::new(),
@@ -45,32 +45,78 @@ pub fn print_inst(module: &Module, function: &Function, inst: &Inst) -> String {
     out.finish()
 }
 
+/// An operand of a kind that most are of, behind a separator without its first `skip` bytes; false for another, of which
+/// nothing is written.
+#[inline]
+fn plain(line: &mut Line<'_>, names: &[Packed], operand: &Operand, skip: usize) -> bool {
+    let name = |id: RegId| names.get(id.index()).filter(|name| !name.is_none());
+    let separate = |line: &mut Line<'_>| {
+        if skip == 0 {
+            line.block(*SEPARATOR);
+        } else {
+            line.block([b' ']);
+        }
+    };
+    match operand {
+        Operand::Reg(id) => {
+            let Some(name) = name(*id) else { return false };
+            line.name(name.behind(skip));
+        }
+        Operand::Addr(Address {
+            base: Base::Reg(id),
+            offset,
+        }) => {
+            let Some(name) = name(*id) else { return false };
+            separate(line);
+            line.block([b'[']);
+            line.name(name.behind(SEPARATOR.len()));
+            if *offset != 0 {
+                // The assembler takes `+-4`, not `-4`.
+                line.block([b'+']);
+                line.signed(*offset);
+            }
+            line.block([b']']);
+        }
+        Operand::Imm(Imm::Int(value)) => {
+            separate(line);
+            line.signed(*value);
+        }
+        Operand::Imm(Imm::F32(bits)) => {
+            separate(line);
+            line.float(*bits);
+        }
+        _ => return false,
+    }
+    true
+}
+
 struct Printer<'m> {
-    text: Vec<u8>,
+    text: Text,
     module: &'m Module,
     words: &'static Words,
-    /// The names of the function's registers behind [`SEPARATOR`]; `None` for long ones.
-    names: Vec<Option<Packed>>,
+    /// The names of the function's registers behind [`SEPARATOR`]; none for long ones.
+    names: Vec<Packed>,
 }
 
 /// What stands between operands.
-const SEPARATOR: &[u8] = b", ";
+const SEPARATOR: &[u8; 2] = b", ";
 
 impl Printer<'_> {
     /// The text. All that is appended is text, so nothing is replaced.
     fn finish(self) -> String {
-        match String::from_utf8(self.text) {
+        match String::from_utf8(self.text.into_bytes()) {
             Ok(text) => text,
             Err(fault) => String::from_utf8_lossy(fault.as_bytes()).into_owned(),
         }
     }
 
+    #[inline]
     fn put(&mut self, text: &str) {
-        self.text.extend_from_slice(text.as_bytes());
+        self.text.put(text.as_bytes());
     }
 
     fn byte(&mut self, byte: u8) {
-        self.text.push(byte);
+        self.text.block(&[byte], 1);
     }
 
     fn number(&mut self, value: u64) {
@@ -88,7 +134,7 @@ impl Printer<'_> {
         for reg in &function.regs {
             if !same(&reg.prefix, prefix) {
                 prefix = &reg.prefix;
-                before = Packed::new(&[SEPARATOR, prefix.as_bytes()].concat());
+                before = Packed::new(&[SEPARATOR.as_slice(), prefix.as_bytes()].concat());
                 last = None;
             }
             let name = match (reg.number, last) {
@@ -101,7 +147,7 @@ impl Printer<'_> {
                 (None, _) => before,
             };
             last = reg.number.zip(name);
-            self.names.push(name);
+            self.names.push(name.unwrap_or(Packed::NONE));
         }
     }
 
@@ -370,9 +416,14 @@ impl Printer<'_> {
         let label = |id: crate::ir::LabelId| function.labels.get(id.index());
         match &stmt.kind {
             StmtKind::Inst(inst) => {
-                self.put("    ");
-                self.inst(function, inst);
-                self.put(";\n");
+                let first = &self.words.indented[inst.op as usize];
+                if inst.guard.is_some() {
+                    self.put(INDENT);
+                    self.inst(function, inst);
+                } else {
+                    self.from_opcode(function, inst, first);
+                }
+                self.text.block(b";\n", 2);
             }
             StmtKind::Label(id) => {
                 self.name_at(label(*id));
@@ -432,38 +483,40 @@ impl Printer<'_> {
             self.reg(function, guard.reg);
             self.byte(b' ');
         }
-        self.words.ops[inst.op as usize].append(&mut self.text);
+        let first = &self.words.ops[inst.op as usize];
+        self.from_opcode(function, inst, first);
+    }
+
+    /// The opcode as `first` writes it, and what follows.
+    fn from_opcode(&mut self, function: &Function, inst: &Inst, first: &Piece<32>) {
+        let mut line = self.text.line();
+        line.piece(first);
         for qual in inst.quals.as_slice() {
-            self.words.quals[qual.index()].append(&mut self.text);
+            line.piece(&self.words.quals[qual.index()]);
         }
-        for (at, operand) in inst.operands.iter().enumerate() {
-            match operand {
-                Operand::Reg(id) if at > 0 => {
-                    self.next_reg(function, *id);
-                    continue;
-                }
-                _ if at > 0 => self.text.extend_from_slice(SEPARATOR),
-                _ => self.byte(b' '),
+        // The separator ends in the space that stands before the first operand.
+        let mut skip = 1;
+        let mut rest = inst.operands.iter();
+        for operand in rest.as_slice() {
+            if !line.fits() || !plain(&mut line, &self.names, operand, skip) {
+                break;
             }
+            skip = 0;
+            rest.next();
+        }
+        let len = line.len;
+        self.text.keep(len);
+        for operand in rest {
+            self.text.put(&SEPARATOR[skip..]);
             self.operand(function, inst.op, operand);
+            skip = 0;
         }
     }
 
     fn reg(&mut self, function: &Function, id: RegId) {
         match self.names.get(id.index()) {
-            Some(Some(name)) => name.behind(SEPARATOR.len()).append(&mut self.text),
+            Some(name) if !name.is_none() => name.behind(SEPARATOR.len()).append(&mut self.text),
             _ => self.long_name(function, id),
-        }
-    }
-
-    /// A register behind a separator.
-    fn next_reg(&mut self, function: &Function, id: RegId) {
-        match self.names.get(id.index()) {
-            Some(Some(name)) => name.append(&mut self.text),
-            _ => {
-                self.text.extend_from_slice(SEPARATOR);
-                self.long_name(function, id);
-            }
         }
     }
 

@@ -90,6 +90,12 @@ impl Quals {
     /// More than any instruction of the ISA has.
     pub const MAX: usize = 14;
 
+    /// No qualifiers.
+    pub const NONE: Quals = Quals {
+        len: 0,
+        items: [Qual::T(Type::Pred); Quals::MAX],
+    };
+
     /// From a slice.
     ///
     /// # Panics
@@ -98,7 +104,7 @@ impl Quals {
     pub fn new(items: &[Qual]) -> Quals {
         let mut quals = Quals {
             len: items.len() as u8,
-            items: [Qual::T(Type::Pred); Quals::MAX],
+            ..Quals::NONE
         };
         // One by one: there are one to four, and a call that copies them costs more.
         for (at, item) in items.iter().enumerate() {

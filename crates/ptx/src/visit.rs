@@ -10,11 +10,11 @@ use crate::{
 /// read or written there. Of a form that is not in the table, the first operand counts as written
 /// and the others as read.
 pub fn registers(inst: &Inst, each: impl FnMut(RegId, Access)) {
-    registers_of(inst, isa::form(inst.op, &inst.quals), each);
+    registers_of(inst, isa::form(inst.op, &inst.quals).as_ref(), each);
 }
 
 /// As [`registers`], where the form is known.
-fn registers_of(inst: &Inst, form: Option<Form>, mut each: impl FnMut(RegId, Access)) {
+fn registers_of(inst: &Inst, form: Option<&Form>, mut each: impl FnMut(RegId, Access)) {
     if let Some(guard) = inst.guard {
         each(guard.reg, Access::Read);
     }
@@ -51,13 +51,14 @@ impl Registers {
     /// Of a body.
     pub fn new(body: &[Stmt]) -> Registers {
         let form = |inst: &Inst| isa::form(inst.op, &inst.quals);
-        Registers::with_forms(body, body.iter().map(|stmt| stmt.inst().and_then(form)))
+        let forms: Vec<Option<Form>> = body.iter().map(|stmt| stmt.inst().and_then(form)).collect();
+        Registers::with_forms(body, forms.iter().map(Option::as_ref))
     }
 
     /// Of a body whose forms were looked up before, statement by statement.
-    pub(crate) fn with_forms(
+    pub(crate) fn with_forms<'f>(
         body: &[Stmt],
-        forms: impl Iterator<Item = Option<Form>>,
+        forms: impl Iterator<Item = Option<&'f Form>>,
     ) -> Registers {
         let mut out = Registers {
             all: Vec::with_capacity(4 * body.len()),

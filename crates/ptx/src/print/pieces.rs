@@ -3,6 +3,139 @@
 use crate::{op::Op, qual::Qual, types::Type};
 use std::sync::LazyLock;
 
+/// Text that grows: blocks are written whole at its end, and of each only the first bytes stay.
+pub(super) struct Text {
+    bytes: Vec<u8>,
+    /// Bytes of text; those behind are room.
+    len: usize,
+}
+
+impl Text {
+    pub(super) fn with_room(bytes: usize) -> Text {
+        Text {
+            bytes: vec![0; bytes],
+            len: 0,
+        }
+    }
+
+    /// The first `len` bytes of a block.
+    #[inline]
+    pub(super) fn block<const N: usize>(&mut self, block: &[u8; N], len: usize) {
+        let end = self.len + N;
+        if end > self.bytes.len() {
+            self.grow(end);
+        }
+        self.bytes[self.len..end].copy_from_slice(block);
+        self.len += len;
+    }
+
+    /// Room for what is surely shorter: its end is kept in a register.
+    #[inline]
+    pub(super) fn line(&mut self) -> Line<'_> {
+        let end = self.len + ROOM;
+        if end > self.bytes.len() {
+            self.grow(end);
+        }
+        let room = self.bytes[self.len..end].first_chunk_mut();
+        Line {
+            room: room.expect("as long as it was cut"),
+            len: 0,
+        }
+    }
+
+    /// What was written to a line stays.
+    #[inline]
+    pub(super) fn keep(&mut self, len: usize) {
+        self.len += len;
+    }
+
+    #[inline]
+    pub(super) fn put(&mut self, text: &[u8]) {
+        let end = self.len + text.len();
+        if end > self.bytes.len() {
+            self.grow(end);
+        }
+        self.bytes[self.len..end].copy_from_slice(text);
+        self.len = end;
+    }
+
+    #[cold]
+    fn grow(&mut self, least: usize) {
+        self.bytes.resize(least.max(2 * self.bytes.len()), 0);
+    }
+
+    pub(super) fn into_bytes(mut self) -> Vec<u8> {
+        self.bytes.truncate(self.len);
+        self.bytes
+    }
+}
+
+/// Bytes of a [`Line`]: enough for an opcode, all qualifiers and the block of a name.
+const ROOM: usize = 1024;
+
+/// The start of a line.
+pub(super) struct Line<'t> {
+    room: &'t mut [u8; ROOM],
+    pub(super) len: usize,
+}
+
+impl Line<'_> {
+    #[inline]
+    pub(super) fn piece(&mut self, piece: &Piece<32>) {
+        self.room[self.len..self.len + 32].copy_from_slice(&piece.bytes);
+        self.len += piece.len;
+    }
+
+    #[inline]
+    pub(super) fn name(&mut self, name: Packed) {
+        self.room[self.len..self.len + 16].copy_from_slice(&name.0.to_le_bytes());
+        self.len += name.len() as usize;
+    }
+
+    /// Whether another operand fits.
+    #[inline]
+    pub(super) fn fits(&self) -> bool {
+        self.len + 96 <= ROOM
+    }
+
+    #[inline]
+    pub(super) fn block<const N: usize>(&mut self, block: [u8; N]) {
+        self.room[self.len..self.len + N].copy_from_slice(&block);
+        self.len += N;
+    }
+
+    /// A number in decimal.
+    #[inline]
+    pub(super) fn number(&mut self, value: u64) {
+        let digit = |value: u64| b'0' + (value % 10) as u8;
+        match value {
+            0..10 => self.block([digit(value)]),
+            10..100 => self.block([digit(value / 10), digit(value)]),
+            100..1000 => self.block([digit(value / 100), digit(value / 10), digit(value)]),
+            _ => {
+                self.number(value / 10);
+                self.block([digit(value)]);
+            }
+        }
+    }
+
+    #[inline]
+    pub(super) fn signed(&mut self, value: i64) {
+        if value < 0 {
+            self.block([b'-']);
+        }
+        self.number(value.unsigned_abs());
+    }
+
+    /// The bits of an `f32`.
+    #[inline]
+    pub(super) fn float(&mut self, bits: u32) {
+        let digit = |at: usize| b"0123456789ABCDEF"[(bits >> (28 - 4 * at) & 15) as usize];
+        self.block(*b"0f");
+        self.block::<8>(std::array::from_fn(digit));
+    }
+}
+
 /// A short text that is copied as a block of fixed size, which costs less than a call for its length.
 #[derive(Clone, Copy)]
 pub(super) struct Piece<const N: usize> {
@@ -18,32 +151,35 @@ impl<const N: usize> Piece<N> {
         let len = text.len();
         Some(Piece { bytes, len })
     }
-
-    #[inline]
-    pub(super) fn append(&self, out: &mut Vec<u8>) {
-        let end = out.len() + self.len;
-        out.extend_from_slice(&self.bytes);
-        out.truncate(end);
-    }
 }
 
-/// A short name as a number, its first byte the lowest: building it byte by byte in memory, and then reading it as a
-/// whole, would make each wait for the other.
+/// A short name as a number, its first byte the lowest and its length the highest: building it byte by byte in memory, and
+/// then reading it as a whole, would make each wait for the other. 0 is no name.
 #[derive(Clone, Copy)]
-pub(super) struct Packed {
-    bytes: u128,
-    len: u32,
-}
+pub(super) struct Packed(u128);
 
 impl Packed {
+    pub(super) const NONE: Packed = Packed(0);
+
+    /// Where the length is.
+    const LEN: u32 = 120;
+
     /// `None` if it is too long.
     pub(super) fn new(text: &[u8]) -> Option<Packed> {
         let mut bytes = [0; 16];
-        bytes.get_mut(..text.len())?.copy_from_slice(text);
-        Some(Packed {
-            bytes: u128::from_le_bytes(bytes),
-            len: text.len() as u32,
-        })
+        bytes[..15].get_mut(..text.len())?.copy_from_slice(text);
+        bytes[15] = text.len() as u8;
+        Some(Packed(u128::from_le_bytes(bytes)))
+    }
+
+    #[inline]
+    fn len(self) -> u32 {
+        (self.0 >> Packed::LEN) as u32
+    }
+
+    #[inline]
+    pub(super) fn is_none(self) -> bool {
+        self.0 == 0
     }
 
     /// With a number behind it.
@@ -57,42 +193,42 @@ impl Packed {
                 break;
             }
         }
-        (self.len + count <= 16).then(|| Packed {
-            bytes: self.bytes | digits << (8 * self.len),
-            len: self.len + count,
+        let len = self.len();
+        (len + count <= 15).then(|| {
+            let longer = self.0 + (u128::from(count) << Packed::LEN);
+            Packed(longer | digits << (8 * len))
         })
     }
 
     /// With the last digit, which is not 9, one greater.
-    pub(super) fn next(self) -> Packed {
-        Packed {
-            bytes: self.bytes + (1 << (8 * (self.len - 1))),
-            ..self
-        }
-    }
-
     #[inline]
-    pub(super) fn append(self, out: &mut Vec<u8>) {
-        let end = out.len() + self.len as usize;
-        out.extend_from_slice(&self.bytes.to_le_bytes());
-        out.truncate(end);
+    pub(super) fn next(self) -> Packed {
+        Packed(self.0 + (1 << (8 * (self.len() - 1))))
     }
 
     /// Without its first bytes.
     #[inline]
     pub(super) fn behind(self, skip: usize) -> Packed {
-        Packed {
-            bytes: self.bytes >> (8 * skip),
-            len: self.len - skip as u32,
-        }
+        let bytes = self.0 & ((1 << Packed::LEN) - 1);
+        let len = u128::from(self.len() - skip as u32);
+        Packed(bytes >> (8 * skip) | len << Packed::LEN)
+    }
+
+    #[inline]
+    pub(super) fn append(self, out: &mut Text) {
+        out.block(&self.0.to_le_bytes(), self.len() as usize);
     }
 }
 
-/// Opcodes behind the indent of a statement, and qualifiers with their dots.
+/// Opcodes alone and behind the indent of a statement, and qualifiers with their dots.
 pub(super) struct Words {
     pub(super) ops: Vec<Piece<32>>,
+    pub(super) indented: Vec<Piece<32>>,
     pub(super) quals: Vec<Piece<32>>,
 }
+
+/// What stands before a statement.
+pub(super) const INDENT: &str = "    ";
 
 pub(super) static WORDS: LazyLock<Words> = LazyLock::new(|| {
     let piece = |text: String| {
@@ -108,6 +244,10 @@ pub(super) static WORDS: LazyLock<Words> = LazyLock::new(|| {
             .iter()
             .map(|op| piece(op.name().to_owned()))
             .collect(),
+        indented: Op::ALL
+            .iter()
+            .map(|op| piece(format!("{INDENT}{}", op.name())))
+            .collect(),
         quals: quals
             .map(|qual| piece(format!(".{}", qual.name())))
             .collect(),
@@ -120,9 +260,9 @@ pub(super) fn same(a: &str, b: &str) -> bool {
 }
 
 /// Appends a number in decimal.
-pub(super) fn decimal(out: &mut Vec<u8>, mut value: u64) {
+pub(super) fn decimal(out: &mut Text, mut value: u64) {
     if value < 10 {
-        out.push(b'0' + value as u8);
+        out.block(&[b'0' + value as u8], 1);
         return;
     }
     let mut digits = [0u8; 20];
@@ -132,5 +272,5 @@ pub(super) fn decimal(out: &mut Vec<u8>, mut value: u64) {
         digits[at] = b'0' + (value % 10) as u8;
         value /= 10;
     }
-    out.extend_from_slice(&digits[at..]);
+    out.put(&digits[at..]);
 }

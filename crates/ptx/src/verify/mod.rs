@@ -5,6 +5,7 @@
 //! keeps its own, and forms newer than that are refused.
 
 mod flow;
+mod forms;
 mod operands;
 mod vars;
 
@@ -14,12 +15,13 @@ use crate::{
     ir::{
         Directive, Function, Inst, LabelId, Module, Operand, Origin, RegId, Span, Stmt, StmtKind,
     },
-    isa::{self, Form, Need},
+    isa::{Form, Need},
     print,
     special::Special,
     target::{PtxVersion, Suffix, Target},
     visit::Registers,
 };
+use forms::{Forms, Known};
 use std::{ops::Deref, sync::Arc};
 
 /// A module that passed [`verify`]. Printing for a device, and running, take nothing else.
@@ -44,32 +46,21 @@ impl Deref for Verified {
 /// The lowest PTX version that a module's target, forms, special registers and directives need.
 /// What does not exist, or not on the target, counts for nothing: [`verify`] refuses it.
 pub fn lowest_version(module: &Module) -> PtxVersion {
-    lowest(module, &forms(module))
+    lowest(module, &Forms::of(module))
 }
 
-/// The form of each statement of each function.
-fn forms(module: &Module) -> Vec<Vec<Option<Form>>> {
-    let functions = module.functions.iter();
-    let bodies = functions.map(|function| function.body.as_deref().unwrap_or(&[]));
-    let form = |stmt: &Stmt| stmt.inst().and_then(isa::form_of);
-    bodies.map(|body| body.iter().map(form).collect()).collect()
-}
-
-fn lowest(module: &Module, forms: &[Vec<Option<Form>>]) -> PtxVersion {
+fn lowest(module: &Module, forms: &Forms) -> PtxVersion {
     let target = module.target;
     let mut lowest = target.first_version().unwrap_or(PtxVersion::new(4, 0));
-    for (function, forms) in module.functions.iter().zip(forms) {
+    lowest = forms.lowest().fold(lowest, PtxVersion::max);
+    for function in &module.functions {
         for directive in &function.directives {
             lowest = lowest.max(directive_need(directive).ptx);
         }
-        let body = function.body.as_deref().unwrap_or(&[]);
-        for (stmt, form) in body.iter().zip(forms) {
+        for stmt in function.body.as_deref().unwrap_or(&[]) {
             let StmtKind::Inst(inst) = &stmt.kind else {
                 continue;
             };
-            if let Some(needs) = form.and_then(|form| form.lowest_version(target)) {
-                lowest = lowest.max(needs);
-            }
             for operand in &inst.operands {
                 if let Operand::Special(special) = operand {
                     lowest = lowest.max(special_need(*special).ptx);
@@ -121,7 +112,7 @@ fn special_need(special: Special) -> Need {
 /// Checks a module; all that is wrong with it otherwise.
 pub fn verify(mut module: Module) -> Result<Verified, Vec<Diagnostic>> {
     // Looked up once: most of the time of checking is finding forms.
-    let forms = forms(&module);
+    let forms = Forms::of(&module);
     let language = |function: &Function| function.origin == Origin::Language;
     if module.functions.iter().any(language) {
         module.version = lowest(&module, &forms);
@@ -165,9 +156,13 @@ fn order_labels(function: &mut Function) {
     if order.len() == count && order.iter().enumerate().all(same) {
         return;
     }
-    let used =
-        |stmt: &Stmt| labels(stmt).all(|id| place.get(id.index()).is_some_and(Option::is_some));
-    if !function.body.as_deref().unwrap_or(&[]).iter().all(used) {
+    let mut placed = true;
+    for stmt in function.body.as_deref().unwrap_or(&[]) {
+        labels(stmt, |id| {
+            placed &= place.get(id.index()).is_some_and(Option::is_some);
+        });
+    }
+    if !placed {
         return;
     }
     let new = |label: &mut LabelId| {
@@ -211,22 +206,24 @@ fn placed(stmt: &Stmt) -> Option<LabelId> {
     }
 }
 
-/// The labels that a statement refers to.
-fn labels(stmt: &Stmt) -> impl Iterator<Item = LabelId> + '_ {
-    let (operands, targets): (&[Operand], &[LabelId]) = match &stmt.kind {
-        StmtKind::Inst(inst) => (&inst.operands, &[]),
-        StmtKind::BranchTargets { targets, .. } => (&[], targets),
+/// Calls `each` with the labels that a statement refers to.
+#[inline]
+fn labels(stmt: &Stmt, mut each: impl FnMut(LabelId)) {
+    match &stmt.kind {
+        StmtKind::Inst(inst) => {
+            for operand in &inst.operands {
+                if let Operand::Label(id) = operand {
+                    each(*id);
+                }
+            }
+        }
+        StmtKind::BranchTargets { targets, .. } => targets.iter().copied().for_each(each),
         StmtKind::Label(_)
         | StmtKind::CallPrototype { .. }
         | StmtKind::CallTargets { .. }
         | StmtKind::Loc { .. }
-        | StmtKind::Pragma(_) => (&[], &[]),
-    };
-    let named = operands.iter().filter_map(|operand| match operand {
-        Operand::Label(id) => Some(*id),
-        _ => None,
-    });
-    named.chain(targets.iter().copied())
+        | StmtKind::Pragma(_) => {}
+    }
 }
 
 /// An instruction as messages show it.
@@ -262,7 +259,7 @@ impl<'m> Check<'m> {
         }
     }
 
-    fn run(&mut self, forms: &'m [Vec<Option<Form>>]) {
+    fn run(&mut self, forms: &'m Forms) {
         let module = self.module;
         let (target, version) = (module.target, module.version);
         match target.first_version() {
@@ -281,13 +278,13 @@ impl<'m> Check<'m> {
             Some(_) => {}
         }
         self.module_vars();
-        for (function, forms) in module.functions.iter().zip(forms) {
-            self.function(function, forms);
+        for (at, function) in module.functions.iter().enumerate() {
+            self.function(function, forms, at);
         }
         self.static_shared();
     }
 
-    fn function(&mut self, function: &'m Function, forms: &'m [Option<Form>]) {
+    fn function(&mut self, function: &'m Function, forms: &'m Forms, at: usize) {
         self.function_vars(function);
         for directive in &function.directives {
             if let Directive::Other(name, _) = directive {
@@ -299,9 +296,9 @@ impl<'m> Check<'m> {
         };
         let before = self.found.len();
         self.label_placement(function, body);
-        for (stmt, form) in body.iter().zip(forms) {
+        for (stmt, form) in body.iter().zip(forms.function(at)) {
             if let StmtKind::Inst(inst) = &stmt.kind {
-                self.inst(function, inst, form.as_ref(), stmt.span);
+                self.inst(function, inst, form, stmt.span);
             }
         }
         // What follows relies on ids that exist.
@@ -312,7 +309,12 @@ impl<'m> Check<'m> {
             return;
         }
         let cfg = Cfg::new(function);
-        let registers = Registers::with_forms(body, forms.iter().copied());
+        let registers = Registers::with_forms(
+            body,
+            forms
+                .function(at)
+                .map(|known| known.map(|known| &known.form)),
+        );
         self.divergent_barriers(function, &cfg, &registers);
         if function.origin == Origin::Language {
             self.definitions(function, &cfg, &registers);
@@ -335,16 +337,14 @@ impl<'m> Check<'m> {
             }
         }
         for stmt in body {
-            for label in labels(stmt) {
-                match seen.get(label.index()) {
-                    Some(true) => {}
-                    Some(false) => {
-                        let name = function.labels[label.index()].to_string();
-                        self.report(function, Code::UndefinedLabel { name }, stmt.span);
-                    }
-                    None => self.dangling(function, "label", label.0, seen.len(), stmt.span),
+            labels(stmt, |label| match seen.get(label.index()) {
+                Some(true) => {}
+                Some(false) => {
+                    let name = function.labels[label.index()].to_string();
+                    self.report(function, Code::UndefinedLabel { name }, stmt.span);
                 }
-            }
+                None => self.dangling(function, "label", label.0, seen.len(), stmt.span),
+            });
         }
     }
 
@@ -364,7 +364,7 @@ impl<'m> Check<'m> {
         &mut self,
         function: &Function,
         inst: &Inst,
-        form: Option<&'m Form>,
+        form: Option<&'m Known>,
         span: Span,
     ) -> Option<&'m Form> {
         let (target, version) = (self.module.target, self.module.version);
@@ -373,7 +373,8 @@ impl<'m> Check<'m> {
             self.report(function, Code::UnknownForm { form }, span);
             return None;
         };
-        match form.lowest_version(target) {
+        let Known { form, lowest } = form;
+        match *lowest {
             None => {
                 let needs = form.first_sm();
                 let text = form_text(inst);

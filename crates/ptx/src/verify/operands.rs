@@ -1,6 +1,6 @@
 //! Operands: how many, of what kind, type and state space.
 
-use super::{Check, form_text, reg_name, special_need};
+use super::{Check, Known, form_text, reg_name, special_need};
 use crate::{
     diag::Code,
     ir::{
@@ -71,7 +71,7 @@ impl<'m> Check<'m> {
         &mut self,
         function: &'m Function,
         inst: &'m Inst,
-        form: Option<&'m Form>,
+        form: Option<&'m Known>,
         span: Span,
     ) {
         if let Some(guard) = inst.guard
