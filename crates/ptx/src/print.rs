@@ -60,7 +60,8 @@ fn plain(line: &mut Line<'_>, names: &[Packed], operand: &Operand, skip: usize) 
     match operand {
         Operand::Reg(id) => {
             let Some(name) = name(*id) else { return false };
-            line.name(name.behind(skip));
+            // A constant number of bytes is left out at far less cost than a variable one.
+            line.name(if skip == 0 { *name } else { name.behind::<1>() });
         }
         Operand::Addr(Address {
             base: Base::Reg(id),
@@ -69,7 +70,7 @@ fn plain(line: &mut Line<'_>, names: &[Packed], operand: &Operand, skip: usize) 
             let Some(name) = name(*id) else { return false };
             separate(line);
             line.block([b'[']);
-            line.name(name.behind(SEPARATOR.len()));
+            line.name(name.behind::<{ SEPARATOR.len() as u32 }>());
             if *offset != 0 {
                 // The assembler takes `+-4`, not `-4`.
                 line.block([b'+']);
@@ -131,6 +132,8 @@ impl Printer<'_> {
         let mut prefix: &str = "";
         let mut before = Packed::new(SEPARATOR);
         let mut last: Option<(u32, Packed)> = None;
+        // What makes the last digit one greater.
+        let mut step = 0;
         for reg in &function.regs {
             if !same(&reg.prefix, prefix) {
                 prefix = &reg.prefix;
@@ -141,9 +144,13 @@ impl Printer<'_> {
                 (Some(number), Some((last, name)))
                     if last.checked_add(1) == Some(number) && last % 10 != 9 =>
                 {
-                    Some(name.next())
+                    Some(name.plus(step))
                 }
-                (Some(number), _) => before.and_then(|before| before.numbered(number)),
+                (Some(number), _) => {
+                    let name = before.and_then(|before| before.numbered(number));
+                    step = name.map_or(0, Packed::step);
+                    name
+                }
                 (None, _) => before,
             };
             last = reg.number.zip(name);
@@ -515,7 +522,9 @@ impl Printer<'_> {
 
     fn reg(&mut self, function: &Function, id: RegId) {
         match self.names.get(id.index()) {
-            Some(name) if !name.is_none() => name.behind(SEPARATOR.len()).append(&mut self.text),
+            Some(name) if !name.is_none() => name
+                .behind::<{ SEPARATOR.len() as u32 }>()
+                .append(&mut self.text),
             _ => self.long_name(function, id),
         }
     }

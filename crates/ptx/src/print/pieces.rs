@@ -200,18 +200,23 @@ impl Packed {
         })
     }
 
-    /// With the last digit, which is not 9, one greater.
-    #[inline]
-    pub(super) fn next(self) -> Packed {
-        Packed(self.0 + (1 << (8 * (self.len() - 1))))
+    /// What makes the last digit one greater, where it is not 9.
+    pub(super) fn step(self) -> u128 {
+        1 << (8 * (self.len() - 1))
     }
 
-    /// Without its first bytes.
+    /// With the last digit one greater by a [`Packed::step`] of the same length.
     #[inline]
-    pub(super) fn behind(self, skip: usize) -> Packed {
+    pub(super) fn plus(self, step: u128) -> Packed {
+        Packed(self.0 + step)
+    }
+
+    /// Without its first `SKIP` bytes.
+    #[inline]
+    pub(super) fn behind<const SKIP: u32>(self) -> Packed {
         let bytes = self.0 & ((1 << Packed::LEN) - 1);
-        let len = u128::from(self.len() - skip as u32);
-        Packed(bytes >> (8 * skip) | len << Packed::LEN)
+        let len = (self.0 >> Packed::LEN) - u128::from(SKIP);
+        Packed(bytes >> (8 * SKIP) | len << Packed::LEN)
     }
 
     #[inline]
