@@ -9,39 +9,60 @@ use crate::{
     Tier,
     lower::{Dst, Lowerer, Src},
 };
+use std::marker::PhantomData;
+
+/// Conversions of a register by the CPU's own instructions.
+trait Engine: 'static {
+    /// f16 in the low half of each cell as f32.
+    fn widen(a: &[u32; 32]) -> [u32; 32];
+    /// The low halves of cells as f32, and the high ones.
+    fn widen_pair(a: &[u32; 32]) -> [[u32; 32]; 2];
+    /// Pairs of f16.
+    fn pack(high: &[u32; 32], low: &[u32; 32]) -> [u32; 32];
+}
 
 /// `dst` is the f16 of each lane of `a` as f32.
-struct Widen;
+struct Widen<E>(PhantomData<E>);
 
-impl Handler for Widen {
+impl<E: Engine> Handler for Widen<E> {
     #[inline(always)]
     fn run(ctx: &mut Ctx, op: &MicroOp) {
-        let out = native::widen(ctx.cells(op.a));
+        let out = E::widen(ctx.cells(op.a));
         ctx.put_cells(op.dst, out);
     }
 }
 
 /// `dst` is the lanes of `a` and `b` as pairs of f16, `a` in the high half.
-struct Pack;
+struct Pack<E>(PhantomData<E>);
 
-impl Handler for Pack {
+impl<E: Engine> Handler for Pack<E> {
     #[inline(always)]
     fn run(ctx: &mut Ctx, op: &MicroOp) {
-        let out = native::pack(ctx.cells(op.a), ctx.cells(op.b));
+        let out = E::pack(ctx.cells(op.a), ctx.cells(op.b));
         ctx.put_cells(op.dst, out);
     }
 }
 
 /// `dst` is the low f16 of each lane of `a` as f32, and `b` is the high one.
-struct WidenPair;
+struct WidenPair<E>(PhantomData<E>);
 
-impl Handler for WidenPair {
+impl<E: Engine> Handler for WidenPair<E> {
     #[inline(always)]
     fn run(ctx: &mut Ctx, op: &MicroOp) {
-        let [low, high] = native::widen_pair(ctx.cells(op.a));
+        let [low, high] = E::widen_pair(ctx.cells(op.a));
         ctx.put_cells(op.dst, low);
         ctx.put_cells(op.b, high);
     }
+}
+
+/// The handler with the engine of the tier.
+macro_rules! by_tier {
+    ($l:ident, $handler:ident) => {
+        match $l.tier() {
+            Tier::Avx512 => $l.op::<$handler<native::Avx512>>(),
+            Tier::Avx2 | Tier::Baseline => $l.op::<$handler<native::Avx2>>(),
+        }
+    };
 }
 
 /// A register that was just taken apart into two f16, which are read once each.
@@ -88,7 +109,7 @@ pub(super) fn emit_widen(l: &mut Lowerer, dst: Dst, a: Src) {
                     dst: low,
                     a: pair.from,
                     b: dst.slot,
-                    ..l.op::<WidenPair>()
+                    ..by_tier!(l, WidenPair)
                 });
                 return;
             }
@@ -98,7 +119,7 @@ pub(super) fn emit_widen(l: &mut Lowerer, dst: Dst, a: Src) {
     l.emit(MicroOp {
         dst: dst.slot,
         a: a.slot,
-        ..l.op::<Widen>()
+        ..by_tier!(l, Widen)
     });
 }
 
@@ -108,6 +129,6 @@ pub(super) fn emit_pack(l: &mut Lowerer, dst: Dst, a: Src, b: Src) {
         dst: dst.slot,
         a: a.slot,
         b: b.slot,
-        ..l.op::<Pack>()
+        ..by_tier!(l, Pack)
     });
 }

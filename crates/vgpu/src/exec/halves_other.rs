@@ -1,25 +1,30 @@
 //! The same in portable code.
 
+use super::Engine;
 use crate::exec::{half::F16, lane::lanes};
 
-/// f16 in the low half of each cell as f32.
-#[inline(always)]
-pub(super) fn widen(a: &[u32; 32]) -> [u32; 32] {
-    lanes(|i| {
-        let x = F16(a[i] as u16).to_f32();
-        if x.is_nan() { 0x7FFF_FFFF } else { x.to_bits() }
-    })
-}
+/// Lane by lane.
+pub(super) struct Avx2;
+/// The same: there is no such tier.
+pub(super) type Avx512 = Avx2;
 
-/// The low halves of cells as f32, and the high ones.
-#[inline(always)]
-pub(super) fn widen_pair(a: &[u32; 32]) -> [[u32; 32]; 2] {
-    [widen(a), widen(&lanes(|i| a[i] >> 16))]
-}
+impl Engine for Avx2 {
+    #[inline(always)]
+    fn widen(a: &[u32; 32]) -> [u32; 32] {
+        lanes(|i| {
+            let x = F16(a[i] as u16).to_f32();
+            if x.is_nan() { 0x7FFF_FFFF } else { x.to_bits() }
+        })
+    }
 
-/// Pairs of f16.
-#[inline(always)]
-pub(super) fn pack(high: &[u32; 32], low: &[u32; 32]) -> [u32; 32] {
-    let half = |bits: u32| u32::from(F16::from_f32(f32::from_bits(bits)).0);
-    lanes(|i| half(high[i]) << 16 | half(low[i]))
+    #[inline(always)]
+    fn widen_pair(a: &[u32; 32]) -> [[u32; 32]; 2] {
+        [Self::widen(a), Self::widen(&lanes(|i| a[i] >> 16))]
+    }
+
+    #[inline(always)]
+    fn pack(high: &[u32; 32], low: &[u32; 32]) -> [u32; 32] {
+        let half = |bits: u32| u32::from(F16::from_f32(f32::from_bits(bits)).0);
+        lanes(|i| half(high[i]) << 16 | half(low[i]))
+    }
 }

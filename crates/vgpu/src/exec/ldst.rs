@@ -7,6 +7,7 @@ use super::{
     mov, operand,
 };
 use crate::{
+    Tier,
     error::Error,
     lower::{Dst, Lowerer, Src, roles},
     memory::{Window, Word},
@@ -51,6 +52,41 @@ pub(super) trait Element: 'static {
     }
 }
 
+/// Columns and rows of words, by `four` and `rows` where there are four to a lane.
+macro_rules! words {
+    ($four:path, $rows:path) => {
+        #[inline(always)]
+        fn columns<const N: usize>(block: &[[u32; N]; 32], mut put: impl FnMut(usize, [u32; 32])) {
+            if let Ok(block) = <&[u32; 128]>::try_from(block.as_flattened()) {
+                for (k, column) in $four(block).into_iter().enumerate() {
+                    put(k, column);
+                }
+                return;
+            }
+            for k in 0..N {
+                put(k, lanes(|i| block[i][k]));
+            }
+        }
+        #[inline(always)]
+        fn rows<const N: usize>(columns: [&[u32; 32]; N]) -> [[u32; N]; 32] {
+            let mut block = [[0; N]; 32];
+            if let (&[a, b, c, d], Ok(to)) = (
+                &columns[..],
+                <&mut [u32; 128]>::try_from(block.as_flattened_mut()),
+            ) {
+                *to = $rows([a, b, c, d]);
+                return block;
+            }
+            for (k, column) in columns.into_iter().enumerate() {
+                for i in 0..32 {
+                    block[i][k] = column[i];
+                }
+            }
+            block
+        }
+    };
+}
+
 macro_rules! elements {
     ($($name:ident, $mem:ty, $cell:ty, $via:ty { $($more:item)* };)*) => {$(
         pub(super) struct $name;
@@ -72,37 +108,9 @@ macro_rules! elements {
 elements! {
     Byte, u8, u32, u8 {};
     Half, u16, u32, u16 {};
-    Single, u32, u32, u32 {
-        #[inline(always)]
-        fn columns<const N: usize>(block: &[[u32; N]; 32], mut put: impl FnMut(usize, [u32; 32])) {
-            if let Ok(block) = <&[u32; 128]>::try_from(block.as_flattened()) {
-                for (k, column) in columns::four(block).into_iter().enumerate() {
-                    put(k, column);
-                }
-                return;
-            }
-            for k in 0..N {
-                put(k, lanes(|i| block[i][k]));
-            }
-        }
-        #[inline(always)]
-        fn rows<const N: usize>(columns: [&[u32; 32]; N]) -> [[u32; N]; 32] {
-            let mut block = [[0; N]; 32];
-            if let (&[a, b, c, d], Ok(to)) = (
-                &columns[..],
-                <&mut [u32; 128]>::try_from(block.as_flattened_mut()),
-            ) {
-                *to = columns::rows([a, b, c, d]);
-                return block;
-            }
-            for (k, column) in columns.into_iter().enumerate() {
-                for i in 0..32 {
-                    block[i][k] = column[i];
-                }
-            }
-            block
-        }
-    };
+    Single, u32, u32, u32 { words!(columns::four, columns::rows); };
+    // The same for the AVX-512 tier.
+    Wide, u32, u32, u32 { words!(columns::four_wide, columns::rows_wide); };
     Double, u64, u64, u64 {};
 }
 
@@ -170,7 +178,13 @@ impl<E: Element, C: Cell, const N: usize> Handler for Load<E, C, N> {
             && let Some((window, address)) = common(ctx, op.aux, address)
         {
             let mut block = [[E::Mem::default(); N]; 32];
-            if window.read_block(address, &mut block) {
+            // Global memory is mostly read on and on; the caches are slow to notice where a warp reads two rows in turn.
+            let read = if op.aux == place::GLOBAL {
+                window.read_block_of_run(address, &mut block)
+            } else {
+                window.read_block(address, &mut block)
+            };
+            if read {
                 E::columns(&block, |k, column| ctx.put_cells(slots(op)[k], column));
                 return;
             }
@@ -734,6 +748,9 @@ fn pick(l: &Lowerer, access: &Access, at: &At, scalar: bool, way: Direction) -> 
     let op = match access.ty.bits() {
         0..=8 => by_count::<Byte>(l, access.count, at, scalar, way),
         9..=16 => by_count::<Half>(l, access.count, at, scalar, way),
+        17..=32 if access.count == 4 && l.tier() == Tier::Avx512 => {
+            by_count::<Wide>(l, access.count, at, scalar, way)
+        }
         17..=32 => by_count::<Single>(l, access.count, at, scalar, way),
         33.. => by_count::<Double>(l, access.count, at, scalar, way),
     };

@@ -5,4 +5,4 @@
 #[cfg_attr(not(target_arch = "x86_64"), path = "copy_other.rs")]
 mod arch;
 
-pub(super) use arch::{copy_large, move_block, move_rows};
+pub(super) use arch::{copy_large, move_block, move_rows, prefetch};

@@ -24,6 +24,10 @@ pub(in super::super) unsafe fn move_block<X>(from: *const u8, to: *mut u8) {
     unsafe { copy_large(from, to, size_of::<X>()) }
 }
 
+/// Asks for bytes that are likely to be read next; there is nothing to ask here.
+#[inline(always)]
+pub(in super::super) fn prefetch<X>(_from: *const u8) {}
+
 /// Copies `len` bytes.
 ///
 /// # Safety

@@ -47,13 +47,61 @@ pub(in super::super) unsafe fn move_block<X>(from: *const u8, to: *mut u8) {
     const { assert!(size_of::<X>().is_multiple_of(16)) };
     // `movups` in code that uses 256 bits waits for the upper halves of its registers: 12 times slower.
     // `vmovups` of 128 bits does not, and leaves nothing behind that code without AVX would wait for.
-    // SAFETY: the caller's; the CPU has AVX where that is asked for.
+    // Whole lines are read again as whole lines: what is written in smaller parts would have to be in the cache first.
+    // SAFETY: the caller's; the CPU has AVX or AVX-512 where that is asked for.
     unsafe {
-        if is_x86_feature_detected!("avx") {
+        if size_of::<X>().is_multiple_of(LINE) && is_x86_feature_detected!("avx512f") {
+            move_with_avx512::<X>(from, to);
+        } else if is_x86_feature_detected!("avx") {
             move_with_avx::<X>(from, to);
         } else {
             move_with_sse::<X>(from, to);
         }
+    }
+}
+
+/// Bytes of a cache line, and of the widest register.
+const LINE: usize = 64;
+
+/// Asks for the cache lines of the bytes of an `X` at `from`, which may be any address: nothing is read.
+#[inline(always)]
+pub(in super::super) fn prefetch<X>(from: *const u8) {
+    let mut at = 0;
+    while at < size_of::<X>() {
+        // SAFETY: a prefetch never faults and changes nothing that a program can see.
+        unsafe {
+            asm!("prefetcht0 [{f}]", f = in(reg) from.wrapping_add(at),
+                options(nostack, preserves_flags, readonly));
+        }
+        at += LINE;
+    }
+}
+
+/// # Safety
+/// As for [`move_block`]; the size is a multiple of [`LINE`]; the CPU has AVX-512.
+#[target_feature(enable = "avx512f")]
+#[inline]
+unsafe fn move_with_avx512<X>(from: *const u8, to: *mut u8) {
+    let mut at = 0;
+    while at + 2 * LINE <= size_of::<X>() {
+        // SAFETY: `at` stays below the size, for which both are valid by the caller. Code without AVX does not wait for
+        // the upper halves of these registers.
+        unsafe {
+            asm!("vmovups zmm16, [{f}]", "vmovups zmm17, [{f} + 64]",
+                "vmovups [{t}], zmm16", "vmovups [{t} + 64], zmm17",
+                f = in(reg) from.add(at), t = in(reg) to.add(at), out("zmm16") _, out("zmm17") _,
+                options(nostack, preserves_flags));
+        }
+        at += 2 * LINE;
+    }
+    while at < size_of::<X>() {
+        // SAFETY: as above.
+        unsafe {
+            asm!("vmovups zmm16, [{f}]", "vmovups [{t}], zmm16",
+                f = in(reg) from.add(at), t = in(reg) to.add(at), out("zmm16") _,
+                options(nostack, preserves_flags));
+        }
+        at += LINE;
     }
 }
 

@@ -163,6 +163,15 @@ impl Window {
         }
     }
 
+    /// As [`Window::read_block`], with the block behind it on its way to the cache.
+    #[inline(always)]
+    pub(crate) fn read_block_of_run<X: Plain>(&self, address: u64, to: &mut X) -> bool {
+        if let Some(next) = self.at(address, 0) {
+            copy::prefetch::<X>(next.wrapping_add(size_of::<X>()));
+        }
+        self.read_block(address, to)
+    }
+
     /// A whole block from `from`; `false` if the place is not all inside.
     #[inline(always)]
     pub(crate) fn write_block<X: Plain>(&self, address: u64, from: &X) -> bool {
