@@ -41,6 +41,7 @@ impl Arena {
             .no_reserve_swap()
             .map_anon()
             .map_err(|e| fail(e.to_string()))?;
+        ask_for_huge_pages(&map);
         // SAFETY: the map lives as long as the arena, and every user of the window holds the arena.
         let window = unsafe { Window::new(map.as_mut_ptr(), GLOBAL_BASE, size) };
         let state = State {
@@ -133,6 +134,22 @@ impl Arena {
         state.free.insert(start, end - start);
         Ok(())
     }
+}
+
+/// Bytes at the start of an arena that stay on small pages: a huge one is cleared as a whole when it is first touched, which
+/// short runs with little memory would pay for.
+const SMALL: usize = 8 << 20;
+
+/// Asks for huge pages, where the system gives them to those who ask: weights are read once a token, and looking up a page
+/// for every 4 KiB of them would cost as much as reading them.
+fn ask_for_huge_pages(map: &MmapMut) {
+    #[cfg(target_os = "linux")]
+    if let Some(rest) = map.len().checked_sub(SMALL) {
+        // Kernels without huge pages refuse, and run all the same.
+        let _refused = map.advise_range(memmap2::Advice::HugePage, SMALL, rest);
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = (map, SMALL);
 }
 
 #[cfg(test)]
