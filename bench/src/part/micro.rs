@@ -65,8 +65,10 @@ pub(crate) fn measure(args: &Args) -> Result<Micro, Failed> {
         ] {
             products.push(product(&stream, ty, [1, n, k])?);
         }
-        for (n, k) in [(576, 576), (1536, 576), (576, 1536), (4096, 4096)] {
-            products.push(product(&stream, ty, [512, n, k])?);
+        for m in [4, 16, 64, 512] {
+            for (n, k) in [(576, 576), (1536, 576), (576, 1536), (4096, 4096)] {
+                products.push(product(&stream, ty, [m, n, k])?);
+            }
         }
     }
     let (launch_eager_us, launch_replayed_us) = launches(&stream)?;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::time::Instant;
 use warpsmith::{
     device::Device,
-    graph::Precision,
+    graph::{Precision, Shape},
     models::llama::{Bundle, Run, Session, SessionOptions},
 };
 
@@ -45,10 +45,21 @@ pub(super) fn load_to(device: &Device, args: &Args) -> Result<Bundle, Failed> {
 }
 
 pub(super) fn session(args: &Args, bundle: &Bundle, run: Run) -> Result<Session, Failed> {
+    session_of(args, bundle, run, Shape::default())
+}
+
+/// With a persistent kernel of this form.
+pub(super) fn session_of(
+    args: &Args,
+    bundle: &Bundle,
+    run: Run,
+    shape: Shape,
+) -> Result<Session, Failed> {
     let options = SessionOptions {
         context: (args.prefill.max(args.decode + 1) + 32) as u32,
         precision: Precision::Fast,
         run,
+        shape,
         ..SessionOptions::default()
     };
     Ok(Session::new(&bundle.model, &options)?)

@@ -13,7 +13,7 @@ use warpsmith::{
 };
 
 /// Sequences at once.
-const BATCHES: [u32; 3] = [1, 4, 16];
+const BATCHES: [u32; 4] = [1, 4, 16, 32];
 
 /// What so many sequences gave.
 #[derive(Clone, Debug, Serialize, Deserialize)]

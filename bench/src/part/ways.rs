@@ -1,10 +1,13 @@
 //! The three ways to run one plan: a launch for each step, a replay for each token, one launch for all.
 
-use super::model::{ids, load, session};
+use super::model::{ids, load, session_of};
 use crate::{Failed, args::Args};
 use serde::{Deserialize, Serialize};
 use std::{ops::ControlFlow, time::Instant};
-use warpsmith::models::llama::Run;
+use warpsmith::{
+    graph::{Schedule, Shape},
+    models::llama::Run,
+};
 
 /// What a way takes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -35,12 +38,21 @@ pub(crate) fn measure(args: &Args) -> Result<Ways, Failed> {
     let first = ids(1, bundle.model.config().vocab);
     let device = bundle.model.device().clone();
     let mut ways = Vec::new();
-    for (name, run) in [
-        ("eager", Run::Eager),
-        ("replay", Run::Replay),
-        ("persistent", Run::Persistent),
+    for (name, run, schedule) in [
+        ("eager", Run::Eager, None),
+        ("replay", Run::Replay, None),
+        ("persistent", Run::Persistent, None),
+        (
+            "persistent, tiles by number",
+            Run::Persistent,
+            Some(Schedule::Static),
+        ),
     ] {
-        let mut session = session(args, &bundle, run)?;
+        let shape = Shape {
+            schedule,
+            ..Shape::default()
+        };
+        let mut session = session_of(args, &bundle, run, shape)?;
         let mut way = Way {
             name: name.into(),
             tok_s: Vec::new(),

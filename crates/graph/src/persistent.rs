@@ -71,27 +71,17 @@ impl Touched {
 }
 
 /// How a plan becomes one kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shape {
     /// Threads of a CTA: a power of two from 32 to 1024; 0 takes what suits the device.
     pub threads: u32,
     /// CTAs; 0 takes as many as run at the same time.
     pub ctas: u32,
-    /// How tiles come to CTAs.
-    pub schedule: Schedule,
+    /// How tiles come to CTAs; `None` takes what suits the device: claimed where multiprocessors are virtual, for the host
+    /// may hold any of their threads up.
+    pub schedule: Option<Schedule>,
     /// What CTAs fetch while they wait; `None` takes what suits the device: a card's fetch where shared memory has room.
     pub prefetch: Option<Prefetch>,
-}
-
-impl Default for Shape {
-    fn default() -> Self {
-        Shape {
-            threads: 0,
-            ctas: 0,
-            schedule: Schedule::Static,
-            prefetch: None,
-        }
-    }
 }
 
 /// Multiprocessors below which they are virtual, with one warp at a time each.
@@ -241,6 +231,11 @@ impl Persistent {
             0 if device.info().sms < FEW_SMS => FEW_THREADS,
             0 => MANY_THREADS,
             threads => threads,
+        };
+        let schedule = match schedule {
+            None if device.info().sms < FEW_SMS => Schedule::Claimed,
+            None => Schedule::Static,
+            Some(schedule) => schedule,
         };
         require(
             threads.is_power_of_two() && (32..=1024).contains(&threads),
@@ -412,8 +407,10 @@ pub struct Running<'a> {
 
 /// How often the host looks for a token before it sleeps in between.
 const LOOKS: u32 = 50;
-/// How long it sleeps.
-const SLEEP: Duration = Duration::from_micros(500);
+/// How long it sleeps first, and how many times that at most: each sleep is longer than the one before, for each time it
+/// wakes it may take a core from the device.
+const SLEEP: Duration = Duration::from_micros(100);
+const MOST_SLEEPS: u32 = 10;
 
 impl Running<'_> {
     fn word(&self, index: u32) -> u32 {
@@ -463,7 +460,7 @@ impl Running<'_> {
             }
             looks += 1;
             if looks > LOOKS {
-                std::thread::sleep(SLEEP);
+                std::thread::sleep(SLEEP * (looks - LOOKS).min(MOST_SLEEPS));
                 let done = match &self.persistent.running {
                     Some(event) => event.is_done()?,
                     None => true,

@@ -123,7 +123,7 @@ fn a_run_makes_the_tokens_of_single_steps_and_says_why_it_ended() -> Result<(), 
         let shape = Shape {
             threads: 64,
             ctas: 0,
-            schedule,
+            schedule: Some(schedule),
             prefetch,
         };
         let mut kernel = chain.persistent(&[], shape)?;

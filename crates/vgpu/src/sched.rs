@@ -52,8 +52,9 @@ enum Round {
     Stuck,
 }
 
-/// Rounds that only wait before a worker offers its core to others.
-const PATIENCE: u32 = 16;
+/// Rounds that only wait before a worker offers its core to others, some 50 microseconds: who takes it may keep it for
+/// milliseconds, and whom a CTA waits for is mostly done before.
+const PATIENCE: u32 = 400;
 
 /// A worker: its context and the CTA it reuses.
 pub(crate) struct Worker {

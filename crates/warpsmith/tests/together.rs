@@ -134,3 +134,21 @@ fn several_prompts_are_continued_as_each_alone() {
         assert!(run.err.contains(named), "{}", run.err);
     }
 }
+
+#[test]
+fn a_context_that_ends_inside_a_page_ends_continuations_where_each_alone_ends() {
+    let model = model("tiny-llama3");
+    let common = ["--seed", "3", "--raw", "--prompt", "one two three"];
+    for context in ["13", "20", "33"] {
+        let size = ["--ctx-size", context];
+        let made = generate(&model, &[&common[..], &size, &["--parallel", "2"]].concat());
+        let alone = generate(&model, &[&common[..], &size].concat());
+        for key in ["ids", "text", "stop_reason", "seed"] {
+            assert_eq!(
+                made["continuations"][0][key], alone[key],
+                "{context}: {made}"
+            );
+        }
+        assert_eq!(alone["stop_reason"], "context");
+    }
+}

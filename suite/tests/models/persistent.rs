@@ -104,7 +104,7 @@ fn any_number_of_ctas_and_threads_gives_the_same_tokens() {
         let shape = Shape {
             threads,
             ctas: 0,
-            schedule,
+            schedule: Some(schedule),
             prefetch: Some(Prefetch::Off),
         };
         let most = if sms > 100 { 3 } else { 8 };
@@ -208,7 +208,7 @@ fn it_is_clean_under_the_checker_in_eight_orders() {
         ] {
             let bundle = open("virtual:sms=4", Settings::checking().with_seed(seed), &path);
             let shape = Shape {
-                schedule,
+                schedule: Some(schedule),
                 prefetch: Some(prefetch),
                 // Several warps to a CTA: what one fetches, others must not read.
                 threads: 64,

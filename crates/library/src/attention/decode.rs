@@ -377,12 +377,7 @@ impl Kernel for Decode {
             a.heads.into(),
             "kv_heads times the kernel's group",
         )?;
-        require(
-            a.row_bytes == self.head_dim * self.bytes(),
-            "row_bytes",
-            a.row_bytes.into(),
-            "head_dim elements",
-        )?;
+        self.cache.require_row(a.row_bytes, self.head_dim)?;
         require(
             (1..=64).contains(&a.splits),
             "splits",

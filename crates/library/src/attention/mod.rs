@@ -13,6 +13,8 @@ pub use paged::{PagedDecode, PagedDecodeArgs};
 pub use paged_flash::{PagedFlash, PagedFlashArgs};
 pub use scores::{Scores, ScoresArgs};
 
+use warpsmith_kernel::{LaunchError, require};
+
 /// The element type of a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CacheType {
@@ -29,6 +31,16 @@ impl CacheType {
             CacheType::F16 => 2,
             CacheType::F32 => 4,
         }
+    }
+
+    /// Refuses rows of a cache, counted in bytes, that are not `head_dim` elements.
+    pub(crate) fn require_row(self, row_bytes: u32, head_dim: u32) -> Result<(), LaunchError> {
+        require(
+            u64::from(row_bytes) == u64::from(head_dim) * u64::from(self.bytes()),
+            "row_bytes",
+            row_bytes.into(),
+            "head_dim elements",
+        )
     }
 
     /// `f16` or `f32`.

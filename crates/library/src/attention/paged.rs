@@ -99,12 +99,7 @@ impl Kernel for PagedDecode {
             a.heads.into(),
             "kv_heads times the kernel's group",
         )?;
-        require(
-            a.row_bytes == self.head_dim * self.cache.bytes(),
-            "row_bytes",
-            a.row_bytes.into(),
-            "head_dim elements",
-        )?;
+        self.cache.require_row(a.row_bytes, self.head_dim)?;
         require(
             (1..=64).contains(&a.splits),
             "splits",

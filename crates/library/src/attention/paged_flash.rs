@@ -64,12 +64,7 @@ impl Kernel for PagedFlash {
 
     fn grid(&self, a: &PagedFlashArgs) -> Result<u64, LaunchError> {
         require(a.tokens > 0, "tokens", 0, "at least 1")?;
-        require(
-            a.row_bytes == self.head_dim * CacheType::F16.bytes(),
-            "row_bytes",
-            a.row_bytes.into(),
-            "head_dim elements",
-        )?;
+        CacheType::F16.require_row(a.row_bytes, self.head_dim)?;
         require_pages(self.page, [a.page, a.pages, a.blocks, a.sequences])?;
         self.flash()
             .ctas([a.tokens, a.heads, a.kv_heads, a.head_dim])

@@ -61,12 +61,7 @@ impl Kernel for Scores {
             a.head_dim.into(),
             "the kernel's, 1 to 256",
         )?;
-        require(
-            a.row_bytes == self.head_dim * self.cache.bytes(),
-            "row_bytes",
-            a.row_bytes.into(),
-            "head_dim elements",
-        )?;
+        self.cache.require_row(a.row_bytes, self.head_dim)?;
         require(a.heads > 0, "heads", 0, "at least 1")?;
         require(
             a.len <= a.max_len && a.len < 1 << 31,

@@ -53,12 +53,7 @@ impl Kernel for PagedScatter {
             a.head_dim.into(),
             "below 2^29 / kv_heads",
         )?;
-        require(
-            a.row_bytes == a.head_dim * self.cache.bytes(),
-            "row_bytes",
-            a.row_bytes.into(),
-            "head_dim elements",
-        )?;
+        self.cache.require_row(a.row_bytes, a.head_dim)?;
         require_pages(self.page, [a.page, a.pages, a.blocks, a.sequences])?;
         Ok(a.tokens.into())
     }

@@ -3,6 +3,7 @@
 use super::{
     interrupt::Watch,
     output::{Unit, bar},
+    written::Written,
 };
 use anyhow::Result;
 use serde::Serialize;
@@ -37,6 +38,16 @@ pub(crate) enum StopReason {
     Context,
     /// Ctrl-C.
     Interrupted,
+}
+
+impl From<Ended> for StopReason {
+    fn from(ended: Ended) -> StopReason {
+        match ended {
+            Ended::Token => StopReason::Eog,
+            Ended::Context => StopReason::Context,
+            Ended::Length | Ended::Stopped => StopReason::Length,
+        }
+    }
 }
 
 /// What to generate from, and until when.
@@ -82,7 +93,7 @@ pub(crate) fn generate(
         tokenizer,
         prompt,
         max_tokens,
-        mut stops,
+        stops,
     } = task;
     let watch = Watch::begin();
     let (start, before) = (Instant::now(), device.stats());
@@ -103,7 +114,7 @@ pub(crate) fn generate(
     if !finished {
         out.stop = StopReason::Interrupted;
     } else if max_tokens > 0 {
-        let mut decoder = tokenizer.decoder_after(prompt);
+        let mut written = Written::after(prompt, tokenizer, stops);
         let mut emit = |text: &str, all: &mut String| {
             all.push_str(text);
             if text.is_empty() { Ok(()) } else { show(text) }
@@ -115,13 +126,7 @@ pub(crate) fn generate(
             if tokenizer.is_end_of_generation(next) {
                 return Ok(None);
             }
-            // a model may have more ids than its tokenizer has tokens; they print nothing
-            let text = if (next as usize) < tokenizer.vocab_len() {
-                decoder.push(next)?
-            } else {
-                String::new()
-            };
-            match stops.push(&text) {
+            match written.push(next)? {
                 Streamed::Text(text) => emit(&text, &mut out.text)?,
                 Streamed::Stopped { text, stop: _ } => {
                     emit(&text, &mut out.text)?;
@@ -143,18 +148,12 @@ pub(crate) fn generate(
         })?;
         out.stop = match (why?, ended) {
             (Some(reason), _) => reason,
-            (None, Ended::Token) => StopReason::Eog,
-            (None, Ended::Context) => StopReason::Context,
-            (None, Ended::Length | Ended::Stopped) => StopReason::Length,
+            (None, ended) => ended.into(),
         };
         out.ids = ids;
         out.steps = out.ids.len() as u64 - 1;
         if out.stop != StopReason::Stop {
-            let tail = match stops.push(&decoder.finish()?) {
-                Streamed::Text(text) => text + &stops.finish(),
-                Streamed::Stopped { text, stop: _ } => text,
-            };
-            emit(&tail, &mut out.text)?;
+            emit(&written.finish()?, &mut out.text)?;
         }
     }
     let (end, after) = (start.elapsed(), device.stats());

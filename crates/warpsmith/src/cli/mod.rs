@@ -23,6 +23,7 @@ mod show;
 mod tokenize;
 mod trace;
 mod transcribe;
+mod written;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};

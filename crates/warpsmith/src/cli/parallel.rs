@@ -7,15 +7,15 @@ use super::{
     options::ModelArgs,
     output,
     report::{Crossed, rate},
+    written::Written,
 };
 use anyhow::{Context, Result};
 use serde::Serialize;
 use std::{process::ExitCode, time::Instant};
 use warpsmith::models::{
-    llama::{Ended, Engine, Event, Request, SequenceId},
+    llama::{Engine, Event, Request, SequenceId},
     sampling::SamplerConfig,
     text::{StopMatcher, Streamed},
-    tokenizer::{Decoder, Tokenizer},
 };
 
 /// Sequences of an engine; more wait for a place.
@@ -45,9 +45,8 @@ struct Line<'a> {
     prompt: usize,
     /// What it is printed under.
     label: String,
-    tokenizer: &'a Tokenizer,
     /// What turns tokens into text, until it ends.
-    open: Option<(Decoder<'a>, StopMatcher)>,
+    open: Option<Written<'a>>,
     made: Made,
 }
 
@@ -99,14 +98,10 @@ impl Line<'_> {
     /// Takes a token; whether a stop string is complete.
     fn take(&mut self, token: u32) -> Result<bool> {
         self.made.ids.push(token);
-        let known = (token as usize) < self.tokenizer.vocab_len();
-        let Some((decoder, stops)) = &mut self.open else {
+        let Some(written) = &mut self.open else {
             return Ok(false);
         };
-        if self.tokenizer.is_end_of_generation(token) || !known {
-            return Ok(false);
-        }
-        match stops.push(&decoder.push(token)?) {
+        match written.push(token)? {
             Streamed::Text(text) => {
                 self.made.text += &text;
                 Ok(false)
@@ -120,15 +115,12 @@ impl Line<'_> {
 
     /// The end, with the text that was held back; `false` if it had ended before.
     fn end(&mut self, reason: StopReason) -> Result<bool> {
-        let Some((decoder, mut stops)) = self.open.take() else {
+        let Some(written) = self.open.take() else {
             return Ok(false);
         };
         self.made.stop_reason = reason;
         if reason != StopReason::Stop {
-            self.made.text += &match stops.push(&decoder.finish()?) {
-                Streamed::Text(text) => text + &stops.finish(),
-                Streamed::Stopped { text, stop: _ } => text,
-            };
+            self.made.text += &written.finish()?;
         }
         Ok(true)
     }
@@ -173,8 +165,7 @@ pub(crate) fn run(task: Task<'_>, json: bool) -> Result<ExitCode> {
             id: id.with_context(|| format!("prompt {}", of + 1))?,
             prompt: of,
             label: format!("--- {number} (seed {}){text}", sampler.seed),
-            tokenizer,
-            open: Some((tokenizer.decoder_after(prompt), stops.clone())),
+            open: Some(Written::after(prompt, tokenizer, stops.clone())),
             made: Made {
                 ids: Vec::new(),
                 text: String::new(),
@@ -266,14 +257,7 @@ fn take(engine: &mut Engine, lines: &mut [Line<'_>], event: Event, json: bool) -
             engine.cancel(id)?;
             (id, StopReason::Stop)
         }
-        Event::Finished { id, ended } => {
-            let reason = match ended {
-                Ended::Token => StopReason::Eog,
-                Ended::Context => StopReason::Context,
-                Ended::Length | Ended::Stopped => StopReason::Length,
-            };
-            (id, reason)
-        }
+        Event::Finished { id, ended } => (id, ended.into()),
         Event::Failed { id: _, error } => return Err(error.into()),
     };
     let line = lines.iter_mut().find(|line| line.id == id);

@@ -3,15 +3,19 @@
 use super::{
     Engine, NOWHERE, WINDOW,
     options::{Event, WhenFull},
-    passes::{Kind, MOST_ROWS, bucket},
+    passes::{Kind, MOST_ROWS, bucket, taken},
     sequence::Sequence,
 };
 use crate::Error;
 
 impl Engine {
-    /// Evaluates up to [`MOST_ROWS`] tokens of the prompts that wait.
+    /// Evaluates tokens of the prompts that wait: [`MOST_ROWS`], or as many as running sequences shall wait for.
     pub(super) fn join(&mut self, events: &mut Vec<Event>) -> Result<(), Error> {
-        let mut budget = MOST_ROWS as usize;
+        let mut budget = if self.running.is_empty() {
+            MOST_ROWS as usize
+        } else {
+            self.options.prompt_tokens as usize
+        };
         while budget > 0 {
             if self.joining.is_none() {
                 self.admit(events)?;
@@ -20,7 +24,7 @@ impl Engine {
                 return Ok(());
             };
             let rest = sequence.tokens.len() - sequence.cached;
-            let count = rest.min(budget);
+            let count = taken(u32::try_from(rest.min(budget)).unwrap_or(MOST_ROWS)) as usize;
             budget -= count;
             self.chunk(&mut sequence, count)?;
             if count < rest {

@@ -14,13 +14,13 @@ mod step;
 pub use options::{EngineOptions, EngineReport, Event, Request, SequenceId, WhenFull};
 
 use super::model::Model;
-use crate::{Error, sampling::SamplerConfig};
+use crate::{Error, sampling::SamplerConfig, watch::Watch};
 use passes::{Over, Passes};
 use pool::Pool;
 use sequence::Sequence;
 use std::{collections::VecDeque, sync::Arc};
 use warpsmith_device::{Buffer, Stream};
-use warpsmith_graph::{PageSizes, PageStore, Pages, Precision, SamplerState};
+use warpsmith_graph::{PageSizes, PageStore, Pages, Precision, SamplerState, SharedDispatch};
 use warpsmith_library::{attention::CacheType, sample::Settings};
 
 /// Tokens that the repetition penalty looks back at.
@@ -43,6 +43,7 @@ pub struct Engine {
     table: Buffer<u32>,
     state: SamplerState,
     passes: Passes,
+    watch: Watch,
     pool: Pool,
     /// The slot behind all others, where a sequence is while its prompt is evaluated.
     staging: u32,
@@ -69,7 +70,6 @@ impl Engine {
             options.context = config.context.min(DEFAULT_CONTEXT);
         }
         let blocks = options.context.div_ceil(options.page);
-        options.context = blocks.saturating_mul(options.page);
         if options.pages == 0 {
             options.pages = blocks.saturating_mul(options.sequences);
         }
@@ -113,6 +113,7 @@ impl Engine {
             table,
             state,
             passes: Passes::new(&stream, slots)?,
+            watch: Watch::default(),
             pool: Pool::new(options.pages),
             staging,
             waiting: VecDeque::new(),
@@ -218,7 +219,8 @@ impl Engine {
         Ok(self.waiting.len() < before)
     }
 
-    /// A token for each running sequence, and up to 64 tokens of prompts: at most 4 bytes come back for each sequence.
+    /// A token for each running sequence, and tokens of prompts, up to [`EngineOptions::prompt_tokens`] where others wait for
+    /// them: at most 4 bytes come back for each sequence.
     ///
     /// # Errors
     /// Device errors. What concerns one sequence is an event.
@@ -227,6 +229,12 @@ impl Engine {
         self.advance(&mut events)?;
         self.join(&mut events)?;
         Ok(events)
+    }
+
+    /// Gives `dispatch` every operation of the passes that follow before the library's kernels run it, until it is `None`.
+    /// It is told of passes named `step` and `prompt`, which then run launch by launch.
+    pub fn dispatch(&mut self, dispatch: Option<SharedDispatch>) {
+        self.watch.dispatch = dispatch;
     }
 
     /// Whether no sequence runs or waits.
@@ -265,6 +273,7 @@ impl Engine {
             options: &self.options,
             layers: &self.layers,
             state: &self.state,
+            watch: &self.watch,
         };
         self.passes.run(&over, kind, rows)
     }

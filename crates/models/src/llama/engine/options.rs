@@ -1,6 +1,9 @@
 //! What an engine is asked, and what it says.
 
-use super::super::{generate::Ended, session::Run};
+use super::{
+    super::{generate::Ended, session::Run},
+    passes::MOST_ROWS,
+};
 use crate::{Error, sampling::SamplerConfig};
 use std::fmt;
 use warpsmith_graph::Precision;
@@ -13,7 +16,7 @@ pub(super) const MOST_SEQUENCES: u32 = 64;
 pub struct EngineOptions {
     /// Sequences that run at once, 1 to 64; more wait.
     pub sequences: u32,
-    /// Positions of one sequence, rounded up to whole pages; 0 takes the model's context, at most 4096.
+    /// Positions of one sequence, which may end inside a page; 0 takes the model's context, at most 4096.
     pub context: u32,
     /// Positions of a page: 16 or 32.
     pub page: u32,
@@ -21,6 +24,9 @@ pub struct EngineOptions {
     pub pages: u32,
     /// Arithmetic.
     pub precision: Precision,
+    /// Most tokens of prompts that a step evaluates while sequences run, which wait for it: 1 to 512. While none runs they
+    /// are up to 512.
+    pub prompt_tokens: u32,
     /// How steps run: eager or replayed.
     pub run: Run,
     /// What happens when a sequence needs a page and none is free.
@@ -34,6 +40,7 @@ impl Default for EngineOptions {
             context: 0,
             page: 16,
             pages: 0,
+            prompt_tokens: 64,
             precision: Precision::default(),
             run: Run::default(),
             when_full: WhenFull::default(),
@@ -49,6 +56,9 @@ impl EngineOptions {
         }
         if ![16, 32].contains(&self.page) {
             return wrong("page", "16 or 32 positions", self.page);
+        }
+        if !(1..=MOST_ROWS).contains(&self.prompt_tokens) {
+            return wrong("prompt_tokens", "1 to 512", self.prompt_tokens);
         }
         if self.run == Run::Persistent {
             let what = "a persistent run of an engine: sequences join and leave between launches";

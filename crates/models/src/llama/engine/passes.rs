@@ -8,13 +8,15 @@ use super::{
     },
     options::EngineOptions,
 };
-use crate::Error;
+use crate::{Error, watch::Watch};
 use std::{collections::BTreeMap, sync::Arc};
 use warpsmith_device::{Buffer, Replay, Stream};
 use warpsmith_graph::{Graph, PagedRows, Pages, Plan, SamplerState};
 
 /// Rows of the largest pass.
-pub(super) const MOST_ROWS: u32 = 64;
+pub(super) const MOST_ROWS: u32 = 512;
+/// Tokens up to which the last pass of a prompt has rows of nobody, however many these are.
+const LAST_ROWS: u32 = 64;
 
 /// What a pass is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,11 +53,35 @@ pub(super) struct Over<'a> {
     pub(super) options: &'a EngineOptions,
     pub(super) layers: &'a [Arc<Pages>],
     pub(super) state: &'a SamplerState,
+    /// Who takes part.
+    pub(super) watch: &'a Watch,
 }
 
 /// The rows of the smallest pass for so many.
 pub(super) fn bucket(rows: u32) -> u32 {
     rows.next_power_of_two()
+}
+
+/// How many of the next `left` tokens of a prompt one pass takes: all, unless a quarter of its rows or more would be
+/// nobody's, for rows cost what tokens cost.
+pub(super) fn taken(left: u32) -> u32 {
+    let left = left.min(MOST_ROWS);
+    let rows = bucket(left);
+    if left <= LAST_ROWS || 4 * (rows - left) < rows {
+        left
+    } else {
+        rows / 2
+    }
+}
+
+impl Kind {
+    /// What dispatchers are told.
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Step => "step",
+            Kind::Prompt | Kind::PromptEnd => "prompt",
+        }
+    }
 }
 
 impl Passes {
@@ -83,8 +109,8 @@ impl Passes {
         }
         let pass = &self.kept[&(kind, rows)];
         match &pass.replay {
-            Some(replay) => Ok(over.stream.replay(replay)?),
-            None => Ok(pass.plan.run(over.stream)?),
+            Some(replay) if !over.watch.is_on() => Ok(over.stream.replay(replay)?),
+            Some(_) | None => over.watch.run(over.stream, kind.name(), &pass.plan),
         }
     }
 
@@ -140,5 +166,44 @@ impl Passes {
             Run::Replay => Some(plan.capture(over.stream)?),
         };
         Ok(Pass { plan, replay })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MOST_ROWS, bucket, taken};
+
+    #[test]
+    fn a_prompt_of_any_length_is_cut_into_passes_with_few_rows_of_nobody() {
+        for length in (1..2200).chain([8191, 131_072]) {
+            let (mut left, mut rows) = (length, 0);
+            while left > 0 {
+                let own = taken(left);
+                assert!(
+                    own > 0 && own <= left && bucket(own) <= MOST_ROWS,
+                    "{own} of {length}"
+                );
+                rows += bucket(own);
+                left -= own;
+            }
+            let most = if length <= 64 {
+                2 * length
+            } else {
+                length + 64 + length / 3
+            };
+            assert!(rows <= most, "{rows} rows for {length} tokens");
+        }
+        let want = [
+            (64, 64),
+            (65, 64),
+            (96, 64),
+            (97, 97),
+            (300, 256),
+            (400, 400),
+            (5000, 512),
+        ];
+        for (left, own) in want {
+            assert_eq!(taken(left), own, "{left}");
+        }
     }
 }
