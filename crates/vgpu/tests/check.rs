@@ -401,3 +401,38 @@ fn addresses_at_both_ends_of_the_world_are_reports() {
         &[(Kind::OobShared, 2, None)],
     );
 }
+
+#[test]
+fn a_guess_that_a_swap_confirms_is_no_race() {
+    // Threads of all CTAs add to one word: `first` reads it, `again` says what is compared next.
+    let body = |first: &str, compared: &str, again: &str| {
+        format!(
+            "  {first}
+again:
+  add.u32 %r4, %r3, 1;
+  atom.global.cas.b32 %r5, [%d0], {compared}, %r4;
+  setp.ne.u32 %p0, %r5, %r3;
+  {again}
+  @%p0 bra again;"
+        )
+    };
+    let plain = "ld.global.u32 %r3, [%d0];";
+    clean(&body(plain, "%r3", "mov.u32 %r3, %r5;"), 3, 64);
+    // Compared as a copy.
+    let copied = "ld.global.u32 %r6, [%d0];\n  mov.u32 %r3, %r6;";
+    clean(&body(copied, "%r3", "mov.u32 %r3, %r5;"), 3, 64);
+    // What is read elsewhere, or not compared, is nothing that the swap looks at.
+    let found = |text: &str| seen(&run(text, 3, 64, 4096, 4096));
+    let beside = "ld.global.u32 %r3, [%d0];\n  ld.global.u32 %r7, [%d0];";
+    let other = body(beside, "%r3", "mov.u32 %r3, %r5;");
+    let [(kind, ..), ..] = found(&other)[..] else {
+        panic!("a race");
+    };
+    assert_eq!(kind, Kind::RaceGlobal);
+    let constant = body(plain, "0", "setp.ne.u32 %p0, %r5, %r5;");
+    assert!(!found(&constant).is_empty());
+    // A swap for its own CTA confirms nothing that other CTAs do.
+    let within = body(plain, "%r3", "mov.u32 %r3, %r5;").replace("atom.global", "atom.cta.global");
+    assert!(!found(&within).is_empty());
+    clean(&within, 1, 64);
+}

@@ -383,6 +383,26 @@ fn what_cannot_run_says_why() {
 }
 
 #[test]
+fn what_could_not_run_says_nothing_of_its_outputs() {
+    // Products of this shape are not here. The host reads a buffer that a kernel would have written.
+    let text = ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 y) {\n\
+         .reg .f32 %f<8>; .reg .b32 %r<4>; .reg .b64 %rd<2>;\nld.param.u64 %rd1, [y];\n\
+         mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32 {%f0, %f1, %f2, %f3, %f4, %f5, %f6, %f7}, {%r0, %r1}, \
+         {%r2, %r3}, {%f0, %f1, %f2, %f3, %f4, %f5, %f6, %f7};\nst.global.f32 [%rd1], %f0;\nret;\n}\n";
+    let json = json!({"ptx": "k.ptx", "host_reads": ["y"],
+        "buffers": {"y": {"bytes": 4, "init": {"uninitialized": true}}},
+        "launches": [{"kernel": "k", "grid": [1], "block": [32], "args": [{"kind": "ptr", "buffer": "y"}]}]});
+    let folder = folder(&[
+        ("k.ptx", text.as_bytes()),
+        ("s.json", json.to_string().as_bytes()),
+    ]);
+    let path = folder.path().join("s.json").display().to_string();
+    let (status, report) = script(&path, &["--check=unwritten_output"]);
+    assert_eq!((status, &report["status"]), (2, &json!("unsupported")));
+    assert_eq!(report["findings"], json!([]), "{report}");
+}
+
+#[test]
 fn files_are_checked_without_running() {
     let clean = case("barrier_divergence", "half_warp_clean.ptx");
     let faulty = case("barrier_divergence", "half_warp.ptx");

@@ -8,6 +8,7 @@ use super::{
     checker::{At, Checker, Pending},
     clock::Order,
     memory::state,
+    pages::Pages,
     report::New,
     states::{States, are_written, is_written, write},
 };
@@ -192,6 +193,23 @@ impl Checker {
     ) -> bool {
         match self.common_memory(at, request.info, stretch) {
             Some(memory) => self.is_known(at, request, memory, stretch),
+            None => false,
+        }
+    }
+
+    /// Whether accesses to `bytes` of global memory each, a power of two, of registers that are defined, are plain; `false`
+    /// where that is not known.
+    #[inline(always)]
+    pub(crate) fn settles_global(&self, stretch: Stretch, bytes: u32) -> bool {
+        let (pages, base) = self.global.pages();
+        settles(pages, base, stretch, u64::from(bytes))
+    }
+
+    /// The same of shared memory.
+    #[inline(always)]
+    pub(crate) fn settles_shared(&self, stretch: Stretch, bytes: u32) -> bool {
+        match &self.current {
+            Some((_, cta)) => settles(&cta.pages, 0, stretch, u64::from(bytes)),
             None => false,
         }
     }
@@ -574,6 +592,12 @@ impl Checker {
             message: format!("{bytes} bytes at 0x{address:x}: {what}"),
         });
     }
+}
+
+#[inline(always)]
+fn settles(pages: &Pages, base: u64, stretch: Stretch, bytes: u64) -> bool {
+    stretch.bits & (bytes - 1) == 0
+        && pages.covers(stretch.low.wrapping_sub(base), stretch.len(bytes))
 }
 
 /// Whether the accesses of `mask`, which lie in a range, fill it.

@@ -63,6 +63,12 @@ impl Global {
         (&mut self.map, &mut self.pages, self.base)
     }
 
+    /// The pages that are known to be written, and the address of the first.
+    #[inline(always)]
+    pub(super) fn pages(&self) -> (&Pages, u64) {
+        (&self.pages, self.base)
+    }
+
     /// The states of a range; `None` if it is not in device memory.
     pub(super) fn states(&self, address: u64, len: u64) -> Option<&[u8]> {
         let range = self.range(address, len)?;

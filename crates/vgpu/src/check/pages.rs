@@ -46,6 +46,10 @@ impl Pages {
         }
         let first = (from >> LOG) as usize;
         let count = ((end - 1) >> LOG) as usize - first + 1;
+        // Most accesses are of few pages.
+        if let (1..=8, Some(few)) = (count, self.flags.get(first..).and_then(<[u8]>::first_chunk)) {
+            return !u64::from_le_bytes(*few) << (8 * (8 - count)) == 0;
+        }
         let Some(word) = self.flags.get(first..).and_then(<[u8]>::first_chunk) else {
             return false;
         };

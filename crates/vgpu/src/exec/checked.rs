@@ -1,7 +1,7 @@
 //! The ops by which a checked program asks its checker.
 
 use super::{
-    Ctx, Flow, MicroOp, copy_async,
+    Ctx, Flow, MicroOp, copy_async, glance,
     lane::{first_of_run, lanes, mask_of},
     ldst, operand, shadows,
     stored::{StoredBy, Unknown},
@@ -197,13 +197,13 @@ pub(super) fn addresses(ctx: &Ctx, op: &MicroOp) -> [u64; 32] {
 
 /// The addresses of all lanes where they are of 32 bits.
 #[inline(always)]
-fn narrow(ctx: &Ctx, op: &MicroOp) -> [u32; 32] {
+pub(super) fn narrow(ctx: &Ctx, op: &MicroOp) -> [u32; 32] {
     let at = ctx.cells::<u32>(op.a);
     lanes(|i| at[i].wrapping_add(op.imm as u32))
 }
 
 #[inline(always)]
-fn scalar_address(ctx: &Ctx, op: &MicroOp) -> u64 {
+pub(super) fn scalar_address(ctx: &Ctx, op: &MicroOp) -> u64 {
     let address = ctx.scalar(op.a).wrapping_add(op.imm);
     if op.b == 1 {
         address & 0xFFFF_FFFF
@@ -238,7 +238,10 @@ fn stretch(ctx: &Ctx, op: &MicroOp, mask: u32) -> Stretch {
 
 /// The lowest and the highest of the lanes of `mask`, and all bits of theirs.
 #[inline(always)]
-fn bounds<T: Copy + Default + Ord + BitOr<Output = T>>(mut at: [T; 32], mask: u32) -> [T; 3] {
+pub(super) fn bounds<T: Copy + Default + Ord + BitOr<Output = T>>(
+    mut at: [T; 32],
+    mask: u32,
+) -> [T; 3] {
     if mask != !0 {
         let lead = at[mask.trailing_zeros() as usize & 31];
         let own = at;
@@ -504,7 +507,8 @@ pub(crate) fn emit_access(
     if inst.op == Op::St {
         check.more[2] = stored;
     }
-    let source = l.emit_check(check);
+    let glance = glance::before(l, &check, &info);
+    let source = l.emit_check(check, glance);
     if copies {
         let info = AccessInfo {
             space: Space::Shared,
@@ -515,7 +519,7 @@ pub(crate) fn emit_access(
             ..info
         };
         let check = check_of(l, operand(l, inst, 0)?, info)?;
-        l.emit_check(check);
+        l.emit_check(check, None);
     }
     Ok(source)
 }

@@ -13,7 +13,8 @@
 //!   result is rounded once to nearest even. A NaN result is `0x7FFFFFFF`, or `0x7FFF` as f16.
 //! - tf32 operands are cut to 19 bits, as a tensor core reads them.
 //! - f64: fused multiply-adds in ascending k from C.
-//! - 8-bit integers: exact; the sum with C wraps, or is clamped once with `.satfinite`.
+//! - 8-bit floats: the same chain, of products that are exact.
+//! - 8-bit and 4-bit integers: exact; the sum with C wraps, or is clamped once with `.satfinite`.
 //!
 //! # Runs
 //! Consecutive float products become one op that widens each fragment once: a warp tile of 4 x 4 products
@@ -22,11 +23,13 @@
 //! A are multiplied together.
 
 mod double;
+mod eighth;
 mod float;
 mod int;
 #[cfg_attr(target_arch = "x86_64", path = "mma/native_x86.rs")]
 #[cfg_attr(not(target_arch = "x86_64"), path = "mma/native_other.rs")]
 mod native;
+mod nibble;
 mod tile;
 #[cfg_attr(target_arch = "x86_64", path = "mma/wide_x86.rs")]
 #[cfg_attr(not(target_arch = "x86_64"), path = "mma/wide_other.rs")]
@@ -142,10 +145,14 @@ pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
         (2, 16)
     } else if has(Qual::M16n8k32) {
         (2, 32)
+    } else if has(Qual::M16n8k64) {
+        (2, 64)
     } else if has(Qual::M8n8k4) {
         (1, 4)
     } else if has(Qual::M8n8k16) {
         (1, 16)
+    } else if has(Qual::M8n8k32) {
+        (1, 32)
     } else {
         return Err(l.unsupported(inst));
     };
@@ -169,14 +176,7 @@ pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
                 && double::emit(l, halves, depth / 4, &all)
         }
         (Type::S32, Type::S8 | Type::U8, Type::S8 | Type::U8, Type::S32) => {
-            let mut flags = 0;
-            for (set, flag) in [
-                (a == Type::S8, int::flags::SIGNED_A),
-                (b == Type::S8, int::flags::SIGNED_B),
-                (has(Qual::Satfinite), int::flags::SATURATE),
-            ] {
-                flags |= if set { flag } else { 0 };
-            }
+            let flags = signs(inst, Type::S8, a, b);
             let known = matches!((halves, depth), (1, 16) | (2, 16) | (2, 32));
             if known {
                 let frags = Frags::new(l, inst)?;
@@ -189,6 +189,25 @@ pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
             }
             known
         }
+        (Type::S32, Type::S4 | Type::U4, Type::S4 | Type::U4, Type::S32) => {
+            let flags = signs(inst, Type::S4, a, b);
+            let known = matches!((halves, depth), (1, 32) | (2, 32) | (2, 64));
+            if known {
+                let frags = Frags::new(l, inst)?;
+                nibble::emit(l, halves, depth / 32, flags, &frags);
+            }
+            known
+        }
+        (Type::F32, Type::E4M3 | Type::E5M2, Type::E4M3 | Type::E5M2, Type::F32) => {
+            let known = (halves, depth) == (2, 32);
+            if known {
+                let frags = Frags::new(l, inst)?;
+                let of = |ty, flag| if ty == Type::E5M2 { flag } else { 0 };
+                let formats = of(a, eighth::A_IS_E5M2) | of(b, eighth::B_IS_E5M2);
+                eighth::emit(l, formats, &frags);
+            }
+            known
+        }
         _ => false,
     };
     if done {
@@ -196,6 +215,18 @@ pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
     } else {
         Err(l.unsupported(inst))
     }
+}
+
+/// The [`int::flags`] of a product of integers, of which those of type `signed` have signs.
+fn signs(inst: &Inst, signed: Type, a: Type, b: Type) -> u64 {
+    [
+        (a == signed, int::flags::SIGNED_A),
+        (b == signed, int::flags::SIGNED_B),
+        (inst.quals.has(Qual::Satfinite), int::flags::SATURATE),
+    ]
+    .iter()
+    .filter(|(set, _)| *set)
+    .fold(0, |all, (_, flag)| all | flag)
 }
 
 /// 16-bit floats; `false` for shapes that are not here.

@@ -45,6 +45,7 @@ mod dot;
 mod float;
 mod flow;
 mod frame;
+mod glance;
 mod half;
 mod halves;
 mod int;

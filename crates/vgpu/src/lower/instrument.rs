@@ -7,6 +7,7 @@
 use super::{
     Lowerer,
     cfg::{Block, Term},
+    guess::Guesses,
     reach, roles,
     uniform::insts,
 };
@@ -31,6 +32,7 @@ pub(crate) struct Shadows {
     gaps: Vec<RegId>,
     /// Those that were found defined in this block.
     seen: FxHashSet<RegId>,
+    guesses: Guesses,
 }
 
 /// Whether an instruction hands undefined sources on; where it does not, they matter.
@@ -186,6 +188,7 @@ impl Shadows {
             slots,
             gaps,
             seen: FxHashSet::default(),
+            guesses: Guesses::new(body, blocks),
         }
     }
 
@@ -296,7 +299,13 @@ pub(super) fn before(
     if !slots.is_empty() {
         shadows::emit_used(l, &slots);
     }
-    let access = access(inst);
+    let mut access = access(inst);
+    if let (Some((_, info)), Some(cta_scope)) = (&mut access, shadows.guesses.scope(inst))
+        && !info.order.strong
+    {
+        info.order.strong = true;
+        info.order.cta_scope = cta_scope;
+    }
     ordered::emit_order(l, inst)?;
     if inst.op == Op::Shfl
         && let Some(Operand::Reg(reg)) = inst.operands.get(1)

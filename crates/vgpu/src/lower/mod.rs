@@ -1,6 +1,7 @@
 //! Lowering: from a kernel of a verified module to micro-ops for one block shape.
 
 mod cfg;
+mod guess;
 mod immediate;
 mod instrument;
 mod lowerer;

@@ -54,11 +54,16 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Emits the check of an access, with what was put off before it where a register may be undefined; where it
-    /// stands.
-    pub(crate) fn emit_check(&mut self, check: MicroOp) -> usize {
+    /// Emits the check of an access, with what was put off before it where a register may be undefined, and before that
+    /// the glance that may save both; where the first stands.
+    pub(crate) fn emit_check(&mut self, check: MicroOp, glance: Option<MicroOp>) -> usize {
         let ops = std::mem::take(&mut self.watched.put_off);
         let at = self.ops.len();
+        if let Some(mut glance) = glance {
+            let early = usize::from(!ops.is_empty());
+            glance.more[0] = (early + ops.len() + 1) as u32;
+            self.emit(glance);
+        }
         if !ops.is_empty() {
             let mut early = check;
             early.more[0] = ops.len() as u32 + 1;

@@ -31,7 +31,7 @@ impl Random {
 /// `%tid.x`, `%rd3` and `%rd4` the plain addresses, `sh` is shared memory.
 pub(crate) fn kernel(body: &str) -> String {
     format!(
-        ".version 8.3
+        ".version 8.4
 .target sm_90
 .address_size 64
 .visible .entry test(.param .u64 a, .param .u64 b)

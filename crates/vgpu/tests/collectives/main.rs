@@ -4,6 +4,7 @@ mod atomics;
 mod copies;
 mod harness;
 mod matrices;
+mod narrow;
 mod products;
 mod runs;
 mod warps;

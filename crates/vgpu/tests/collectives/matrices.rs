@@ -150,7 +150,7 @@ fn a_row_outside_of_shared_memory_or_off_its_alignment_is_a_fault() {
 #[test]
 fn what_is_not_here_is_refused_by_name() {
     let text = kernel(
-        "  mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32 {%r2, %r3, %r4, %r5}, {%r6, %r7, %r8, %r9}, {%r10, %r11}, {%r2, %r3, %r4, %r5};\n  st.global.b32 [%rd2], %r2;\n",
+        "  mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32 {%f0, %f1, %f2, %f3, %f4, %f5, %f6, %f7}, {%r6, %r7}, {%r8, %r9}, {%f0, %f1, %f2, %f3, %f4, %f5, %f6, %f7};\n  st.global.f32 [%rd2], %f0;\n",
     );
     let module = verify::verify(parse::parse(&text).expect("parses")).expect("verifies");
     let machine = warpsmith_vgpu::Machine::new(warpsmith_vgpu::Config {
@@ -177,5 +177,5 @@ fn what_is_not_here_is_refused_by_name() {
     let Error::Unsupported { what, .. } = error else {
         panic!("{error}")
     };
-    assert_eq!(what, "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32");
+    assert_eq!(what, "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32");
 }

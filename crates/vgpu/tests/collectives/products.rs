@@ -5,21 +5,21 @@ use half::{bf16, f16};
 
 /// A shape with its element type: rows of A, k, elements in a register.
 #[derive(Clone, Copy)]
-struct Shape {
-    name: &'static str,
-    m: usize,
-    k: usize,
-    per: usize,
+pub(crate) struct Shape {
+    pub(crate) name: &'static str,
+    pub(crate) m: usize,
+    pub(crate) k: usize,
+    pub(crate) per: usize,
 }
 
 impl Shape {
-    fn a_regs(self) -> usize {
+    pub(crate) fn a_regs(self) -> usize {
         self.m * self.k / 32 / self.per
     }
-    fn b_regs(self) -> usize {
+    pub(crate) fn b_regs(self) -> usize {
         8 * self.k / 32 / self.per
     }
-    fn c_regs(self) -> usize {
+    pub(crate) fn c_regs(self) -> usize {
         self.m / 4
     }
 
@@ -41,11 +41,11 @@ impl Shape {
     }
 
     /// Row and column.
-    fn c(lane: usize, i: usize) -> (usize, usize) {
+    pub(crate) fn c(lane: usize, i: usize) -> (usize, usize) {
         (lane / 4 + i / 2 * 8, lane % 4 * 2 + i % 2)
     }
 
-    fn matrices<T: Copy + Default>(
+    pub(crate) fn matrices<T: Copy + Default>(
         self,
         regs: &[[u32; 32]],
         read: impl Fn(u32, usize) -> T,

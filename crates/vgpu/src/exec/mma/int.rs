@@ -98,19 +98,25 @@ impl<B: Bytes, const HALVES: usize, const BLOCKS: usize> Handler for Product<B, 
             frags.b.map(|slot| ctx.cells(slot)),
         );
         B::dots::<HALVES, BLOCKS>(a, b, signs, &mut d);
-        for (i, d) in d.iter_mut().enumerate().take(2 * HALVES) {
-            let c = ctx.cells::<u32>(frags.c[i]);
-            for (d, c) in d.iter_mut().zip(c) {
-                let (dot, sum) = (*d as i32, *c as i32);
-                let (clamped, wrapped) = (dot.saturating_add(sum), dot.wrapping_add(sum));
-                *d = if op.imm & flags::SATURATE != 0 {
-                    clamped
-                } else {
-                    wrapped
-                } as u32;
-            }
-            ctx.put_cells(frags.d[i], *d);
+        finish(ctx, op, &frags, d, 2 * HALVES);
+    }
+}
+
+/// Adds C to `count` registers of dot products, as `imm` says, and lays down D.
+#[inline(always)]
+pub(super) fn finish(ctx: &mut Ctx, op: &MicroOp, frags: &Frags, mut dots: Sums, count: usize) {
+    for (i, d) in dots.iter_mut().enumerate().take(count) {
+        let c = ctx.cells::<u32>(frags.c[i]);
+        for (d, c) in d.iter_mut().zip(c) {
+            let (dot, sum) = (*d as i32, *c as i32);
+            let (clamped, wrapped) = (dot.saturating_add(sum), dot.wrapping_add(sum));
+            *d = if op.imm & flags::SATURATE != 0 {
+                clamped
+            } else {
+                wrapped
+            } as u32;
         }
+        ctx.put_cells(frags.d[i], *d);
     }
 }
 
