@@ -30,7 +30,7 @@ fn main() {
         shape.ctas = ctas.parse().unwrap();
     }
     if std::env::var("CLAIMED").is_ok() {
-        shape.schedule = warpsmith_graph::Schedule::Claimed;
+        shape.schedule = Some(warpsmith_graph::Schedule::Claimed);
     }
     let mut session = Session::new(
         &bundle.model,
