@@ -17,9 +17,10 @@ mod ordering;
 mod pages;
 mod report;
 mod states;
+mod stretch;
 mod undefined;
 
-pub(crate) use access::{AccessInfo, Answer, MOST, Request, Shape, Space, Stored, Stretch};
+pub(crate) use access::{AccessInfo, Answer, MOST, Request, Shape, Space, Stored};
 pub(crate) use checker::{At, Checker};
 pub(crate) use clock::Order;
 pub(crate) use events::ObjectEvent;
@@ -27,3 +28,4 @@ pub use finding::{Access, Allocation, Checks, Finding, Kind, Place, UnknownKind,
 pub(crate) use memory::Variables;
 pub(crate) use order::{Host, LaunchOrder, Progress, StreamOrder};
 pub(crate) use report::New;
+pub(crate) use stretch::Stretch;

@@ -8,9 +8,9 @@ use super::{
     checker::{At, Checker, Pending},
     clock::Order,
     memory::state,
-    pages::Pages,
     report::New,
     states::{States, are_written, is_written, write},
+    stretch::Stretch,
 };
 use crate::memory::{LOCAL_BASE, SHARED_BASE, WINDOW};
 
@@ -100,22 +100,6 @@ impl Shape {
     }
 }
 
-/// From the lowest to the highest address of the active lanes, and all bits that are set in any.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stretch {
-    pub(crate) low: u64,
-    pub(crate) high: u64,
-    pub(crate) bits: u64,
-}
-
-impl Stretch {
-    /// Its bytes, where each access is to so many.
-    #[inline(always)]
-    fn len(self, bytes: u64) -> u64 {
-        (self.high - self.low).saturating_add(bytes)
-    }
-}
-
 /// A memory as one lane sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Memory {
@@ -193,23 +177,6 @@ impl Checker {
     ) -> bool {
         match self.common_memory(at, request.info, stretch) {
             Some(memory) => self.is_known(at, request, memory, stretch),
-            None => false,
-        }
-    }
-
-    /// Whether accesses to `bytes` of global memory each, a power of two, of registers that are defined, are plain; `false`
-    /// where that is not known.
-    #[inline(always)]
-    pub(crate) fn settles_global(&self, stretch: Stretch, bytes: u32) -> bool {
-        let (pages, base) = self.global.pages();
-        settles(pages, base, stretch, u64::from(bytes))
-    }
-
-    /// The same of shared memory.
-    #[inline(always)]
-    pub(crate) fn settles_shared(&self, stretch: Stretch, bytes: u32) -> bool {
-        match &self.current {
-            Some((_, cta)) => settles(&cta.pages, 0, stretch, u64::from(bytes)),
             None => false,
         }
     }
@@ -592,12 +559,6 @@ impl Checker {
             message: format!("{bytes} bytes at 0x{address:x}: {what}"),
         });
     }
-}
-
-#[inline(always)]
-fn settles(pages: &Pages, base: u64, stretch: Stretch, bytes: u64) -> bool {
-    stretch.bits & (bytes - 1) == 0
-        && pages.covers(stretch.low.wrapping_sub(base), stretch.len(bytes))
 }
 
 /// Whether the accesses of `mask`, which lie in a range, fill it.
