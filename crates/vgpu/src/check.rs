@@ -19,6 +19,7 @@ mod report;
 mod states;
 mod stretch;
 mod undefined;
+mod words;
 
 pub(crate) use access::{AccessInfo, Answer, MOST, Request, Shape, Space, Stored};
 pub(crate) use checker::{At, Checker};

@@ -3,8 +3,8 @@
 use super::{
     cell::{self, Cell, EPOCH, SPLIT},
     clock::{Before, Moment, WarpClock},
+    words::Words,
 };
-use memmap2::MmapMut;
 
 /// Bytes that have cells of their own from the start.
 pub(crate) const SECTOR: u64 = 16;
@@ -49,30 +49,6 @@ pub(crate) struct Who<'a> {
     pub(crate) writes: bool,
     /// Warps of a CTA: two warps are of one CTA if their numbers are in one such group.
     pub(crate) warps: u32,
-}
-
-/// Words that are zero until they are touched.
-enum Words {
-    Mapped(MmapMut),
-    Owned(Vec<u64>),
-}
-
-impl Words {
-    fn mapped(bytes: usize) -> std::io::Result<Words> {
-        let map = memmap2::MmapOptions::new()
-            .len(bytes.next_multiple_of(8).max(8))
-            .no_reserve_swap()
-            .map_anon()?;
-        Ok(Words::Mapped(map))
-    }
-
-    #[inline(always)]
-    fn all(&mut self) -> &mut [u64] {
-        match self {
-            Words::Mapped(map) => bytemuck::cast_slice_mut(map),
-            Words::Owned(words) => words,
-        }
-    }
 }
 
 /// The accesses to a memory.
@@ -133,11 +109,7 @@ impl History {
 
     /// Whether it is for that many bytes at least.
     pub(crate) fn reaches(&self, bytes: u64) -> bool {
-        let words = match &self.writes {
-            Words::Mapped(map) => map.len() / 8,
-            Words::Owned(words) => words.len(),
-        };
-        words as u64 * SECTOR >= bytes
+        self.writes.len() as u64 * SECTOR >= bytes
     }
 
     fn next_epoch(&self) -> u64 {
@@ -196,6 +168,25 @@ impl History {
             return false;
         };
         let mut loud = false;
+        if !writes {
+            // Mostly there is no other read, and what a second one would need is not even looked at: the history of a
+            // read takes more time to fetch than to compare.
+            let mut first = false;
+            for i in 0..count {
+                let now = now + step * i as u64;
+                loud |= !is_quiet(w[i], now, floor, launch);
+                first |= !is_quiet(a[i], now, floor, launch);
+            }
+            if loud {
+                return false;
+            }
+            if !first {
+                for (i, a) in a.iter_mut().enumerate() {
+                    *a = now + step * i as u64;
+                }
+                return true;
+            }
+        }
         for i in 0..count {
             let now = now + step * i as u64;
             loud |= !is_quiet(w[i], now, floor, launch);

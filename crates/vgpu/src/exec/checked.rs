@@ -568,4 +568,5 @@ pub(crate) fn end_access(l: &mut Lowerer, at: usize) {
             l.ops[i].c = (end - i - 1) as u32 - l.ops[i].more[0];
         }
     }
+    glance::hand_load(l, at);
 }

@@ -3,11 +3,13 @@
 use super::{
     Ctx, Flow, MicroOp,
     checked::{bounds, narrow, scalar_address},
-    lane::{first_of_run, lanes},
+    lane::{Cell, first_of_run, lanes},
+    ldst::{self, Element, Load},
 };
 use crate::{
     check::{AccessInfo, Checker, Space, Stretch},
     lower::Lowerer,
+    memory::Window,
 };
 use std::marker::PhantomData;
 
@@ -15,6 +17,8 @@ use std::marker::PhantomData;
 trait Known: 'static {
     /// Whether all of a stretch is known to be written, and nothing else matters.
     fn settles(checker: &Checker, stretch: Stretch, bytes: u32) -> bool;
+    /// The memory itself.
+    fn window(ctx: &Ctx) -> Window;
 }
 
 struct Global;
@@ -23,6 +27,10 @@ impl Known for Global {
     fn settles(checker: &Checker, stretch: Stretch, bytes: u32) -> bool {
         checker.settles_global(stretch, bytes)
     }
+    #[inline(always)]
+    fn window(ctx: &Ctx) -> Window {
+        ctx.global
+    }
 }
 
 struct Shared;
@@ -30,6 +38,10 @@ impl Known for Shared {
     #[inline(always)]
     fn settles(checker: &Checker, stretch: Stretch, bytes: u32) -> bool {
         checker.settles_shared(stretch, bytes)
+    }
+    #[inline(always)]
+    fn window(ctx: &Ctx) -> Window {
+        ctx.shared
     }
 }
 
@@ -110,6 +122,66 @@ impl<K: Known, W: Where> Flow for Glance<K, W> {
         };
         let skip = if fine { op.more[0] as usize } else { 0 };
         std::ptr::from_ref(op).wrapping_add(1 + skip)
+    }
+}
+
+/// As [`Glance`], of a load that stands behind the check: what it settles of neighbours it loads as well, for it knows
+/// where they are. The slots are in `b`, `aux`, `more[1]` and `more[2]`.
+struct Loading<K, W, E, C, const N: usize>(PhantomData<(K, W, E, C)>);
+impl<K: Known, W: Where, E: Element, C: Cell, const N: usize> Flow for Loading<K, W, E, C, N> {
+    #[inline(always)]
+    fn run(ctx: &mut Ctx, op: &MicroOp) -> *const MicroOp {
+        let settled = match &ctx.checker {
+            Some(checker)
+                if ctx.mask & op.dst == !0 && !ctx.warp.tainted && !checker.wants_races() =>
+            {
+                let lead = first_of_run(ctx.cells::<C>(op.a), op.c, !0);
+                let at = lead.map(|at| C::narrow(at.widen().wrapping_add(op.imm)).widen());
+                at.filter(|at| K::settles(checker, run(*at, op.c), op.c))
+            }
+            Some(_) | None => None,
+        };
+        let slots = [op.b, op.aux, op.more[1], op.more[2]];
+        match settled {
+            Some(at) if ldst::load_run::<E, N>(ctx, K::window(ctx), at, slots) => {
+                std::ptr::from_ref(op).wrapping_add(2 + op.more[0] as usize)
+            }
+            Some(_) | None => Glance::<K, W>::run(ctx, op),
+        }
+    }
+}
+
+/// Lets the glance at `at` load, if all that stands behind its check is a load that it can do.
+pub(super) fn hand_load(l: &mut Lowerer, at: usize) {
+    let (Some(&glance), Some(&load)) = (l.ops.get(at), l.ops.last()) else {
+        return;
+    };
+    if l.ops.len() != at + glance.more[0] as usize + 2
+        || load.a != glance.a
+        || load.imm != glance.imm
+    {
+        return;
+    }
+    let is = |op: MicroOp, other: MicroOp| std::ptr::fn_addr_eq(op.run, other.run);
+    macro_rules! hand {
+        ($($known:ident $where:ident $cell:ident: $($element:ident $count:literal)*;)*) => {$(
+            if is(glance, l.watch::<Glance<$known, $where>>()) {
+                $(if is(load, l.op::<Load<ldst::$element, $cell, $count>>()) {
+                    l.ops[at] = MicroOp {
+                        run: l.watch::<Loading<$known, $where, ldst::$element, $cell, $count>>().run,
+                        b: load.dst,
+                        aux: load.more[0],
+                        more: [glance.more[0], load.more[1], load.more[2], 0],
+                        ..glance
+                    };
+                    return;
+                })*
+            }
+        )*};
+    }
+    hand! {
+        Global Wide u64: Single 1 Single 2 Single 4 Wide 4 Half 1;
+        Shared Narrow u32: Single 1 Single 2 Single 4 Wide 4 Half 1;
     }
 }
 

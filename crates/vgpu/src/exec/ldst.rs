@@ -168,7 +168,23 @@ fn slots(op: &MicroOp) -> [u32; 4] {
 }
 
 /// `N` elements per lane from varying addresses in `a` plus `imm`.
-struct Load<E, C, const N: usize>(PhantomData<(E, C)>);
+pub(super) struct Load<E, C, const N: usize>(PhantomData<(E, C)>);
+
+/// Neighbours' elements from `address` on, which lies in a memory that all lanes share; `false` if they do not.
+#[inline(always)]
+pub(super) fn load_run<E: Element, const N: usize>(
+    ctx: &mut Ctx,
+    window: Window,
+    address: u64,
+    slots: [u32; 4],
+) -> bool {
+    let mut block = [[E::Mem::default(); N]; 32];
+    let read = window.read_block_of_run(address, &mut block);
+    if read {
+        E::columns(&block, |k, column| ctx.put_cells(slots[k], column));
+    }
+    read
+}
 
 impl<E: Element, C: Cell, const N: usize> Handler for Load<E, C, N> {
     #[inline(always)]
