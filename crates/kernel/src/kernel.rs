@@ -222,7 +222,6 @@ pub(crate) fn build_body(
     if recorded.is_rewritten() {
         recorded = record(builder(Reuse::No), &body);
     }
-
     let (module, dynamic_shared) = recorded.finish();
     let entry = name.as_str().into();
     match verify(module) {

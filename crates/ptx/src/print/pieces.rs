@@ -1,6 +1,6 @@
 //! Short texts that are copied as blocks: words of instructions and names of registers.
 
-use crate::{op::Op, qual::Qual, types::Type};
+use crate::{ir::Imm, op::Op, qual::Qual, types::Type};
 use std::sync::LazyLock;
 
 /// Text that grows: blocks are written whole at its end, and of each only the first bytes stay.
@@ -127,12 +127,27 @@ impl Line<'_> {
         self.number(value.unsigned_abs());
     }
 
-    /// The bits of an `f32`.
+    /// A constant: floating-point numbers by their bits.
     #[inline]
-    pub(super) fn float(&mut self, bits: u32) {
-        let digit = |at: usize| b"0123456789ABCDEF"[(bits >> (28 - 4 * at) & 15) as usize];
-        self.block(*b"0f");
-        self.block::<8>(std::array::from_fn(digit));
+    pub(super) fn imm(&mut self, imm: Imm) {
+        match imm {
+            Imm::Int(value) => self.signed(value),
+            Imm::Uint(value) => self.number(value),
+            Imm::F32(bits) => {
+                self.block(*b"0f");
+                self.hex::<8>(bits.into());
+            }
+            Imm::F64(bits) => {
+                self.block(*b"0d");
+                self.hex::<16>(bits);
+            }
+        }
+    }
+
+    #[inline]
+    fn hex<const N: usize>(&mut self, bits: u64) {
+        let digit = |at: usize| b"0123456789ABCDEF"[(bits >> (4 * (N - 1 - at)) & 15) as usize];
+        self.block::<N>(std::array::from_fn(digit));
     }
 }
 
@@ -262,20 +277,4 @@ pub(super) static WORDS: LazyLock<Words> = LazyLock::new(|| {
 /// Whether two texts are equal: mostly they are one text.
 pub(super) fn same(a: &str, b: &str) -> bool {
     std::ptr::eq(a, b) || a == b
-}
-
-/// Appends a number in decimal.
-pub(super) fn decimal(out: &mut Text, mut value: u64) {
-    if value < 10 {
-        out.block(&[b'0' + value as u8], 1);
-        return;
-    }
-    let mut digits = [0u8; 20];
-    let mut at = digits.len();
-    while value > 0 {
-        at -= 1;
-        digits[at] = b'0' + (value % 10) as u8;
-        value /= 10;
-    }
-    out.put(&digits[at..]);
 }
