@@ -17,12 +17,15 @@ use std::marker::PhantomData;
 trait Known: 'static {
     /// Whether all of a stretch is known to be written, and nothing else matters.
     fn settles(checker: &Checker, stretch: Stretch, bytes: u32) -> bool;
+    /// Whether it is global memory.
+    const GLOBAL: bool;
     /// The memory itself.
     fn window(ctx: &Ctx) -> Window;
 }
 
 struct Global;
 impl Known for Global {
+    const GLOBAL: bool = true;
     #[inline(always)]
     fn settles(checker: &Checker, stretch: Stretch, bytes: u32) -> bool {
         checker.settles_global(stretch, bytes)
@@ -35,6 +38,7 @@ impl Known for Global {
 
 struct Shared;
 impl Known for Shared {
+    const GLOBAL: bool = false;
     #[inline(always)]
     fn settles(checker: &Checker, stretch: Stretch, bytes: u32) -> bool {
         checker.settles_shared(stretch, bytes)
@@ -143,7 +147,7 @@ impl<K: Known, W: Where, E: Element, C: Cell, const N: usize> Flow for Loading<K
         };
         let slots = [op.b, op.aux, op.more[1], op.more[2]];
         match settled {
-            Some(at) if ldst::load_run::<E, N>(ctx, K::window(ctx), at, slots) => {
+            Some(at) if ldst::load_run::<E, N>(ctx, K::window(ctx), at, slots, K::GLOBAL) => {
                 std::ptr::from_ref(op).wrapping_add(2 + op.more[0] as usize)
             }
             Some(_) | None => Glance::<K, W>::run(ctx, op),
