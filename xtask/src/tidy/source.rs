@@ -9,14 +9,6 @@ const LONGEST: usize = 600;
 /// Files that are one long table, and what of.
 const TABLES: &[(&str, &str)] = &[
     (
-        "crates/vgpu/src/exec/ldst.rs",
-        "one load and store for each shape of access",
-    ),
-    (
-        "crates/ptx/src/print.rs",
-        "one arm for each kind of operand",
-    ),
-    (
         "crates/vgpu/tests/alu.rs",
         "one reference for each instruction",
     ),
