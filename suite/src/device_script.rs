@@ -86,6 +86,7 @@ impl Script {
                 let cards = devices().cards?;
                 return Ok(format!("{} cards", cards.len()));
             }
+            "passed over" => return Ok(format!("{:?}", devices().passed_over)),
             "close" => {
                 self.opened = None;
                 return Ok("done".into());

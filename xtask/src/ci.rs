@@ -23,7 +23,7 @@ pub(crate) enum Step {
 }
 
 impl Step {
-    const ALL: [Step; 8] = [
+    pub(crate) const ALL: [Step; 8] = [
         Step::Ptxas,
         Step::Models,
         Step::Fmt,
@@ -61,9 +61,24 @@ impl Step {
     }
 }
 
-/// Runs every step, or one alone; the summary comes last in both cases.
-pub(crate) fn test(house: &House, only: Option<Step>) -> Result<()> {
-    let steps = only.map_or(Step::ALL.to_vec(), |step| vec![step]);
+/// The steps of `--quick`.
+pub(crate) const QUICK: [Step; 4] = [Step::Ptxas, Step::Fmt, Step::Tidy, Step::Test];
+
+/// Packages whose tests run models, all kernels of the library or many mutants: most of the time of all tests.
+const SLOW: [&str; 2] = ["warpsmith-suite", "warpsmith-fuzz"];
+
+/// Tests of the suite that are quick nevertheless.
+const QUICK_OF_SUITE: [&str; 2] = ["findings", "shapes"];
+
+/// Which tests the step `test` runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tests {
+    All,
+    Quick,
+}
+
+/// Runs the steps in order; the summary comes last.
+pub(crate) fn test(house: &House, steps: &[Step], tests: Tests) -> Result<()> {
     let mut times = Vec::new();
     let mut results = Vec::new();
     let mut failure = None;
@@ -76,7 +91,7 @@ pub(crate) fn test(house: &House, only: Option<Step>) -> Result<()> {
             step.title()
         );
         let start = Instant::now();
-        let result = run(house, step, &mut results);
+        let result = run(house, step, tests, &mut results);
         times.push((step, start.elapsed()));
         if let Err(error) = result {
             println!(
@@ -96,6 +111,26 @@ pub(crate) fn test(house: &House, only: Option<Step>) -> Result<()> {
     failure.map_or(Ok(()), Err)
 }
 
+impl Tests {
+    /// The commands that run them.
+    fn commands(self, house: &House) -> Vec<Run> {
+        let all = house.cargo(["test", "--workspace"]);
+        match self {
+            Tests::All => vec![all],
+            Tests::Quick => {
+                let most = SLOW
+                    .iter()
+                    .fold(all, |run, slow| run.args(["--exclude", slow]));
+                let suite = house.cargo(["test", "--package", "warpsmith-suite"]);
+                let suite = QUICK_OF_SUITE
+                    .iter()
+                    .fold(suite, |run, name| run.args(["--test", name]));
+                vec![most, suite]
+            }
+        }
+    }
+}
+
 fn summary(times: &[(Step, Duration)], results: &[String]) {
     println!("\n==> time by step");
     for (step, time) in times {
@@ -109,7 +144,7 @@ fn summary(times: &[(Step, Duration)], results: &[String]) {
     }
 }
 
-fn run(house: &House, step: Step, results: &mut Vec<String>) -> Result<()> {
+fn run(house: &House, step: Step, tests: Tests, results: &mut Vec<String>) -> Result<()> {
     match step {
         Step::Ptxas => Place::assemblers(house)
             .iter()
@@ -130,10 +165,12 @@ fn run(house: &House, step: Step, results: &mut Vec<String>) -> Result<()> {
             ])
             .show(),
         Step::Tidy => tidy::tidy(house),
-        Step::Test => with_places(house, house.cargo(["test", "--workspace"]))?.tee(|line| {
-            if line.starts_with("test result:") {
-                results.push(line.to_owned());
-            }
+        Step::Test => tests.commands(house).into_iter().try_for_each(|command| {
+            with_places(house, command)?.tee(|line| {
+                if line.starts_with("test result:") {
+                    results.push(line.to_owned());
+                }
+            })
         }),
         Step::Doc => house
             .cargo(["doc", "--workspace", "--no-deps"])

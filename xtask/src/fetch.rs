@@ -337,7 +337,8 @@ pub(crate) fn check(path: &Path, expected: &str, what: &str) -> Result<()> {
     })
 }
 
-fn sha256_of(path: &Path) -> Result<String> {
+/// The sha256 of a file, in hexadecimal.
+pub(crate) fn sha256_of(path: &Path) -> Result<String> {
     let mut file = File::open(path).map_err(Error::io(path))?;
     let mut hash = Sha256::new();
     let mut block = vec![0; 1 << 20];

@@ -58,11 +58,16 @@ impl House {
 
     /// The path that a build with `profile` gives the program called `name`.
     pub(crate) fn program(&self, profile: &str, name: &str) -> Result<PathBuf> {
+        let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
+        Ok(self.target()?.join(profile).join(file))
+    }
+
+    /// The folder that builds go to.
+    pub(crate) fn target(&self) -> Result<PathBuf> {
         let metadata =
             self.read_metadata(self.cargo(["metadata", "--format-version", "1", "--no-deps"]))?;
         let target = metadata["target_directory"].as_str().unwrap_or("target");
-        let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
-        Ok(self.root.join(target).join(profile).join(file))
+        Ok(self.root.join(target))
     }
 
     fn read_metadata(&self, run: Run) -> Result<Value> {

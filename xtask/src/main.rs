@@ -5,6 +5,7 @@ mod bench;
 mod ci;
 mod cuda;
 mod demo;
+mod dist;
 mod error;
 mod fetch;
 mod gpu;
@@ -18,6 +19,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use crate::ci::Tests;
 use crate::error::Result;
 use crate::house::House;
 
@@ -34,8 +36,11 @@ enum Command {
     /// Everything CI runs, in order, up to the first failure.
     Test {
         /// Run this step alone.
-        #[arg(long, value_name = "STEP")]
+        #[arg(long, value_name = "STEP", conflicts_with = "quick")]
         only: Option<ci::Step>,
+        /// Formatting, rules and the tests that need no model: under 5 minutes once everything is built.
+        #[arg(long)]
+        quick: bool,
     },
     /// Fetch a small language model, build, and let it answer.
     Demo {
@@ -59,6 +64,8 @@ enum Command {
     },
     /// Build the program that checks and times everything on a card, and run it.
     Gpu(gpu::Args),
+    /// Make an archive for other machines: the program, completions, manual pages, checksums.
+    Dist(dist::Args),
 }
 
 fn main() -> ExitCode {
@@ -75,12 +82,17 @@ fn main() -> ExitCode {
 fn dispatch(command: Command) -> Result<()> {
     let house = House::find()?;
     match command {
-        Command::Test { only } => ci::test(&house, only),
+        Command::Test {
+            only: Some(step), ..
+        } => ci::test(&house, &[step], Tests::All),
+        Command::Test { quick: true, .. } => ci::test(&house, &ci::QUICK, Tests::Quick),
+        Command::Test { .. } => ci::test(&house, &ci::Step::ALL, Tests::All),
         Command::Demo { prompt } => demo::demo(&house, &prompt),
         Command::Fetch { what } => fetch::fetch(&house, what),
         Command::Tidy => tidy::tidy(&house),
         Command::Bench(args) => bench::bench(&house, &args),
         Command::Cuda { names } => cuda::cuda(&house, &names),
         Command::Gpu(args) => gpu::gpu(&house, &args),
+        Command::Dist(args) => dist::dist(&house, &args),
     }
 }

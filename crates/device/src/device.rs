@@ -156,6 +156,8 @@ impl Inner {
 pub struct Devices {
     /// The cards, or why none can be used.
     pub cards: Result<Vec<DeviceInfo>, Error>,
+    /// Why driver libraries that were tried before the one in use did not load.
+    pub passed_over: Vec<String>,
     /// The virtual GPU as it is opened by default.
     pub virtual_gpu: DeviceInfo,
 }
@@ -164,11 +166,23 @@ pub struct Devices {
 pub fn devices() -> Devices {
     Devices {
         cards: cuda::cards(),
+        passed_over: cuda::passed_over(),
         virtual_gpu: virtual_gpu::info(&virtual_gpu::config(
             &VirtualCard::default(),
             &Settings::default(),
         )),
     }
+}
+
+/// Passes over a card that no kernel is built for.
+fn not_too_old<B>((info, back): (DeviceInfo, B)) -> Result<(DeviceInfo, B), Error> {
+    if info.target.sm < warpsmith_kernel::OLDEST.sm {
+        return Err(Error::CardTooOld {
+            card: info.name,
+            target: info.target,
+        });
+    }
+    Ok((info, back))
 }
 
 impl Device {
@@ -192,7 +206,7 @@ impl Device {
             Selector::Auto if settings.checker.is_some() => {
                 Device::open_with(&Selector::virtual_gpu(), settings)
             }
-            Selector::Auto => match cuda::open(0, &settings) {
+            Selector::Auto => match cuda::open(0, &settings).and_then(not_too_old) {
                 Ok((info, back)) => Ok(Device::new(info, back, settings)),
                 Err(why) => {
                     let (mut info, back) =

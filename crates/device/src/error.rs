@@ -24,6 +24,17 @@ pub enum Error {
         /// Cards there are.
         found: usize,
     },
+    /// No kernel is built for the card.
+    #[error(
+        "{card} is {target}; kernels need {} or later",
+        warpsmith_kernel::OLDEST
+    )]
+    CardTooOld {
+        /// The card's name.
+        card: String,
+        /// What it runs.
+        target: Target,
+    },
     /// A call into the driver failed.
     #[error("{call}: {name} ({code}): {text}{}", during(.recent))]
     Cuda {
@@ -67,7 +78,7 @@ pub enum Error {
         device: Target,
     },
     /// What [`Settings::rewrite`](crate::Settings::rewrite) made of a module is refused.
-    #[error("a rewritten module is refused: {}", .found.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    #[error("a rewritten module is refused: {}", warpsmith_kernel::each_once(.found))]
     Rewritten {
         /// All that was found.
         found: Vec<Diagnostic>,

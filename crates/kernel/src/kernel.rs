@@ -123,7 +123,7 @@ pub fn require(
 #[non_exhaustive]
 pub enum BuildError {
     /// The verifier refused the module.
-    #[error("kernel `{kernel}` for {target} is refused: {}", .found.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    #[error("kernel `{kernel}` for {target} is refused: {}", each_once(.found))]
     Refused {
         /// Kernel.
         kernel: String,
@@ -131,6 +131,14 @@ pub enum BuildError {
         target: Target,
         /// All that was found.
         found: Vec<Diagnostic>,
+    },
+    /// The target is older than [`OLDEST`].
+    #[error("kernel `{kernel}` needs {OLDEST} or later, the target is {target}")]
+    TooOld {
+        /// Kernel.
+        kernel: String,
+        /// Target.
+        target: Target,
     },
     /// The target lacks a feature.
     #[error("kernel `{kernel}` needs {feature}, which {target} does not have")]
@@ -150,6 +158,28 @@ pub enum BuildError {
         /// Threads.
         threads: u32,
     },
+}
+
+/// The oldest target that kernels are built for: the first with the memory model and the `.sync` instructions that the
+/// language stands on (PTX ISA, "Memory Consistency Model").
+pub const OLDEST: Target = Target::sm(70);
+
+/// What the verifier found, in one line: each sentence once, and no more of them than a person reads.
+pub fn each_once(found: &[Diagnostic]) -> String {
+    const MOST: usize = 5;
+    let mut sentences: Vec<String> = Vec::new();
+    for diagnostic in found {
+        let sentence = diagnostic.to_string();
+        if !sentences.contains(&sentence) {
+            sentences.push(sentence);
+        }
+    }
+    let more = sentences.len().saturating_sub(MOST);
+    sentences.truncate(MOST);
+    if more > 0 {
+        sentences.push(format!("and {more} more"));
+    }
+    sentences.join("; ")
 }
 
 /// How a kernel is built, beyond its specialisation.
@@ -216,6 +246,12 @@ pub(crate) fn build_body(
             threads,
         });
     }
+    if target.sm < OLDEST.sm {
+        return Err(BuildError::TooOld {
+            kernel: name,
+            target,
+        });
+    }
     let read_only = options.inputs == Inputs::ReadOnly;
     let builder = |reuse| Builder::new(name.clone(), target, threads, read_only, reuse);
     let mut recorded = record(builder(Reuse::Yes), &body);
@@ -236,5 +272,31 @@ pub(crate) fn build_body(
             target,
             found,
         }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use warpsmith_ptx::{diag::Code, ir::Span};
+
+    #[test]
+    fn a_refusal_says_each_thing_once_and_ends() {
+        let unknown = |name: &str| Diagnostic {
+            code: Code::UnknownOpcode { name: name.into() },
+            span: Span::default(),
+            function: None,
+            other: None,
+            help: None,
+        };
+        let text =
+            |names: &[&str]| each_once(&names.iter().map(|name| unknown(name)).collect::<Vec<_>>());
+        let count = |text: &str| text.matches("unknown opcode").count();
+        assert_eq!(count(&text(&["a", "a", "b", "a"])), 2);
+        let long = text(&["a", "b", "c", "d", "e", "f", "g", "a"]);
+        assert!(
+            count(&long) == 5 && long.ends_with("; and 2 more"),
+            "{long}"
+        );
     }
 }

@@ -27,7 +27,9 @@ pub use ahead::{Ahead, Arrived, PIECE};
 pub use args::{Device, Elem, Shapes};
 pub use build::STATIC_SHARED;
 pub use frag::{Acc, FragA, FragB, Half, Matrix, Rows};
-pub use kernel::{BuildError, Built, Inputs, Kernel, LaunchError, Options, build, require};
+pub use kernel::{
+    BuildError, Built, Inputs, Kernel, LaunchError, OLDEST, Options, build, each_once, require,
+};
 pub use memory::{AccessMark, Global, Index, Read, Write};
 pub use pipeline::{Filled, Filling, Part, Pipeline};
 pub use scope::{Cta, Lane, Scope, Steps, WARP, Warp, steps, upto};

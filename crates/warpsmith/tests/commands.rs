@@ -80,6 +80,66 @@ fn the_virtual_gpu_is_always_there() {
 }
 
 #[test]
+fn no_driver_is_told_each_clause_once() {
+    let found = warpsmith(&["devices", "--json"]).json();
+    if let Some(why) = found["no_cards_because"].as_str() {
+        for library in ["libcuda.so.1:", "libcuda.so:"] {
+            assert_eq!(why.matches(library).count(), 1, "{why}");
+        }
+        assert_eq!(found["auto"], "virtual");
+    }
+}
+
+#[test]
+fn a_device_that_no_kernel_is_built_for_is_refused_in_a_line() {
+    let model = model(MODELS[0]);
+    let run = warpsmith(&[
+        "generate",
+        "--model",
+        &model,
+        "--device",
+        "virtual:sm50",
+        "--raw",
+        "a",
+    ]);
+    assert_eq!(run.status, 1);
+    let error = run.err;
+    assert!(
+        error.len() < 300 && error.contains("sm_70 or later"),
+        "{error}"
+    );
+}
+
+#[test]
+fn every_command_has_a_manual_page_and_is_completed_in_every_shell() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("man1");
+    warpsmith(&["man", "--out", out.to_str().expect("a path")]).ok();
+    let help = warpsmith(&["--help"]).ok();
+    let commands: Vec<&str> = help
+        .lines()
+        .skip_while(|line| *line != "Commands:")
+        .skip(1)
+        .take_while(|line| !line.is_empty())
+        .filter_map(|line| line.strip_prefix("  ")?.split(' ').next())
+        .filter(|command| !command.is_empty() && *command != "help")
+        .collect();
+    assert!(commands.len() > 10, "{help}");
+    let completions = ["bash", "zsh", "fish", "powershell", "elvish"]
+        .map(|shell| warpsmith(&["completions", shell]).ok());
+    for command in commands {
+        let page = out.join(format!("warpsmith-{command}.1"));
+        let page = fs::read_to_string(page).expect("a page for each command");
+        assert_eq!(warpsmith(&["man", command]).ok(), page);
+        for text in &completions {
+            assert!(text.contains(command), "{command}");
+        }
+    }
+    let unknown = warpsmith(&["man", "nothing"]).err;
+    assert!(unknown.contains("warpsmith-generate"), "{unknown}");
+}
+
+#[test]
 fn emitted_kernels_are_modules_that_verify() {
     let listed = warpsmith(&["kernels", "list"]).ok();
     for family in ["softmax", "norm"] {

@@ -60,6 +60,33 @@ fn a_file_that_is_no_library_is_named() {
 }
 
 #[test]
+fn a_library_that_does_not_load_is_passed_over_for_the_next_and_named() {
+    let folder = Folder::broken_first(b"not a library");
+    let found = folder.script(&[], &["cuda:0", "passed over"]);
+    let why = r#"["libcuda.so.1: file too short"]"#;
+    assert_eq!(found, [OPEN, why]);
+    let found = Folder::new().script(&[], &["cuda:0", "passed over"]);
+    assert_eq!(found, [OPEN, "[]"]);
+}
+
+#[test]
+fn a_card_older_than_any_kernel_is_passed_over_and_refuses_kernels_in_one_line() {
+    let settings = [("SM", "50"), ("NAME", "old")];
+    let found = Folder::new().script(&settings, &["auto", "cuda:0", "stream", "alloc", "launch"]);
+    assert_eq!(
+        found[..2],
+        [
+            "Virtual Some(\"old is sm_50; kernels need sm_70 or later\")",
+            OPEN
+        ]
+    );
+    assert_eq!(
+        found[4],
+        "Build(TooOld { kernel: \"next\", target: Target { sm: 50, suffix: None } })"
+    );
+}
+
+#[test]
 fn a_driver_without_cards_or_that_does_not_start_says_so() {
     let folder = Folder::new();
     let steps = ["cuda:0", "cards", "auto"];

@@ -87,6 +87,14 @@ impl Folder {
         folder
     }
 
+    /// With a file of these bytes under the name that is tried first, and the library under the second.
+    pub(crate) fn broken_first(bytes: &[u8]) -> Folder {
+        let folder = Folder::empty();
+        fs::write(folder.0.path().join("libcuda.so.1"), bytes).expect("a file");
+        symlink(file(), folder.0.path().join("libcuda.so")).expect("a link");
+        folder
+    }
+
     fn link(&self, to: &Path) {
         for name in ["libcuda.so", "libcuda.so.1"] {
             symlink(to, self.0.path().join(name)).expect("a link");

@@ -28,6 +28,11 @@ use target::target_of_card;
 use warpsmith_ptx::verify::Verified;
 use warpsmith_vgpu::check::Finding;
 
+/// Why libraries that were tried before the driver did not load.
+pub(crate) fn passed_over() -> Vec<String> {
+    probe::passed_over()
+}
+
 /// The cards of this machine.
 pub(crate) fn cards() -> Result<Vec<DeviceInfo>, Error> {
     let driver = probe::driver()?;

@@ -10,6 +10,9 @@ use std::sync::OnceLock;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Driver(());
 
+/// The driver, and why libraries that were tried before it did not load.
+type Found = (Driver, Vec<String>);
+
 /// The names a driver library has, by platform.
 #[cfg(windows)]
 const LIBRARIES: &[&str] = &["nvcuda.dll"];
@@ -79,37 +82,61 @@ const FUNCTIONS: &[&str] = &[
 
 /// The driver, looked for once.
 pub(super) fn driver() -> Result<Driver, Error> {
-    static FOUND: OnceLock<Result<Driver, Error>> = OnceLock::new();
-    FOUND.get_or_init(probe).clone()
+    found().map(|(driver, _)| *driver).map_err(Error::clone)
 }
 
-fn probe() -> Result<Driver, Error> {
+/// Why libraries that were tried before the driver did not load.
+pub(super) fn passed_over() -> Vec<String> {
+    found().map_or_else(|_| Vec::new(), |(_, passed_over)| passed_over.clone())
+}
+
+fn found() -> Result<&'static Found, &'static Error> {
+    static FOUND: OnceLock<Result<Found, Error>> = OnceLock::new();
+    FOUND.get_or_init(probe).as_ref()
+}
+
+fn probe() -> Result<Found, Error> {
     let mut tried = Vec::new();
     for name in LIBRARIES {
         // SAFETY: loading runs the library's initialisers; it is the system's own driver, made to be loaded so.
         match unsafe { libloading::Library::new(*name) } {
-            Ok(_loads) => return functions(name),
-            Err(why) => tried.push(format!("{name}: {}", reasons(&why))),
+            Ok(_loads) => {
+                return match functions() {
+                    Ok(driver) => Ok((driver, tried)),
+                    Err(why) => {
+                        tried.push(format!("{name}: {why}"));
+                        Err(Error::NoDriver { tried })
+                    }
+                };
+            }
+            Err(why) => tried.push(format!("{name}: {}", reasons(name, &why))),
         }
     }
     Err(Error::NoDriver { tried })
 }
 
-/// An error with what caused it.
-fn reasons(error: &dyn std::error::Error) -> String {
-    match error.source() {
-        Some(source) => format!("{error}: {}", reasons(source)),
-        None => error.to_string(),
+/// Why a library does not load: the last cause, which says what the ones above it only announce, without the name that it
+/// begins with.
+fn reasons(name: &str, error: &libloading::Error) -> String {
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    let text = cause.to_string();
+    match text
+        .strip_prefix(name)
+        .and_then(|rest| rest.strip_prefix(": "))
+    {
+        Some(rest) => rest.to_owned(),
+        None => text,
     }
 }
 
-fn functions(library: &str) -> Result<Driver, Error> {
-    let refuse = |why: String| Error::NoDriver {
-        tried: vec![format!("{library}: {why}")],
-    };
+/// Whether the library that loads can be used; else why not.
+fn functions() -> Result<Driver, String> {
     // SAFETY: as in `probe`; this only says whether cudarc finds the library by the names it knows.
     if !unsafe { sys::is_culib_present() } {
-        return Err(refuse("loads, but not by a name that cudarc knows".into()));
+        return Err("loads, but not by a name that cudarc knows".to_owned());
     }
     // SAFETY: the library is present, so this does not panic; it stays loaded for the life of the process.
     let loaded = unsafe { sys::culib() };
@@ -119,7 +146,7 @@ fn functions(library: &str) -> Result<Driver, Error> {
     });
     let lacking: Vec<_> = lacking.copied().collect();
     if !lacking.is_empty() {
-        return Err(refuse(format!("lacks {}", lacking.join(", "))));
+        return Err(format!("lacks {}", lacking.join(", ")));
     }
     match api::init() {
         Ok(()) => Ok(Driver(())),
@@ -127,6 +154,6 @@ fn functions(library: &str) -> Result<Driver, Error> {
         Err(Error::Cuda { code, .. }) if code == sys::CUresult::CUDA_ERROR_NO_DEVICE as u32 => {
             Ok(Driver(()))
         }
-        Err(why) => Err(refuse(why.to_string())),
+        Err(why) => Err(why.to_string()),
     }
 }

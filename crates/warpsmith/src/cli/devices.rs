@@ -15,7 +15,7 @@ use warpsmith::{
 #[command(after_help = "Example:
   warpsmith devices --json")]
 pub(crate) struct ListDevices {
-    /// Prints one JSON object: cards, no_cards_because, virtual_gpu.
+    /// Prints one JSON object: cards, no_cards_because, passed_over, auto, virtual_gpu.
     #[arg(long)]
     json: bool,
 }
@@ -30,6 +30,10 @@ impl ListDevices {
             ),
             Err(error) => (&[][..], Some(error.to_string())),
         };
+        let auto = match cards.first() {
+            Some(card) if !too_old(card) => selector(card),
+            Some(_) | None => selector(&found.virtual_gpu),
+        };
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let tiers: Vec<String> = Tier::available()
             .iter()
@@ -40,9 +44,13 @@ impl ListDevices {
             virtual_gpu["threads"] = threads.into();
             virtual_gpu["tiers"] = tiers.into();
             let cards: Vec<Value> = cards.iter().map(facts).collect();
-            return print_json(
-                &json!({ "cards": cards, "no_cards_because": why, "virtual_gpu": virtual_gpu }),
-            );
+            return print_json(&json!({
+                "cards": cards,
+                "no_cards_because": why,
+                "passed_over": found.passed_over,
+                "auto": auto,
+                "virtual_gpu": virtual_gpu,
+            }));
         }
         let mut out = String::new();
         for card in cards {
@@ -57,8 +65,17 @@ impl ListDevices {
             "           {threads} threads; code paths: {}",
             tiers.join(", ")
         )?;
+        for library in &found.passed_over {
+            writeln!(out, "passed over: {library}")?;
+        }
+        writeln!(out, "auto: {auto}")?;
         print(&out)
     }
+}
+
+/// Whether no kernel is built for it.
+fn too_old(info: &DeviceInfo) -> bool {
+    info.target.sm < warpsmith::kernel::OLDEST.sm
 }
 
 /// The text that `--device` takes for it.
@@ -96,6 +113,9 @@ fn line(out: &mut String, info: &DeviceInfo) -> Result<()> {
     )?;
     if let Some(driver) = info.driver {
         write!(out, ", driver {driver}")?;
+    }
+    if too_old(info) {
+        write!(out, "; too old, kernels need {}", warpsmith::kernel::OLDEST)?;
     }
     out.push('\n');
     Ok(())

@@ -2,6 +2,7 @@
 
 mod chat;
 mod check;
+mod completions;
 mod devices;
 mod generate;
 mod generation;
@@ -11,6 +12,7 @@ mod interrupt;
 mod kernels;
 mod log;
 mod logits;
+mod man;
 mod open;
 mod options;
 pub(crate) mod output;
@@ -63,6 +65,8 @@ enum Command {
     Kernels(kernels::Kernels),
     Run(run::RunPtx),
     Check(check::Check),
+    Completions(completions::Completions),
+    Man(man::ManualPages),
 }
 
 /// Runs the command; the code is not zero for an interrupted generation and for findings.
@@ -82,5 +86,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Command::Kernels(command) => command.run(),
         Command::Run(command) => command.run(),
         Command::Check(command) => command.run(),
+        Command::Completions(command) => command.run().map(|()| ExitCode::SUCCESS),
+        Command::Man(command) => command.run().map(|()| ExitCode::SUCCESS),
     }
 }
