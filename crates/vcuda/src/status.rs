@@ -86,7 +86,8 @@ impl From<&Error> for Status {
                 FaultKind::OutOfBounds { .. } => Status::IllegalAddress,
                 FaultKind::Misaligned { .. } => Status::MisalignedAddress,
                 FaultKind::Deadlock { .. } | FaultKind::Budget { .. } => Status::LaunchTimeout,
-                FaultKind::Trap | FaultKind::Misuse { .. } => Status::LaunchFailed,
+                FaultKind::StackFull { .. } => Status::IllegalAddress,
+                FaultKind::Trap | FaultKind::Misuse(_) => Status::LaunchFailed,
             },
         }
     }

@@ -81,7 +81,7 @@ pub enum Error {
         /// The kernel.
         kernel: Name,
         /// Which argument.
-        what: &'static str,
+        what: Limit,
         /// Its value.
         found: u64,
         /// The limit or the exact value.
@@ -104,6 +104,32 @@ pub enum Error {
     /// A fault of a kernel that ran.
     #[error(transparent)]
     Fault(#[from] Fault),
+}
+
+/// What an argument of a launch must keep to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Limit {
+    /// As many threads as a CTA of the device may have.
+    #[error("threads of a block")]
+    Threads,
+    /// One of the grid's extents.
+    #[error("an extent of the grid")]
+    GridExtent,
+    /// The block's shape as the kernel requires it.
+    #[error("block shape against .reqntid")]
+    ReqNtid,
+    /// The most threads that the kernel is made for.
+    #[error("threads of a block against .maxntid")]
+    MaxNtid,
+    /// The bytes of all parameters.
+    #[error("bytes of parameters")]
+    Parameters,
+    /// Static and dynamic shared memory of a CTA.
+    #[error("bytes of shared memory")]
+    Shared,
+    /// As many CTAs as the device holds at once.
+    #[error("blocks of a cooperative launch")]
+    Cooperative,
 }
 
 /// What a faulting thread did.
@@ -131,11 +157,42 @@ pub enum FaultKind {
         /// Instructions, each counted once for a warp.
         instructions: u64,
     },
-    /// Any other misuse, by name.
-    Misuse {
-        /// What was done.
-        what: &'static str,
+    /// A function was called when the thread's stack had no room for it.
+    StackFull {
+        /// The function.
+        function: Name,
     },
+    /// Any other misuse.
+    Misuse(Misuse),
+}
+
+/// What a faulting thread did against the rules of an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Misuse {
+    /// There are 16 barriers.
+    #[error("barrier number above 15")]
+    BarrierNumber,
+    /// `brx.idx`.
+    #[error("branch index outside of its targets")]
+    BranchIndex,
+    /// `mbarrier.init`.
+    #[error("an mbarrier's count of 0 or above 2^20 - 1")]
+    ArrivalCount,
+    /// `mbarrier.arrive`.
+    #[error("more arrivals at an mbarrier than it expects")]
+    Arrivals,
+    /// A pointer to what is no function, or to one with other parameters.
+    #[error("a call of what is no function of this type")]
+    Callee,
+    /// A call that names no function.
+    #[error("a call of nothing")]
+    NoCallee,
+    /// `ret` where nobody called.
+    #[error("a return without a call")]
+    Return,
+    /// A generic store to a parameter of the kernel.
+    #[error("a store to a parameter of the kernel")]
+    ParameterStore,
 }
 
 /// A fault of a running kernel. The first one of a launch is kept.
@@ -181,7 +238,10 @@ impl fmt::Display for Fault {
                 f,
                 "stopped: the launch has run the {instructions} instructions of its budget"
             )?,
-            FaultKind::Misuse { what } => f.write_str(what)?,
+            FaultKind::StackFull { function } => {
+                write!(f, "the stack is full in a call of `{function}`")?;
+            }
+            FaultKind::Misuse(misuse) => misuse.fmt(f)?,
         }
         if let Some(address) = address {
             write!(f, " at 0x{address:x}")?;

@@ -27,7 +27,7 @@ mod stream;
 mod tier;
 
 pub use config::Config;
-pub use error::{Error, Fault, FaultKind};
+pub use error::{Error, Fault, FaultKind, Limit, Misuse};
 pub use machine::Machine;
 pub use module::{Kernel, Module, Param};
 pub use signal::{Completion, Event};

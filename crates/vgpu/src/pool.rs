@@ -170,6 +170,7 @@ mod tests {
             sms: 1,
             workspace: 0,
             params: Vec::new(),
+            own: Default::default(),
         };
         let program = Arc::new(Program::empty());
         let mut job = Job::new(program, view, 0, Window::EMPTY, cooperative, (None, None));

@@ -11,7 +11,7 @@ use crate::{
     exec::{Ctx, FUEL, Parked, Reduce, Stop, Warp},
     job::Job,
     lower::Program,
-    memory::{Buffer, Window},
+    memory::{Buffer, Own, PARAM_BASE, Window},
     order::Order,
 };
 use std::sync::{Arc, PoisonError, atomic::Ordering};
@@ -61,6 +61,8 @@ pub(crate) struct Worker {
     ctx: Ctx,
     cta: Box<Cta>,
     spare: Vec<Box<Cta>>,
+    /// The launch's parameters, where kernels take their addresses.
+    params: Buffer,
 }
 
 impl Worker {
@@ -69,6 +71,7 @@ impl Worker {
             ctx: Ctx::new(Arc::new(Program::empty()), Window::EMPTY),
             cta: Box::new(Cta::new()),
             spare: Vec::new(),
+            params: Buffer::new(),
         }
     }
 
@@ -107,6 +110,11 @@ impl Worker {
         ctx.global = job.global;
         ctx.fault = None;
         ctx.printed.clone_from(&job.printed);
+        let params = &job.view.params;
+        self.params.reserve(params.len());
+        ctx.params = self.params.window(PARAM_BASE, params.len() as u64);
+        let fits = ctx.params.write(PARAM_BASE, params);
+        debug_assert!(fits, "the buffer has room for the parameters");
         let view = &mut ctx.view;
         view.params.clear();
         view.params.extend_from_slice(&job.view.params);
@@ -247,6 +255,9 @@ impl Cta {
         ctx.local = self.local.window(0, local);
         if let Some(checker) = &mut ctx.checker {
             checker.resume_cta(&ctx.view);
+            ctx.view.own = checker.own(&ctx.view);
+        } else {
+            ctx.view.own = Own::default();
         }
     }
 

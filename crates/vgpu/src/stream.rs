@@ -2,10 +2,11 @@
 
 use crate::{
     check::{Checker, LaunchOrder, StreamOrder},
-    error::Error,
+    error::{Error, Limit},
     exec::LaunchView,
     job::{Job, Workspace},
     machine::{Inner, Machine, check},
+    memory::Own,
     module::Kernel,
     pool::{SPINS, said},
     sched::Worker,
@@ -241,30 +242,26 @@ impl Stream {
         };
         let threads: u64 = block.iter().map(|n| u64::from(*n)).product();
         if !(1..=1024).contains(&threads) || block[2] > 64 {
-            return Err(refuse("threads of a block", threads, 1024));
+            return Err(refuse(Limit::Threads, threads, 1024));
         }
         if grid.contains(&0) {
-            return Err(refuse("an extent of the grid", 0, 1));
+            return Err(refuse(Limit::GridExtent, 0, 1));
         }
         for (n, limit) in grid.iter().zip([0x7FFF_FFFF, 0xFFFF, 0xFFFF]) {
             if *n > limit {
-                return Err(refuse(
-                    "an extent of the grid",
-                    u64::from(*n),
-                    u64::from(limit),
-                ));
+                return Err(refuse(Limit::GridExtent, u64::from(*n), u64::from(limit)));
             }
         }
         for directive in &kernel.function().directives {
             match directive {
                 Directive::ReqNtid(wanted) if *wanted != block => {
                     let all: u64 = wanted.iter().map(|n| u64::from(*n)).product();
-                    return Err(refuse("block shape against .reqntid", threads, all));
+                    return Err(refuse(Limit::ReqNtid, threads, all));
                 }
                 Directive::MaxNtid(most) => {
                     let all = most.iter().map(|n| u64::from((*n).max(1))).product();
                     if threads > all {
-                        return Err(refuse("threads of a block against .maxntid", threads, all));
+                        return Err(refuse(Limit::MaxNtid, threads, all));
                     }
                 }
                 Directive::ReqNtid(_)
@@ -277,7 +274,7 @@ impl Stream {
         }
         if params.len() as u64 != u64::from(kernel.param_bytes()) {
             return Err(refuse(
-                "bytes of parameters",
+                Limit::Parameters,
                 params.len() as u64,
                 u64::from(kernel.param_bytes()),
             ));
@@ -286,7 +283,7 @@ impl Stream {
         let shared = u64::from(kernel.static_shared()) + u64::from(dynamic_shared);
         if shared > u64::from(config.shared_per_block) {
             return Err(refuse(
-                "bytes of shared memory",
+                Limit::Shared,
                 shared,
                 u64::from(config.shared_per_block),
             ));
@@ -294,7 +291,7 @@ impl Stream {
         let total: u64 = grid.iter().map(|n| u64::from(*n)).product();
         if cooperative && total > config.cooperative_ctas {
             let most = config.cooperative_ctas;
-            return Err(refuse("blocks of a cooperative launch", total, most));
+            return Err(refuse(Limit::Cooperative, total, most));
         }
         let shared = kernel.laid_shared() + dynamic_shared;
         let program = kernel.program(block)?;
@@ -311,6 +308,7 @@ impl Stream {
             sms: config.sms,
             workspace: workspace.as_ref().map_or(0, |workspace| workspace.address),
             params,
+            own: Own::default(),
         };
         let global = self.machine.0.arena.window();
         let limits = (config.seed, config.budget);

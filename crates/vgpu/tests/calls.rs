@@ -5,31 +5,119 @@ mod common;
 
 use common::Bench;
 use warpsmith_ptx::{parse, verify};
-use warpsmith_vgpu::{Config, Error, FaultKind, Launch, Machine, Tier, check::Checks};
+use warpsmith_vgpu::{Config, Error, FaultKind, Launch, Machine, Misuse, Tier, check::Checks};
 
-fn misuse(text: &str, params: &[u64]) -> &'static str {
+fn fault(text: &str, params: &[u64]) -> FaultKind {
     let bench = Bench::new(text, Tier::best());
     match bench.run(1, 32, params) {
-        Err(Error::Fault(fault)) => match fault.kind {
-            FaultKind::Misuse { what } => what,
-            other => panic!("{other:?}"),
-        },
+        Err(Error::Fault(fault)) => fault.kind,
         other => panic!("{other:?}"),
     }
 }
 
 #[test]
-fn recursion_without_end_is_a_fault() {
-    let text = ".func f()\n{\ncall.uni f;\nret;\n}\n.visible .entry k()\n{\ncall.uni f;\nret;\n}\n";
-    assert_eq!(misuse(text, &[]), "calls nested too deeply");
+fn recursion_without_end_is_a_full_stack() {
+    // Without parameters, with some that lie on the stack, by way of another, and by a pointer.
+    let texts = [
+        (
+            "f",
+            ".func f()\n{\ncall.uni f;\nret;\n}\n.visible .entry k()\n{\ncall.uni f;\nret;\n}\n",
+        ),
+        (
+            "deep",
+            ".func (.param .b32 r) deep(.param .b64 x)\n{\n.reg .b64 %d<2>;\n.reg .b32 %r<2>;\n\
+             ld.param.u64 %d0, [x];\nadd.u64 %d0, %d0, 1;\n{\n.param .b64 y;\n.param .b32 z;\n\
+             st.param.b64 [y], %d0;\ncall.uni (z), deep, (y);\nld.param.b32 %r0, [z];\n}\n\
+             st.param.b32 [r], %r0;\nret;\n}\n\
+             .visible .entry k()\n{\n.param .b64 y;\n.param .b32 z;\nst.param.b64 [y], 1;\n\
+             call.uni (z), deep, (y);\nret;\n}\n",
+        ),
+        (
+            "grow",
+            ".func grow(.param .b64 x)\n{\n.reg .b64 %d<3>;\nld.param.u64 %d0, [x];\n\
+             alloca.u64 %d1, %d0;\nst.local.u64 [%d1], %d0;\nret;\n}\n\
+             .visible .entry k()\n{\n.param .b64 y;\nst.param.b64 [y], 100000;\ncall.uni grow, (y);\nret;\n}\n",
+        ),
+    ];
+    for (name, text) in texts {
+        for checks in [None, Some(Checks::default())] {
+            let config = Config {
+                memory: 64 << 20,
+                checks,
+                ..Config::default()
+            };
+            let bench = Bench::with(text, config);
+            match bench.run(1, 32, &[]) {
+                Err(Error::Fault(fault)) => match fault.kind {
+                    FaultKind::StackFull { function } => assert_eq!(function, name),
+                    other => panic!("{name}: {other:?}"),
+                },
+                other => panic!("{name}: {other:?}"),
+            }
+            assert_eq!(bench.machine.take_findings(), [], "{name}");
+        }
+    }
+}
+
+#[test]
+fn local_memory_has_bounds_whatever_the_alignment() {
+    let text = ".visible .entry k()\n{\n.reg .b64 %d<2>;\n.local .align 8 .b8 own[64];\nmov.u64 %d0, own;\n\
+                add.u64 %d0, %d0, 65536;\nst.local.u64 [%d0], %d0;\nret;\n}\n";
+    assert_eq!(fault(text, &[]), FaultKind::OutOfBounds { bytes: 8 });
+}
+
+#[test]
+fn a_parameter_is_read_by_its_generic_address_and_not_written() {
+    let text = |what: &str| {
+        format!(
+            ".visible .entry k(.param .u64 out, .param .align 4 .b8 s[24])\n{{\n.reg .b32 %r<8>;\n.reg .b64 %d<8>;\n\
+             ld.param.u64 %d0, [out];\nmov.u32 %r0, %tid.x;\nmul.wide.u32 %d1, %r0, 4;\nadd.u64 %d0, %d0, %d1;\n\
+             mov.b64 %d2, s;\ncvta.param.u64 %d2, %d2;\n{what}ret;\n}}\n"
+        )
+    };
+    // Of one place, of each lane's, and of two words at once.
+    let reads = [
+        ("ld.u32 %r1, [%d2+4];\nst.global.u32 [%d0], %r1;\n", [2, 2]),
+        (
+            "add.u64 %d2, %d2, %d1;\nld.u32 %r1, [%d2];\nst.global.u32 [%d0], %r1;\n",
+            [1, 2],
+        ),
+        (
+            "ld.v2.u32 {%r1, %r2}, [%d2+8];\nadd.u32 %r1, %r1, %r2;\nst.global.u32 [%d0], %r1;\n",
+            [7, 7],
+        ),
+        (
+            "cvta.to.param.u64 %d3, %d2;\nld.param.u32 %r1, [%d3+12];\nst.global.u32 [%d0], %r1;\n",
+            [4, 4],
+        ),
+    ];
+    for tier in Tier::available() {
+        for (body, want) in reads {
+            let bench = Bench::new(&text(body), tier);
+            let out = bench.words(&[0; 2]);
+            let values = [1u64 | 2 << 32, 3 | 4 << 32, 5 | 6 << 32];
+            bench
+                .run(1, 2, &[out, values[0], values[1], values[2]])
+                .expect("runs");
+            assert_eq!(bench.read(out, 2), want, "{body}");
+        }
+        for write in ["st.u32 [%d2], 1;\n", "red.add.u32 [%d2], 1;\n"] {
+            let bench = Bench::new(&text(write), tier);
+            match bench.run(1, 32, &[0; 4]) {
+                Err(Error::Fault(fault)) => {
+                    assert_eq!(fault.kind, FaultKind::Misuse(Misuse::ParameterStore));
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+    }
 }
 
 #[test]
 fn a_call_of_a_number_is_a_fault() {
     let text = ".visible .entry k(.param .u64 p)\n{\n.reg .b64 %d<2>;\nld.param.u64 %d0, [p];\n\
                 proto: .callprototype () _ ();\ncall %d0, proto;\nret;\n}\n";
-    let what = misuse(text, &[0x1234]);
-    assert_eq!(what, "a call of what is no function of this type");
+    assert_eq!(fault(text, &[0x1234]), FaultKind::Misuse(Misuse::Callee));
 }
 
 #[test]

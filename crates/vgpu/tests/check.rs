@@ -305,13 +305,13 @@ fn asynchronous_copies_are_waited_for() {
   add.u32 %r4, %r3, 1;"
         )
     };
-    fault(&copy(""), 1, 1, &[(Kind::AsyncEarly, 5, None)]);
+    fault(&copy(""), 1, 1, &[(Kind::AsyncEarly, 5, Some(2))]);
     clean(&copy("  cp.async.wait_group 0;"), 1, 1);
     fault(
         &copy("  cp.async.wait_group 1;"),
         1,
         1,
-        &[(Kind::AsyncEarly, 5, None)],
+        &[(Kind::AsyncEarly, 5, Some(2))],
     );
 }
 

@@ -28,7 +28,7 @@ use crate::{
 pub enum Code {
     #[error("`{form}` runs where threads of a warp may have gone different ways")]
     DivergentBarrier { form: String },
-    #[error("register `{name}` is read and never written")]
+    #[error("register `{name}` is read where no path has written it")]
     NeverWritten { name: String },
     #[error("register `{name}` is read where a path has not written it")]
     MaybeUnwritten { name: String },

@@ -1,18 +1,18 @@
 //! What the checker says to an access of a warp: bounds, alignment, initialisation, and the order of accesses.
 //!
 //! Most accesses are of neighbours or of rows, to memory that was written, by threads that clash with nobody: these
-//! are settled for all lanes at once. Anything else is looked at lane by lane.
+//! are settled for all lanes at once. Anything else is looked at lane by lane (`look.rs`).
 
 use super::{
-    Access, Allocation, Kind,
-    checker::{At, Checker, Pending},
+    Access,
+    checker::{At, Checker},
     clock::Order,
+    copies::Lent,
     memory::state,
-    report::New,
     states::{States, are_written, is_written, write},
     stretch::Stretch,
 };
-use crate::memory::{LOCAL_BASE, SHARED_BASE, WINDOW};
+use crate::memory::{FOREIGN, GLOBAL_BASE, WINDOW};
 
 /// The state space that an access names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -47,6 +47,12 @@ pub(crate) struct AccessInfo {
     pub(crate) copied: bool,
     /// An atomic whose result is of no account to what it leaves.
     pub(crate) replaces: bool,
+    /// An atomic that gives what it found.
+    pub(crate) observes: bool,
+    /// Whether it is made only if what was read from memory says so.
+    pub(crate) depends: bool,
+    /// An operation on an `mbarrier`, which itself says what it orders.
+    pub(crate) object: bool,
     /// A read of what is used at once, such as the elements of a fragment that only products take.
     pub(crate) consumed: bool,
     /// Of rows of matrices: whether they are transposed on their way, and how many matrices there are.
@@ -106,6 +112,8 @@ pub(super) enum Memory {
     Global,
     Shared,
     Local,
+    /// The parameters of the kernel, where they have generic addresses.
+    Param,
 }
 
 /// A memory, and where it begins in the addresses of an access.
@@ -134,6 +142,8 @@ pub(crate) trait Stored {
     fn undefined(&self, k: usize) -> Option<[u32; 32]>;
     /// Lanes that store what is there already, or what another lane stores to the same place.
     fn same(&self) -> u32;
+    /// Where an asynchronous copy reads what it stores.
+    fn lent(&self) -> Option<Lent>;
 }
 
 impl Checker {
@@ -156,8 +166,11 @@ impl Checker {
         let Some(memory) = self.common_memory(at, request.info, stretch) else {
             return false;
         };
+        if self.is_kept(request.info, memory, stretch) {
+            return false;
+        }
         if !self.is_known(at, request, memory, stretch)
-            && !self.is_plain(at, request, memory, shape, stretch)
+            && !self.is_plain(at, request, memory, shape, stretch, stored)
         {
             return false;
         }
@@ -176,9 +189,18 @@ impl Checker {
         stretch: Stretch,
     ) -> bool {
         match self.common_memory(at, request.info, stretch) {
-            Some(memory) => self.is_known(at, request, memory, stretch),
+            Some(memory) => {
+                self.is_known(at, request, memory, stretch)
+                    && !self.is_kept(request.info, memory, stretch)
+            }
             None => false,
         }
+    }
+
+    /// Whether it may write what nobody should: constants, or what a copy still reads.
+    #[inline(always)]
+    fn is_kept(&self, info: &AccessInfo, (memory, _): Region, stretch: Stretch) -> bool {
+        info.writes() && memory == Memory::Global && self.keeps(stretch, info.bytes())
     }
 
     /// Whether every lane finds memory that is known to be written, and leaves it so.
@@ -243,39 +265,37 @@ impl Checker {
 
     /// Whether what an access writes is there only after a wait.
     #[inline(always)]
-    fn is_coming(&self, info: &AccessInfo) -> bool {
+    pub(super) fn is_coming(&self, info: &AccessInfo) -> bool {
         info.asynchronous && self.findings.wants_copies()
     }
 
     /// The memory that all lanes access, and where it begins.
     #[inline(always)]
     fn common_memory(&self, at: &At<'_>, info: &AccessInfo, stretch: Stretch) -> Option<Region> {
-        let of = |address: u64| match info.space {
-            Space::Global | Space::Const => (Memory::Global, 0),
-            Space::Shared => (Memory::Shared, 0),
-            Space::Local => (Memory::Local, 0),
-            Space::Generic if address.wrapping_sub(SHARED_BASE) < WINDOW => {
-                (Memory::Shared, SHARED_BASE)
-            }
-            Space::Generic
-                if address.wrapping_sub(LOCAL_BASE) < WINDOW && at.program.local_bytes != 0 =>
-            {
-                (Memory::Local, LOCAL_BASE)
-            }
-            Space::Generic => (Memory::Global, 0),
-        };
-        // What is neither one constant nor the same for all lanes is rare.
         let len = stretch.len(info.bytes());
-        if info.space == Space::Const && !at.program.is_constant(stretch.low, len) {
-            return None;
+        match info.space {
+            Space::Global => Some((Memory::Global, 0)),
+            Space::Shared => Some((Memory::Shared, 0)),
+            Space::Local => Some((Memory::Local, 0)),
+            // What is neither one constant nor the same for all lanes is rare.
+            Space::Const => at
+                .program
+                .is_constant(stretch.low, len)
+                .then_some((Memory::Global, 0)),
+            Space::Generic => {
+                let shared = at.view.own.shared;
+                let last = stretch.high.wrapping_add(info.bytes() - 1);
+                let within = stretch.high - stretch.low < WINDOW;
+                if within
+                    && stretch.low.wrapping_sub(shared) < WINDOW
+                    && last.wrapping_sub(shared) < WINDOW
+                {
+                    return Some((Memory::Shared, shared));
+                }
+                (stretch.low >= GLOBAL_BASE && last < FOREIGN && last >= stretch.low)
+                    .then_some((Memory::Global, 0))
+            }
         }
-        let first = of(stretch.low);
-        let agree = || {
-            // No window fits between the two.
-            let near = stretch.high - stretch.low < WINDOW;
-            near && first == of(stretch.high.wrapping_add(info.bytes() - 1))
-        };
-        (info.space != Space::Generic || agree()).then_some(first)
     }
 
     /// Whether every lane is in bounds, aligned, and finds written memory or writes; the states of what is written
@@ -288,6 +308,7 @@ impl Checker {
         (memory, base): Region,
         shape: &Shape,
         stretch: Stretch,
+        stored: &dyn Stored,
     ) -> bool {
         let info = request.info;
         let bytes = info.bytes();
@@ -338,226 +359,11 @@ impl Checker {
             if together {
                 states.forget(start, len);
             }
-            cta.pending[at.warp as usize].push(Pending {
-                lanes: at.mask,
-                group: None,
-                together: together.then_some((start as u32, len as u32)),
-                addresses: inside.map(|inside| inside as u32),
-                len: bytes as u32,
-                number: request.number,
-                span: at.span,
-                phase: cta.warps[at.warp as usize].phase(),
-            });
+            let together = together.then_some((start as u32, len as u32));
+            let addresses = inside.map(|inside| inside as u32);
+            self.depart(at, request, at.mask, (addresses, together), stored);
         }
         fine
-    }
-
-    /// The same for accesses that are not plain, lane by lane.
-    #[inline(never)]
-    pub(crate) fn look(
-        &mut self,
-        at: &At<'_>,
-        request: &Request<'_>,
-        addresses: &[u64; 32],
-        stored: &dyn Stored,
-    ) -> Answer {
-        let mut bad = 0;
-        let mut undefined = Box::new([[0; 32]; MOST]);
-        let gaps: [_; MOST] = std::array::from_fn(|k| stored.undefined(k));
-        for lane in at.lanes() {
-            let address = addresses[lane as usize];
-            let gaps = gaps.map(|gaps| gaps.map_or(0, |gaps| gaps[lane as usize]));
-            match self.lane(at, request, (lane, address), gaps, stored) {
-                Some(read) => {
-                    for (k, bytes) in read.into_iter().enumerate() {
-                        undefined[k][lane as usize] = bytes;
-                    }
-                }
-                None => bad |= 1 << lane,
-            }
-        }
-        Answer { bad, undefined }
-    }
-
-    fn resolve(at: &At<'_>, info: &AccessInfo, address: u64) -> (Memory, u64) {
-        let shared = address.wrapping_sub(SHARED_BASE);
-        let local = address.wrapping_sub(LOCAL_BASE);
-        match info.space {
-            Space::Global | Space::Const => (Memory::Global, address),
-            Space::Shared => (Memory::Shared, address),
-            Space::Local => (Memory::Local, address),
-            Space::Generic if shared < WINDOW => (Memory::Shared, shared),
-            Space::Generic if local < WINDOW && at.program.local_bytes != 0 => {
-                (Memory::Local, local)
-            }
-            Space::Generic => (Memory::Global, address),
-        }
-    }
-
-    /// One lane's access: the undefined bytes of what it reads, or nothing if it must not be done.
-    fn lane(
-        &mut self,
-        at: &At<'_>,
-        request: &Request<'_>,
-        (lane, address): (u32, u64),
-        gaps: [u32; MOST],
-        stored: &dyn Stored,
-    ) -> Option<[u32; MOST]> {
-        let info = request.info;
-        let bytes = info.bytes();
-        let (memory, inside) = Self::resolve(at, info, address);
-        let coming = self.is_coming(info);
-        let place = |access| at.place(lane, Some(access));
-        if !address.is_multiple_of(bytes.next_power_of_two()) {
-            let allocation = self.nearest(at, memory, inside);
-            self.add(New {
-                kind: Kind::Misaligned,
-                place: place(info.access),
-                other: None,
-                address: Some(address),
-                allocation,
-                message: format!(
-                    "{bytes} bytes at 0x{address:x}, which is not a multiple of {bytes}"
-                ),
-            });
-            return None;
-        }
-        let (_, cta) = self.current.as_mut()?;
-        let mut states = States::new(&mut self.global, cta, memory, at);
-        if info.writes() && (coming || gaps != [0; MOST]) {
-            states.forget(inside, bytes);
-        }
-        let states = states.of(inside, bytes, at.warp * 32 + lane);
-        let worst = match &states {
-            None => state::NONE,
-            Some(states) if states.contains(&state::NONE) => state::NONE,
-            Some(states) if states.contains(&state::FREED) => state::FREED,
-            Some(states) if states.iter().any(|s| state::is_coming(*s)) => state::PENDING,
-            Some(states) if states.contains(&state::FRESH) => state::FRESH,
-            Some(_) => state::WRITTEN,
-        };
-        let outside = info.space == Space::Const && !at.program.is_constant(address, bytes);
-        let worst = if outside { state::NONE } else { worst };
-        if matches!(worst, state::NONE | state::FREED) {
-            self.out_of_bounds(at, info, lane, address, (memory, inside), worst);
-            return None;
-        }
-        let mut read = [0; MOST];
-        if let Some(states) = states {
-            if info.access != Access::Write && worst != state::WRITTEN {
-                for (k, part) in states.chunks(info.element as usize).enumerate().take(MOST) {
-                    let fresh = part.iter().enumerate().filter(|(_, s)| **s == state::FRESH);
-                    read[k] = fresh.fold(0, |bits, (byte, _)| bits | 1 << byte.min(31));
-                }
-            }
-            if info.access != Access::Read {
-                let element = info.element as usize;
-                for (byte, state) in states.iter_mut().enumerate() {
-                    let gap = gaps[(byte / element).min(MOST - 1)] >> (byte % element).min(31) & 1;
-                    *state = match (coming, gap) {
-                        (true, 0) => state::PENDING,
-                        (true, _) => state::HOLLOW,
-                        (false, 0) => state::WRITTEN,
-                        (false, _) => state::FRESH,
-                    };
-                }
-            }
-        }
-        if coming {
-            let mut addresses = [0; 32];
-            addresses[lane as usize] = inside as u32;
-            cta.pending[at.warp as usize].push(Pending {
-                lanes: 1 << lane,
-                group: None,
-                together: None,
-                addresses,
-                len: bytes as u32,
-                number: request.number,
-                span: at.span,
-                phase: cta.warps[at.warp as usize].phase(),
-            });
-        } else if worst == state::PENDING {
-            self.findings.add(New {
-                kind: Kind::AsyncEarly,
-                place: place(info.access),
-                other: None,
-                address: Some(address),
-                allocation: at.program.shared.nearest(inside),
-                message: "the asynchronous copy to this address was not waited for".to_owned(),
-            });
-        }
-        if read != [0; MOST] {
-            self.undefined_read(at, info, lane, address, (memory, inside));
-            if !info.gives() {
-                read = [0; MOST];
-            }
-        }
-        if memory != Memory::Local
-            && self.findings.wants_races()
-            && let Some(mark) = self.mark(at, request, memory)
-        {
-            self.order(at, request, lane, (memory, inside, mark), stored);
-        }
-        Some(read)
-    }
-
-    pub(super) fn nearest(&self, at: &At<'_>, memory: Memory, inside: u64) -> Option<Allocation> {
-        match memory {
-            Memory::Global => self.global.nearest(inside),
-            Memory::Shared => at.program.shared.nearest(inside),
-            Memory::Local => at.program.local.nearest(inside),
-        }
-    }
-
-    fn out_of_bounds(
-        &mut self,
-        at: &At<'_>,
-        info: &AccessInfo,
-        lane: u32,
-        address: u64,
-        (memory, inside): (Memory, u64),
-        worst: u8,
-    ) {
-        let bytes = info.bytes();
-        let allocation = self.nearest(at, memory, inside);
-        let shared_window = address.wrapping_sub(SHARED_BASE) < WINDOW;
-        let local_window = address.wrapping_sub(LOCAL_BASE) < WINDOW;
-        let other_space = match info.space {
-            Space::Global | Space::Const | Space::Shared | Space::Local => {
-                shared_window || local_window
-            }
-            Space::Generic => address < u64::from(at.view.shared).max(1 << 12),
-        };
-        // What begins in a constant is of its space, however far it goes.
-        let begins = info.space == Space::Const && at.program.is_constant(address, 1);
-        let in_device = !begins
-            && self
-                .global
-                .nearest(address)
-                .is_some_and(|block| block.distance == 0);
-        let other_space =
-            other_space || in_device && !matches!(info.space, Space::Global | Space::Generic);
-        let (kind, what) = match (worst, memory) {
-            (state::FREED, _) => (Kind::UseAfterFree, "memory that was given back"),
-            _ if other_space => (Kind::BadSpace, "an address of another state space"),
-            (_, Memory::Global) if info.space == Space::Const => {
-                (Kind::OobConst, "outside of every constant")
-            }
-            (_, Memory::Global) => (Kind::OobGlobal, "outside of every allocation"),
-            (_, Memory::Shared) if inside >= u64::from(at.view.shared) => {
-                (Kind::OobShared, "behind the shared memory of the launch")
-            }
-            (_, Memory::Shared) => (Kind::OobShared, "outside of every shared variable"),
-            (_, Memory::Local) => (Kind::OobLocal, "outside of every local variable"),
-        };
-        self.add(New {
-            kind,
-            place: at.place(lane, Some(info.access)),
-            other: None,
-            address: Some(address),
-            allocation,
-            message: format!("{bytes} bytes at 0x{address:x}: {what}"),
-        });
     }
 }
 

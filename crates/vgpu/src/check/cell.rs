@@ -8,6 +8,8 @@ pub(crate) type Cell = u64;
 
 /// Marks a piece whose parts have cells of their own; its epoch's place holds their number.
 pub(crate) const SPLIT: Cell = 1 << 63;
+/// Marks a piece of which several accesses are kept; its epoch's place holds their number.
+pub(crate) const CROWD: Cell = 1 << 62;
 /// Where the epoch begins.
 pub(crate) const EPOCH: u32 = 29;
 /// A read of memory that nobody writes meanwhile (`.nc`).
@@ -47,7 +49,12 @@ pub(crate) fn for_piece(cell: Cell, log: u64) -> Cell {
 
 /// Its epoch.
 pub(crate) fn epoch(cell: Cell) -> u64 {
-    (cell & !SPLIT) >> EPOCH
+    (cell & !(SPLIT | CROWD)) >> EPOCH
+}
+
+/// The cell of the lane of a byte, for that lane alone.
+pub(crate) fn alone(cell: Cell, byte: u64) -> Cell {
+    later(cell, byte) & !SHIFT | Cell::from(ONE)
 }
 
 /// The lane of a byte.
@@ -63,6 +70,11 @@ pub(crate) fn step(cell: Cell) -> u64 {
 /// A split piece: no thread's cell has its lower bits.
 pub(crate) fn split(number: u64) -> Cell {
     SPLIT | number << EPOCH | THREAD
+}
+
+/// A crowded piece: no thread's cell has its lower bits.
+pub(crate) fn crowd(number: u64) -> Cell {
+    CROWD | number << EPOCH | THREAD
 }
 
 /// Whether two pieces are the same threads'.
@@ -86,5 +98,11 @@ mod tests {
         assert!(!same_threads(cell, of_lane(mark(77, 5, true), 8, 2)));
         assert!(!same_threads(cell, split(77)));
         assert_eq!(epoch(split(77)), 77);
+        assert_eq!(epoch(crowd(77)), 77);
+        assert!(!same_threads(cell, crowd(77)));
+        assert_eq!(
+            (lane(alone(cell, 9), 0), lane(alone(cell, 9), 15)),
+            (10, 10)
+        );
     }
 }

@@ -4,15 +4,17 @@ use super::{
     Access, Checks, Finding, Place,
     cell::Cell,
     clock::{Before, Known, SyncPlace, WarpClock},
+    copies::{Bounds, Pending},
     history::History,
+    holes::Holes,
     memory::Global,
     order::LaunchOrder,
     pages::Pages,
     report::{Findings, New},
     undefined::Origins,
 };
-use crate::{exec::LaunchView, lower::Program};
-use rustc_hash::FxHashMap;
+use crate::{exec::LaunchView, lower::Program, memory::Own};
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use warpsmith_ptx::ir::Name;
 
@@ -49,20 +51,16 @@ pub(super) fn thread(block: [u32; 3], index: u32) -> [u32; 3] {
     [index % x, index / x % y, index / x / y]
 }
 
-/// Copies of one instruction that nobody has waited for.
-#[derive(Clone, Copy)]
-pub(super) struct Pending {
-    pub(super) lanes: u32,
-    /// Their group, once that is committed.
-    pub(super) group: Option<u32>,
-    /// The range that they fill, if they do.
-    pub(super) together: Option<(u32, u32)>,
-    pub(super) addresses: [u32; 32],
-    pub(super) len: u32,
-    /// The access, its place, and the warp's phase when it was issued.
-    pub(super) number: u32,
-    pub(super) span: u32,
-    pub(super) phase: u32,
+/// The place of a thread of a CTA, by their numbers.
+pub(super) fn place_in(at: &At<'_>, cta: u32, index: u32, span: u32) -> Place {
+    let [x, y, _] = at.view.grid.map(|n| n.max(1));
+    Place {
+        kernel: at.program.name.clone(),
+        span: at.program.span(span),
+        cta: [cta % x, cta / x % y, cta / x / y],
+        thread: thread(at.view.block, index),
+        access: None,
+    }
 }
 
 /// The cell of an access of a warp, as long as the warp's phase is the same.
@@ -87,6 +85,11 @@ pub(super) struct Cta {
     pub(super) barriers: [[Known; 2]; 16],
     pub(super) pending: Vec<Vec<Pending>>,
     pub(super) groups: Vec<[u32; 32]>,
+    /// Whether two copies have been on their way to one place.
+    pub(super) crossed: bool,
+    pub(super) origins: Origins,
+    /// What stores left undefined, of shared memory, and of the local memories thread after thread.
+    pub(super) holes: [Holes; 2],
 }
 
 /// A launch that later ones may clash with.
@@ -117,7 +120,11 @@ pub(crate) struct Checker {
     /// To be used again.
     spare: Vec<Box<Cta>>,
     pub(super) warps: u32,
-    pub(super) origins: Origins,
+    /// Where copies in flight may read, and where the constants of the program are.
+    pub(super) lent: Bounds,
+    /// The places of copies that were not waited for, where that was told.
+    pub(super) told: FxHashSet<u32>,
+    pub(super) constants: Bounds,
 }
 
 /// The number of a CTA in its launch.
@@ -139,7 +146,9 @@ impl Checker {
             waiting: FxHashMap::default(),
             spare: Vec::new(),
             warps: 1,
-            origins: Origins::default(),
+            lent: Bounds::default(),
+            told: FxHashSet::default(),
+            constants: Bounds::default(),
         })
     }
 
@@ -180,7 +189,12 @@ impl Checker {
             order,
         });
         self.sync.clear();
-        self.origins.clear();
+        self.lent = Bounds::default();
+        self.told.clear();
+        self.constants = Bounds::default();
+        for (start, bytes) in &program.constants {
+            self.constants.add(*start, start + bytes);
+        }
         self.waiting.clear();
         self.current = None;
         self.warps = view.block.iter().product::<u32>().div_ceil(32).max(1);
@@ -219,6 +233,9 @@ impl Checker {
         cta.pending.resize_with(warps as usize, Vec::new);
         cta.groups.clear();
         cta.groups.resize(warps as usize, [0; 32]);
+        cta.crossed = false;
+        cta.origins.clear();
+        cta.holes.iter_mut().for_each(Holes::clear);
         self.park();
         self.current = Some((index, cta));
     }
@@ -248,6 +265,20 @@ impl Checker {
         if let Some((_, cta)) = self.current.take() {
             self.spare.push(cta);
         }
+        if self.waiting.is_empty() {
+            self.lent = Bounds::default();
+        }
+    }
+
+    /// Where generic addresses of a CTA's own memory start: elsewhere for each, so that one of another is noticed.
+    pub(crate) fn own(&self, view: &LaunchView) -> Own {
+        Own::of(self.launch, linear(view), view.block.iter().product())
+    }
+
+    /// What is found first in a CTA between its turns.
+    pub(super) fn of_waiting<R>(&self, find: &impl Fn(u32, &Cta) -> Option<R>) -> Option<R> {
+        let mut all = self.waiting.iter();
+        all.find_map(|(index, cta)| find(*index, cta))
     }
 
     /// The CTA that runs.

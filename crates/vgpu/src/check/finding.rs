@@ -44,7 +44,7 @@ kinds! {
     UninitShared = "uninit_shared";
     /// The same of local memory.
     UninitLocal = "uninit_local";
-    /// A register that was never written.
+    /// A register or predicate that the thread has not written.
     UninitRegister = "uninit_register";
     /// Two threads of a CTA, unordered, one of them writing.
     RaceShared = "race_shared";
@@ -60,13 +60,13 @@ kinds! {
     ShflInactive = "shfl_inactive";
     /// A member mask that lacks the caller.
     Mask = "mask";
-    /// Data of an asynchronous copy read before the copy was waited for.
+    /// Data of an asynchronous copy read or written again, or its source written, before the copy was waited for.
     AsyncEarly = "async_early";
     /// Memory that was given back.
     UseAfterFree = "use_after_free";
-    /// A host read of an element that no kernel wrote.
+    /// A host read of an element that no kernel wrote, or that one wrote with undefined bytes.
     UnwrittenOutput = "unwritten_output";
-    /// An address of one state space used in another.
+    /// An address of one state space used in another, or of another thread's or CTA's own memory.
     BadSpace = "bad_space";
     /// More shared memory than the launch has.
     SharedLimit = "shared_limit";

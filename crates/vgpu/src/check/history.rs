@@ -1,8 +1,9 @@
 //! The last accesses to a memory: for each 16 bytes the last write and two reads since, or the same for parts.
 
 use super::{
-    cell::{self, Cell, EPOCH, SPLIT},
+    cell::{self, CROWD, Cell, EPOCH, SPLIT},
     clock::{Before, Moment, WarpClock},
+    crowd::Crowds,
     words::Words,
 };
 
@@ -11,9 +12,9 @@ pub(crate) const SECTOR: u64 = 16;
 
 /// The last write of a piece, and two reads since.
 #[derive(Clone, Copy, Debug, Default)]
-struct Node {
-    write: Cell,
-    reads: [Cell; 2],
+pub(super) struct Node {
+    pub(super) write: Cell,
+    pub(super) reads: [Cell; 2],
 }
 
 /// When and how an access was made.
@@ -24,8 +25,9 @@ pub(crate) struct Epoch {
     pub(crate) launch: u32,
     /// Its place in the program's spans.
     pub(crate) span: u32,
-    pub(crate) strong: bool,
     pub(crate) cta_scope: bool,
+    /// An atomic that gives what it found.
+    pub(crate) observes: bool,
 }
 
 /// An access that was seen.
@@ -47,6 +49,8 @@ pub(crate) struct Who<'a> {
     pub(crate) strong: bool,
     pub(crate) cta_scope: bool,
     pub(crate) writes: bool,
+    /// Whether it is made only if what was read from memory says so.
+    pub(crate) depends: bool,
     /// Warps of a CTA: two warps are of one CTA if their numbers are in one such group.
     pub(crate) warps: u32,
 }
@@ -58,12 +62,14 @@ pub(crate) struct History {
     writes: Words,
     reads: [Words; 2],
     /// Parts of split pieces, and the number of the first.
-    parts: Vec<[Node; 4]>,
-    first_part: u64,
+    pub(super) parts: Vec<[Node; 4]>,
+    pub(super) first_part: u64,
+    /// What is kept of crowded pieces.
+    pub(super) crowds: Crowds,
     epochs: Vec<Epoch>,
     first_epoch: u64,
     /// Older cells come before whatever happens now.
-    floor: Cell,
+    pub(super) floor: Cell,
     /// Older cells are not of this launch.
     launch: Cell,
     /// Whether some threads know of some others since then, so that of two reads one may be known.
@@ -97,6 +103,7 @@ impl History {
             reads,
             parts: Vec::new(),
             first_part: 0,
+            crowds: Crowds::default(),
             epochs: Vec::new(),
             first_epoch: 1,
             floor: 0,
@@ -122,6 +129,7 @@ impl History {
         self.epochs.clear();
         self.first_part += self.parts.len() as u64;
         self.parts.clear();
+        self.crowds.settle();
         self.floor = self.first_epoch << EPOCH;
         self.launch = self.floor;
         self.partial = false;
@@ -318,7 +326,14 @@ impl History {
             let now = cell::later(now, at - address);
             let i = (sector.wrapping_sub(self.start) / SECTOR) as usize;
             if let Some(mut node) = self.sector(i) {
-                found = found.or(self.node(&mut node, (4, sector), (at, stop), now, who));
+                // Strong accesses come in any order, and hide nothing of each other.
+                let crowded = who.strong || node.write & CROWD != 0;
+                let one = if crowded {
+                    self.in_crowd(&mut node, sector, (at, stop), now, who)
+                } else {
+                    self.node(&mut node, (4, sector), (at, stop), now, who)
+                };
+                found = found.or(one);
                 self.put(i, node);
             }
             at = stop;
@@ -462,22 +477,24 @@ impl History {
     #[inline(never)]
     fn is_known(&self, seen: Cell, log: u64, now: Cell, who: &Who<'_>) -> bool {
         match self.epoch(seen) {
-            Some(epoch) => self.first_unordered(epoch, seen, log, now, who).is_none(),
+            Some(epoch) => self
+                .first_unordered(epoch, seen, 1 << log, now, who)
+                .is_none(),
             None => true,
         }
     }
 
-    fn epoch(&self, seen: Cell) -> Option<&Epoch> {
+    pub(super) fn epoch(&self, seen: Cell) -> Option<&Epoch> {
         let number = cell::epoch(seen).checked_sub(self.first_epoch)?;
         self.epochs.get(number as usize)
     }
 
-    /// The first byte that two lanes touch in no order.
-    fn first_unordered(
+    /// The first of `len` bytes that two lanes touch in no order.
+    pub(super) fn first_unordered(
         &self,
         epoch: &Epoch,
         seen: Cell,
-        log: u64,
+        len: u64,
         now: Cell,
         who: &Who<'_>,
     ) -> Option<u64> {
@@ -488,7 +505,7 @@ impl History {
             return (!who.clock.knows(&epoch.moment)).then_some(0);
         }
         let step = cell::step(seen).min(cell::step(now));
-        (0..1 << log).step_by(step as usize).find(|byte| {
+        (0..len).step_by(step as usize).find(|byte| {
             let (own, other) = (cell::lane(now, *byte), cell::lane(seen, *byte));
             !who.clock.knows_lane(own, other, &epoch.moment)
         })
@@ -520,14 +537,7 @@ impl History {
             // One of them writes: that it does so earlier does not help.
             return clash(0, true);
         }
-        if who.strong && epoch.strong {
-            let (own, other) = (who.clock.number(), epoch.moment.warp);
-            let one_cta = one_launch && own / who.warps == other / who.warps;
-            if one_cta || !(who.cta_scope || epoch.cta_scope) {
-                return None;
-            }
-        }
-        let byte = self.first_unordered(epoch, seen, log, now, who)?;
+        let byte = self.first_unordered(epoch, seen, 1 << log, now, who)?;
         clash(byte, false)
     }
 }

@@ -1,6 +1,6 @@
 //! What is known of each byte of guest memory: whether it belongs to something, and whether it was written.
 
-use super::pages::Pages;
+use super::{holes::Holes, pages::Pages};
 use memmap2::MmapMut;
 use std::{collections::BTreeMap, ops::Range};
 use warpsmith_ptx::ir::Name;
@@ -33,6 +33,8 @@ pub(crate) struct Global {
     base: u64,
     /// Start to length and name.
     blocks: BTreeMap<u64, (u64, Option<Name>)>,
+    /// What stores left undefined.
+    pub(super) holes: Holes,
 }
 
 impl Global {
@@ -48,6 +50,7 @@ impl Global {
             pages: Pages::new(size),
             base,
             blocks: BTreeMap::new(),
+            holes: Holes::default(),
         })
     }
 
@@ -85,6 +88,7 @@ impl Global {
     /// A block was handed out.
     pub(crate) fn allocated(&mut self, address: u64, len: u64) {
         self.blocks.insert(address, (len, None));
+        self.holes.forget(address, address + len);
         if let Some(states) = self.states_mut(address, len) {
             states.fill(state::FRESH);
         }
@@ -126,6 +130,7 @@ impl Global {
         };
         if let Some(target) = self.states_mut(to, len) {
             target.copy_from_slice(&states);
+            self.holes.copied(to, from, len);
         }
     }
 

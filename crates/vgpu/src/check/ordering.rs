@@ -4,7 +4,8 @@ use super::{
     Access, Kind, Place,
     access::{AccessInfo, Memory, Region, Request, Shape, Stored},
     cell::{self, Cell},
-    checker::{At, Checker, Mark, Pending, thread},
+    checker::{At, Checker, Mark, thread},
+    copies::Pending,
     history::{Epoch, SECTOR, Seen, Who},
     report::New,
 };
@@ -45,12 +46,12 @@ impl Checker {
             moment: clock.moment(),
             launch: self.launch,
             span: at.span,
-            strong: order.strong,
             cta_scope: order.cta_scope,
+            observes: request.info.observes,
         };
         let history = match memory {
             Memory::Global => &mut self.history,
-            Memory::Shared | Memory::Local => &mut cta.history,
+            Memory::Shared | Memory::Local | Memory::Param => &mut cta.history,
         };
         let constant = request.info.constant && memory == Memory::Global;
         let cell = cell::mark(history.add(epoch), clock.number(), constant);
@@ -84,7 +85,7 @@ impl Checker {
         };
         let history = match memory {
             Memory::Global => &mut self.history,
-            Memory::Shared | Memory::Local => &mut cta.history,
+            Memory::Shared | Memory::Local | Memory::Param => &mut cta.history,
         };
         match *shape {
             _ if info.order.strong => {}
@@ -160,6 +161,7 @@ impl Checker {
                 strong: false,
                 cta_scope: false,
                 writes: true,
+                depends: false,
                 warps: self.warps,
             };
             while rest != 0 {
@@ -213,15 +215,16 @@ impl Checker {
             strong: info.order.strong,
             cta_scope: info.order.cta_scope,
             writes: info.writes(),
+            depends: info.depends,
             warps: self.warps,
         };
         let history = match memory {
             Memory::Global => &mut self.history,
-            Memory::Shared | Memory::Local => &mut cta.history,
+            Memory::Shared | Memory::Local | Memory::Param => &mut cta.history,
         };
         let now = cell::of_lane(mark, lane, cell::ONE);
         let found = history.touch(inside, info.bytes(), now, &who);
-        if info.order.strong {
+        if info.order.strong && !info.object {
             self.synchronize(at, info, (memory, inside), (index, lane));
         }
         if let Some((seen, address)) = found {
@@ -229,7 +232,7 @@ impl Checker {
             let kind = match memory {
                 _ if same && stored.same() >> lane & 1 != 0 => Kind::BenignRace,
                 Memory::Global => Kind::RaceGlobal,
-                Memory::Shared | Memory::Local => Kind::RaceShared,
+                Memory::Shared | Memory::Local | Memory::Param => Kind::RaceShared,
             };
             self.race(at, info, lane, (kind, memory, address), &seen);
         }

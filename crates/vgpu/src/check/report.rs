@@ -19,9 +19,9 @@ pub(crate) fn distance(address: u64, start: u64, bytes: u64) -> i64 {
 type Key = (Kind, Name, Spot, Option<Spot>);
 
 /// A place that can be a key: a line and a column, of PTX or of a Rust file.
-type Spot = (u32, u32, &'static str);
+pub(super) type Spot = (u32, u32, &'static str);
 
-fn spot(span: Span) -> Spot {
+pub(super) fn spot(span: Span) -> Spot {
     match span {
         Span::None => (0, 0, ""),
         Span::Ptx { line, column } => (line, column, ""),
@@ -142,12 +142,16 @@ fn help(kind: Kind) -> &'static str {
         Kind::Deadlock => "each barrier waits for threads that wait elsewhere or have left",
         Kind::ShflInactive => "the lane that is read from must run the same shuffle",
         Kind::Mask => "a thread's own bit belongs into its member mask",
-        Kind::AsyncEarly => "wait with cp.async.wait_group and a barrier before the data are read",
+        Kind::AsyncEarly => {
+            "wait with cp.async.wait_group and a barrier before the data are read, written to again, or their source is"
+        }
         Kind::UseAfterFree => "the memory was given back before this launch",
         Kind::UnwrittenOutput => {
-            "no kernel wrote this element: is the last part of the output covered?"
+            "every element needs a value: is the last part covered, and was what it was made of written?"
         }
-        Kind::BadSpace => "convert the address with cvta, or name the space it belongs to",
+        Kind::BadSpace => {
+            "convert the address with cvta, name the space it belongs to, and keep it in its CTA or thread"
+        }
         Kind::SharedLimit => "ask for more dynamic shared memory at the launch",
         Kind::BenignRace => "the value is the same, the order is not: use one thread, or an atomic",
         Kind::Leak => "give the memory back",

@@ -33,6 +33,8 @@ impl<'a> States<'a> {
             }
             Memory::Shared => (&mut cta.shared[..], Some(&mut cta.pages), 0),
             Memory::Local => (&mut cta.local[..], None, 0),
+            // They are the launch's, and never change.
+            Memory::Param => (&mut cta.local[..0], None, 0),
         };
         States {
             all,

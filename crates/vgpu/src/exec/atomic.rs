@@ -16,9 +16,9 @@ use super::{
     operand,
 };
 use crate::{
-    error::Error,
+    error::{Error, FaultKind, Misuse},
     lower::Lowerer,
-    memory::{Bad, LOCAL_BASE, SHARED_BASE, WINDOW, Window, Word},
+    memory::{Bad, PARAM_BASE, WINDOW, Window, Word},
 };
 use std::{
     marker::PhantomData,
@@ -168,6 +168,7 @@ enum Memories {
 }
 
 trait Place: 'static {
+    const GENERIC: bool = false;
     fn find(ctx: &Ctx, address: u64, lane: u32) -> Memories;
 }
 
@@ -190,10 +191,13 @@ impl Place for InShared {
 }
 
 impl Place for InGeneric {
+    const GENERIC: bool = true;
     #[inline(always)]
     fn find(ctx: &Ctx, address: u64, lane: u32) -> Memories {
-        let own =
-            address.wrapping_sub(SHARED_BASE) < WINDOW || address.wrapping_sub(LOCAL_BASE) < WINDOW;
+        let own = &ctx.view.own;
+        let local = own.local(ctx.warp.index * 32 + lane);
+        let own = [own.shared, local, PARAM_BASE];
+        let own = own.iter().any(|base| address.wrapping_sub(*base) < WINDOW);
         if !own {
             return Memories::Global;
         }
@@ -241,6 +245,11 @@ fn atomic<X: Change, P: Place>(ctx: &mut Ctx, op: &MicroOp) {
         let turns = left & (u32::MAX >> (32 - end));
         left &= !turns;
         let bytes = size_of::<X::Mem>() as u32;
+        if P::GENERIC && Ctx::is_param(address) {
+            let kind = FaultKind::Misuse(Misuse::ParameterStore);
+            ctx.fault(op, kind, first, Some(address));
+            continue;
+        }
         let old = match P::find(ctx, address, first) {
             Memories::Global => X::Mem::update(&ctx.global, address, |old| {
                 all::<X, true>(old, &b, &c, turns)

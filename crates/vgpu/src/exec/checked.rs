@@ -42,7 +42,7 @@ pub(super) fn ask<R>(
 /// The access that description `aux` is of, at addresses `a` plus `imm`, by those lanes of `dst` that are active: `b`
 /// is 1 for scalars and 2 for 64 bits. If a register may be undefined, what comes next is looked at first, and another
 /// such op; else `more[0]` ops are left out. The `c` ops behind them do the access, for the lanes that may. Of a
-/// store, `more[2]` is where the slots of its values are listed. Of a copy that may be of fewer bytes, `more[1]` is one
+/// store, `more[2]` is where the slots of its values are listed, of what a copy writes where it reads. Of a copy that may be of fewer bytes, `more[1]` is one
 /// more than the slot that says so, `more[3]` what is in it, and `more[2]` describes the access to one byte.
 struct Check;
 impl Flow for Check {
@@ -108,11 +108,11 @@ fn without(ctx: &mut Ctx, bad: u32, op: *const MicroOp, count: usize) -> *const 
 }
 
 /// What says how much a copy reads.
-mod part {
-    pub(super) const BYTES: u32 = 0;
+pub(super) mod part {
+    pub(in crate::exec) const BYTES: u32 = 0;
     /// A predicate: nothing where it is true, or where it is false.
-    pub(super) const NOT: u32 = 1;
-    pub(super) const ONLY: u32 = 2;
+    pub(in crate::exec) const NOT: u32 = 1;
+    pub(in crate::exec) const ONLY: u32 = 2;
 }
 
 /// What was found of lanes that read a part of what they copy.
@@ -447,6 +447,9 @@ pub(crate) fn many(
         constant: false,
         asynchronous: false,
         replaces: false,
+        observes: false,
+        depends: false,
+        object: false,
         consumed,
         copied: false,
         matrix: None,
@@ -484,7 +487,7 @@ pub(crate) fn emit_access(
     at: usize,
     info: AccessInfo,
 ) -> Result<usize, Error> {
-    let copies = inst.op == Op::Cp;
+    let copies = info.copied;
     let policy = usize::from(inst.quals.has(Qual::L2CacheHint));
     let part = inst.operands.get(3);
     let part = part.filter(|_| copies && inst.operands.len() > 3 + policy);
@@ -518,7 +521,10 @@ pub(crate) fn emit_access(
             copied: false,
             ..info
         };
-        let check = check_of(l, operand(l, inst, 0)?, info)?;
+        let (low, high) = (check.imm as u32, (check.imm >> 32) as u32);
+        let source = l.extra(&[check.a, check.b, low, high, size[0], size[2]]);
+        let mut check = check_of(l, operand(l, inst, 0)?, info)?;
+        check.more[2] = source;
         l.emit_check(check, None);
     }
     Ok(source)

@@ -16,7 +16,7 @@ pub(super) use hint::lower_hint;
 
 use super::{Ctx, Flow, MicroOp};
 use crate::{
-    error::{Error, FaultKind},
+    error::{Error, FaultKind, Misuse},
     lower::{BarrierTerm, Lowerer, Term},
 };
 
@@ -297,8 +297,8 @@ impl Flow for Switch {
                 ctx.scalar(op.a) as u32
             };
             let Some(&block) = targets.get(value as usize) else {
-                let what = "branch index outside of its targets";
-                ctx.fault(op, FaultKind::Misuse { what }, lane, None);
+                let kind = FaultKind::Misuse(Misuse::BranchIndex);
+                ctx.fault(op, kind, lane, None);
                 ctx.stop = Stop::Fuel;
                 return std::ptr::null();
             };
@@ -343,7 +343,8 @@ impl Flow for ExitIf {
     }
 }
 
-/// `trap` for the lanes with predicate `a` if `b` is 1, for all otherwise.
+/// `trap` for the lanes with predicate `a` if `b` is 1, for all otherwise; or, where `c` is one more than the number of
+/// a function, that has no room on the stack.
 struct Trap;
 impl Flow for Trap {
     fn run(ctx: &mut Ctx, op: &MicroOp) -> *const MicroOp {
@@ -354,7 +355,11 @@ impl Flow for Trap {
         };
         let lanes = wanted & ctx.warp.active;
         if lanes != 0 {
-            ctx.fault(op, FaultKind::Trap, lanes.trailing_zeros(), None);
+            let kind = match op.c.checked_sub(1) {
+                Some(function) => ctx.stack_full(function),
+                None => FaultKind::Trap,
+            };
+            ctx.fault(op, kind, lanes.trailing_zeros(), None);
         }
         ctx.goto(op.aux)
     }
@@ -408,8 +413,8 @@ impl Flow for Barrier {
             super::ordered::odd_count(ctx, op, lanes, count);
         }
         if barrier >= 16 {
-            let what = "barrier number above 15";
-            ctx.fault(op, FaultKind::Misuse { what }, lanes.trailing_zeros(), None);
+            let kind = FaultKind::Misuse(Misuse::BarrierNumber);
+            ctx.fault(op, kind, lanes.trailing_zeros(), None);
             return ctx.goto(op.aux);
         }
         let reduce = match op.more[0] {
@@ -503,7 +508,12 @@ pub(crate) fn emit_flow(l: &mut Lowerer, term: &Term) -> Result<(), Error> {
             aux: *next,
             ..l.flow::<ExitIf>()
         },
-        Term::Trap { guard, next } => MicroOp {
+        Term::Trap {
+            guard,
+            function,
+            next,
+        } => MicroOp {
+            c: function.map_or(0, |function| function.0 + 1),
             a: guard.map_or(0, |(pred, _)| l.slot_of(pred)),
             b: u32::from(guard.is_some()),
             imm: guard.map_or(0, |(_, negated)| u64::from(negated)),

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     error::{Fault, FaultKind},
     lower::{Program, SCRATCH},
-    memory::{Bad, LOCAL_BASE, SHARED_BASE, WINDOW, Window},
+    memory::{Bad, Own, PARAM_BASE, WINDOW, Window},
     printed::Printed,
 };
 use std::sync::Arc;
@@ -30,6 +30,8 @@ pub(crate) struct LaunchView {
     /// Where the workspace of a cooperative grid is; 0 without one.
     pub(crate) workspace: u64,
     pub(crate) params: Vec<u8>,
+    /// Where generic addresses of the CTA's own memory start.
+    pub(crate) own: Own,
 }
 
 /// The state handlers work on: one for each worker, switched between warps.
@@ -54,6 +56,8 @@ pub(crate) struct Ctx {
     pub(crate) shared: Window,
     /// Local memory of the whole CTA at address 0: thread after thread.
     pub(crate) local: Window,
+    /// The parameters at their generic address; nobody writes them.
+    pub(crate) params: Window,
     /// The launch and the CTA.
     pub(crate) view: LaunchView,
     /// The first fault.
@@ -88,6 +92,7 @@ impl Ctx {
             global,
             shared: Window::EMPTY,
             local: Window::EMPTY,
+            params: Window::EMPTY,
             view: LaunchView::default(),
             fault: None,
             spent: 0,
@@ -273,13 +278,23 @@ impl Ctx {
     /// The window of a generic address as seen by `lane`, and the address in it.
     #[inline(always)]
     pub(crate) fn generic(&self, address: u64, lane: u32) -> (&Window, u64) {
-        if address.wrapping_sub(SHARED_BASE) < WINDOW {
-            (&self.shared, address - SHARED_BASE)
-        } else if address.wrapping_sub(LOCAL_BASE) < WINDOW {
-            (&self.local, self.local_address(address - LOCAL_BASE, lane))
+        let own = &self.view.own;
+        let local = address.wrapping_sub(own.local(self.warp.index * 32 + lane));
+        if address.wrapping_sub(own.shared) < WINDOW {
+            (&self.shared, address - own.shared)
+        } else if local < WINDOW {
+            (&self.local, self.local_address(local, lane))
+        } else if address.wrapping_sub(PARAM_BASE) < WINDOW {
+            (&self.params, address)
         } else {
             (&self.global, address)
         }
+    }
+
+    /// Whether a generic address is of a parameter.
+    #[inline(always)]
+    pub(crate) fn is_param(address: u64) -> bool {
+        address.wrapping_sub(PARAM_BASE) < WINDOW
     }
 
     /// Where byte `address` of `lane`'s local memory is in the CTA's; out of range stays out of range.
@@ -287,7 +302,8 @@ impl Ctx {
     pub(crate) fn local_address(&self, address: u64, lane: u32) -> u64 {
         let bytes = u64::from(self.program.local_bytes);
         if address >= bytes {
-            return u64::MAX;
+            // Far outside, and as aligned as it is.
+            return address | !(u64::MAX >> 1);
         }
         u64::from(self.warp.index * 32 + lane) * bytes + address
     }

@@ -7,7 +7,7 @@ use super::{
     ldst::{self, Element, Load},
 };
 use crate::{
-    check::{AccessInfo, Checker, Space, Stretch},
+    check::{Access, AccessInfo, Checker, Space, Stretch},
     lower::Lowerer,
     memory::Window,
 };
@@ -29,6 +29,20 @@ impl Known for Global {
     #[inline(always)]
     fn settles(checker: &Checker, stretch: Stretch, bytes: u32) -> bool {
         checker.settles_global(stretch, bytes)
+    }
+    #[inline(always)]
+    fn window(ctx: &Ctx) -> Window {
+        ctx.global
+    }
+}
+
+/// Global memory that is written.
+struct Written;
+impl Known for Written {
+    const GLOBAL: bool = true;
+    #[inline(always)]
+    fn settles(checker: &Checker, stretch: Stretch, bytes: u32) -> bool {
+        checker.settles_global(stretch, bytes) && !checker.keeps(stretch, u64::from(bytes))
     }
     #[inline(always)]
     fn window(ctx: &Ctx) -> Window {
@@ -197,7 +211,11 @@ pub(super) fn before(l: &Lowerer, check: &MicroOp, info: &AccessInfo) -> Option<
     {
         return None;
     }
+    let writes = info.access != Access::Read;
     let op = match (info.space, check.b) {
+        (Space::Global, 0) if writes => l.watch::<Glance<Written, Narrow>>(),
+        (Space::Global, 2) if writes => l.watch::<Glance<Written, Wide>>(),
+        (Space::Global, _) if writes => l.watch::<Glance<Written, One>>(),
         (Space::Global, 0) => l.watch::<Glance<Global, Narrow>>(),
         (Space::Global, 2) => l.watch::<Glance<Global, Wide>>(),
         (Space::Global, _) => l.watch::<Glance<Global, One>>(),

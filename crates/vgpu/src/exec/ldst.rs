@@ -9,7 +9,10 @@ use super::{
     flow::SPIN_COST,
     lane::{Cell, first_of_run, lanes},
 };
-use crate::memory::{Window, Word};
+use crate::{
+    error::{FaultKind, Misuse},
+    memory::{Window, Word},
+};
 use std::{
     marker::PhantomData,
     sync::atomic::{Ordering, fence},
@@ -113,8 +116,8 @@ pub(super) mod place {
     pub(in crate::exec) const GENERIC: u32 = 3;
 }
 
-/// Bytes from the first address of the shared window to the end of the local one.
-const WINDOWS: u64 = crate::memory::LOCAL_BASE + crate::memory::WINDOW - crate::memory::SHARED_BASE;
+/// Bytes from the first address of the shared window to the end of that of parameters, behind the local one.
+const WINDOWS: u64 = crate::memory::PARAM_BASE + crate::memory::WINDOW - crate::memory::SHARED_BASE;
 
 /// The window of an address and the address in it, for one lane.
 #[inline(always)]
@@ -130,13 +133,13 @@ pub(super) fn window(ctx: &Ctx, place: u32, address: u64, lane: u32) -> (Window,
     }
 }
 
-/// The same where lanes share memory; `None` where each has its own.
+/// The same where lanes share memory; `None` where each has its own, and for parameters, which are not written.
 #[inline(always)]
 pub(super) fn common(ctx: &Ctx, place: u32, address: u64) -> Option<(Window, u64)> {
     let local = match place {
         place::GLOBAL | place::SHARED => false,
         place::LOCAL => true,
-        _ => address.wrapping_sub(crate::memory::LOCAL_BASE) < crate::memory::WINDOW,
+        _ => address.wrapping_sub(crate::memory::LOCAL_BASE) < 2 * crate::memory::WINDOW,
     };
     if local {
         None
@@ -371,6 +374,11 @@ fn store_row<E: Element, const N: usize>(
     from: u32,
 ) {
     let size = size_of::<E::Mem>() as u64;
+    if op.aux == place::GENERIC && Ctx::is_param(address) {
+        let kind = FaultKind::Misuse(Misuse::ParameterStore);
+        ctx.fault(op, kind, lane, Some(address));
+        return;
+    }
     let (window_of, place) = window(ctx, op.aux, address, lane);
     let mut done = Ok(());
     if N > 1 && !place.is_multiple_of(N as u64 * size) {

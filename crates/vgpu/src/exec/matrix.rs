@@ -13,11 +13,7 @@ use super::{
     ldst::{self, items},
     operand,
 };
-use crate::{
-    error::Error,
-    lower::Lowerer,
-    memory::{SHARED_BASE, Window},
-};
+use crate::{error::Error, lower::Lowerer, memory::Window};
 use std::marker::PhantomData;
 use warpsmith_ptx::{
     ir::{Inst, Operand},
@@ -53,7 +49,7 @@ impl Order for Trans {
 #[inline(always)]
 fn window(ctx: &Ctx, op: &MicroOp) -> Window {
     if op.c == 1 {
-        ctx.shared.based(SHARED_BASE)
+        ctx.shared.based(ctx.view.own.shared)
     } else {
         ctx.shared
     }

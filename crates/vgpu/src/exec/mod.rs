@@ -45,6 +45,7 @@ mod dot;
 mod float;
 mod flow;
 mod frame;
+mod generic;
 mod glance;
 mod half;
 mod halves;
@@ -59,6 +60,7 @@ pub(crate) mod rare;
 pub(crate) mod shadows;
 pub(crate) mod shape;
 mod stored;
+pub(crate) mod unset;
 mod warp;
 
 pub(crate) use chain::Chain;
@@ -126,7 +128,8 @@ pub(crate) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
 /// The instructions of ordinary programs.
 fn common(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
     match inst.op {
-        Op::Mov | Op::Cvta | Op::Selp | Op::Slct => mov::lower(l, inst),
+        Op::Mov | Op::Selp | Op::Slct => mov::lower(l, inst),
+        Op::Cvta => generic::lower(l, inst),
         Op::Add
         | Op::Sub
         | Op::Mul

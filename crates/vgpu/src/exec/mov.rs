@@ -9,7 +9,6 @@ use super::{
 use crate::{
     error::Error,
     lower::{Dst, Lowerer, Src},
-    memory::{LOCAL_BASE, SHARED_BASE},
 };
 use std::{
     marker::PhantomData,
@@ -18,9 +17,8 @@ use std::{
 use warpsmith_ptx::{
     ir::{Inst, Operand},
     op::Op,
-    qual::Qual,
     special::Special,
-    types::{Space, Type},
+    types::Type,
 };
 
 /// The value itself.
@@ -305,20 +303,8 @@ select_sign! {
     u32, i32, |c| c >= 0; u64, i32, |c| c >= 0; u32, f32, |c| c >= 0.0; u64, f32, |c| c >= 0.0;
 }
 
-struct Offset;
-impl Bin for Offset {
-    type A = u64;
-    type B = u64;
-    type D = u64;
-    #[inline(always)]
-    fn f(a: u64, b: u64) -> u64 {
-        a.wrapping_add(b)
-    }
-}
-
 pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
     match inst.op {
-        Op::Cvta => cvta(l, inst),
         Op::Selp => selp(l, inst),
         Op::Slct => slct(l, inst),
         _ => mov(l, inst),
@@ -430,36 +416,6 @@ fn join16(l: &mut Lowerer, dst: Dst, a: Src, b: Src) {
 
 fn join8(l: &mut Lowerer, dst: Dst, a: Src, b: Src) {
     shape::emit_bin::<Join<u8, u16>>(l, dst, a, b);
-}
-
-/// The generic address of a space's first byte.
-fn base(l: &Lowerer, inst: &Inst, space: Space) -> Result<u64, Error> {
-    match space {
-        Space::Global | Space::Const => Ok(0),
-        Space::Shared => Ok(SHARED_BASE),
-        Space::Local => Ok(LOCAL_BASE),
-        Space::Generic | Space::Param => Err(l.unsupported(inst)),
-    }
-}
-
-fn cvta(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
-    let space = crate::lower::roles::space(inst);
-    let base = base(l, inst, space)?;
-    let from = operand(l, inst, 1)?;
-    let dst = l.dst(operand(l, inst, 0)?)?;
-    let a = l.src(from, 64)?;
-    let delta = if inst.quals.has(Qual::To) {
-        base.wrapping_neg()
-    } else {
-        base
-    };
-    if delta == 0 {
-        shape::emit_un::<Copy<u64>>(l, dst, a);
-    } else {
-        let b = l.constant(delta);
-        shape::emit_bin::<Offset>(l, dst, a, b);
-    }
-    Ok(())
 }
 
 fn selp(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {

@@ -4,6 +4,7 @@ use super::{
     Ctx, Flow, Handler, MicroOp,
     checked::ask,
     lane::{lanes, mask_of},
+    unset,
 };
 use crate::{error::Error, lower::Lowerer};
 use warpsmith_ptx::ir::{Inst, Operand};
@@ -60,12 +61,15 @@ pub(crate) fn emit_fill(l: &mut Lowerer, slot: u32, value: u32) {
     l.put_off(op);
 }
 
-/// At the start of a kernel, all of these registers are undefined.
-pub(crate) fn emit_unwritten(l: &mut Lowerer, slots: &[u32]) {
-    emit_once(l, slots.len());
+/// At the start of a kernel, all of these registers and predicates are undefined.
+pub(crate) fn emit_unwritten(l: &mut Lowerer, slots: &[u32], preds: &[u32]) {
+    emit_once(l, slots.len() + preds.len());
     for slot in slots {
         let op = fill(l, *slot, 0xFF);
         l.emit(op);
+    }
+    for slot in preds {
+        unset::emit_unwritten(l, *slot);
     }
 }
 
@@ -169,7 +173,7 @@ fn follow(ctx: &mut Ctx, from: u32, to: u32, part: &[u32; 32]) {
     let mask = ctx.mask;
     let counts = (0..32).any(|i| mask >> i & 1 != 0 && part[i] != 0);
     if counts && let Some(checker) = &mut ctx.checker {
-        checker.copied(from, to);
+        checker.copied(ctx.warp.index, from, to);
     }
 }
 

@@ -1,7 +1,12 @@
 //! What a store stores, for the checker: what is undefined of it, and where it changes nothing.
 
-use super::{Ctx, MicroOp, checked::addresses, ldst, shadows};
-use crate::check::{Access, AccessInfo, Space, Stored};
+use super::{
+    Ctx, MicroOp,
+    checked::{addresses, part},
+    lane::lanes,
+    ldst, shadows,
+};
+use crate::check::{Access, AccessInfo, Lent, Space, Stored};
 
 /// What a store stores, for whoever asks.
 pub(super) struct StoredBy<'a> {
@@ -33,11 +38,42 @@ impl Stored for StoredBy<'_> {
 
     fn same(&self) -> u32 {
         let matrix = self.info.matrix.is_some();
-        if self.info.access != Access::Write || self.info.asynchronous || matrix {
+        let stores = self.info.access == Access::Write && !self.info.object;
+        if !stores || self.info.asynchronous || matrix {
             return 0;
         }
         let addresses = addresses(self.ctx, self.op);
         stores_same(self.ctx, self.op, self.info, self.mask, &addresses)
+    }
+
+    fn lent(&self) -> Option<Lent> {
+        if !self.info.asynchronous {
+            return None;
+        }
+        let ctx = self.ctx;
+        let &[a, b, low, high, size, way] = ctx.extra(self.op.more[2], 6) else {
+            return None;
+        };
+        let source = MicroOp {
+            a,
+            b,
+            imm: u64::from(low) | u64::from(high) << 32,
+            ..*self.op
+        };
+        let whole = self.info.element as u8;
+        let unless = |none: u32| lanes(|i| if none >> i & 1 != 0 { 0 } else { whole });
+        Some(Lent {
+            addresses: addresses(ctx, &source),
+            bytes: match (size.checked_sub(1), way) {
+                (None, _) => [whole; 32],
+                (Some(slot), part::NOT) => unless(ctx.pred(slot)),
+                (Some(slot), part::ONLY) => unless(!ctx.pred(slot)),
+                (Some(slot), _) => {
+                    let bytes = ctx.cells::<u32>(slot);
+                    lanes(|i| bytes[i].min(u32::from(whole)) as u8)
+                }
+            },
+        })
     }
 }
 
@@ -101,5 +137,9 @@ impl Stored for Unknown {
 
     fn same(&self) -> u32 {
         0
+    }
+
+    fn lent(&self) -> Option<Lent> {
+        None
     }
 }

@@ -5,7 +5,7 @@ use crate::error::Error;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 use warpsmith_ptx::{
-    ir::{Function, Imm, Inst, LabelId, Operand, RegId, Span, Stmt, StmtKind},
+    ir::{FuncId, Function, Imm, Inst, LabelId, Operand, RegId, Span, Stmt, StmtKind},
     op::Op,
     qual::Qual,
 };
@@ -45,6 +45,8 @@ pub(crate) enum Term {
     },
     Trap {
         guard: Option<(RegId, u32)>,
+        /// The function for which the stack has no room, where it is that.
+        function: Option<FuncId>,
         next: u32,
     },
     /// The next block runs once its members are together.
@@ -372,7 +374,14 @@ impl Labels<'_> {
                 },
                 None => Term::Exit,
             },
-            Op::Trap => Term::Trap { guard, next },
+            Op::Trap => Term::Trap {
+                guard,
+                function: match inst.operands.first() {
+                    Some(Operand::Func(function)) => Some(*function),
+                    _ => None,
+                },
+                next,
+            },
             Op::Bar if inst.quals.has(Qual::Warp) => Term::Gate {
                 members: inst.operands.first().cloned(),
                 orders: true,

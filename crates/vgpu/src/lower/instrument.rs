@@ -7,18 +7,20 @@
 use super::{
     Lowerer,
     cfg::{Block, Term},
+    depends::Depends,
+    describe::access,
     guess::Guesses,
+    preds::Preds,
     reach, roles,
     uniform::insts,
 };
 use crate::{
-    check::{Access, AccessInfo, MOST, Order, Space},
     error::Error,
     exec::{checked, ordered, shadows},
 };
 use rustc_hash::FxHashSet;
 use warpsmith_ptx::{
-    ir::{Base, Function, Guard, Imm, Inst, Operand, RegId, Stmt},
+    ir::{Base, Function, Guard, Inst, Operand, RegId, Stmt},
     op::Op,
     qual::Qual,
     types::{self, Type},
@@ -33,6 +35,10 @@ pub(crate) struct Shadows {
     /// Those that were found defined in this block.
     seen: FxHashSet<RegId>,
     guesses: Guesses,
+    depends: Depends,
+    preds: Preds,
+    /// The block that is lowered.
+    block: usize,
 }
 
 /// Whether an instruction hands undefined sources on; where it does not, they matter.
@@ -70,11 +76,18 @@ fn loads(inst: &Inst) -> bool {
     }
 }
 
-/// Registers that may hold something undefined, and those that may not have been written when they are read.
-fn analyze(function: &Function, body: &[Stmt], blocks: &[Block]) -> (Vec<bool>, Vec<RegId>) {
-    let gaps = unwritten(function, body, blocks);
+/// An instruction without its guard, which would read its destinations.
+pub(super) fn bare(inst: &Inst) -> Inst {
+    Inst {
+        guard: None,
+        ..inst.clone()
+    }
+}
+
+/// Registers that may hold something undefined, given those that may not have been written when they are read.
+fn analyze(function: &Function, body: &[Stmt], blocks: &[Block], gaps: &[RegId]) -> Vec<bool> {
     let mut may = vec![false; function.regs.len()];
-    for reg in &gaps {
+    for reg in gaps {
         may[reg.index()] = true;
     }
     let mut changed = true;
@@ -97,11 +110,11 @@ fn analyze(function: &Function, body: &[Stmt], blocks: &[Block]) -> (Vec<bool>, 
     for (reg, may) in function.regs.iter().zip(&mut may) {
         *may &= reg.ty != Type::Pred && reg.ty.bits() <= 64;
     }
-    (may, gaps)
+    may
 }
 
-/// Registers that some path reads before it writes them.
-fn unwritten(function: &Function, body: &[Stmt], blocks: &[Block]) -> Vec<RegId> {
+/// Registers that some path reads before it writes them, and predicates of which that is so.
+fn unwritten(function: &Function, body: &[Stmt], blocks: &[Block]) -> [Vec<RegId>; 2] {
     let count = function.regs.len();
     // By block: registers written on every way to its start. The first block starts with none.
     let mut written: Vec<Option<Vec<bool>>> = vec![None; blocks.len()];
@@ -127,11 +140,7 @@ fn unwritten(function: &Function, body: &[Stmt], blocks: &[Block]) -> Vec<RegId>
                 None => roles::each_use(inst, &mut needs),
                 Some(guard) => {
                     needs(guard.reg);
-                    let bare = Inst {
-                        guard: None,
-                        ..inst.clone()
-                    };
-                    roles::each_use(&bare, &mut needs);
+                    roles::each_use(&bare(inst), &mut needs);
                 }
             }
             roles::each_def(inst, &mut |reg| {
@@ -167,10 +176,12 @@ fn unwritten(function: &Function, body: &[Stmt], blocks: &[Block]) -> Vec<RegId>
             }
         }
     }
-    (0..count)
-        .filter(|reg| gaps[*reg] && function.regs[*reg].ty != Type::Pred)
-        .map(|reg| RegId(reg as u32))
-        .collect()
+    [false, true].map(|preds| {
+        (0..count)
+            .filter(|reg| gaps[*reg] && (function.regs[*reg].ty == Type::Pred) == preds)
+            .map(|reg| RegId(reg as u32))
+            .collect()
+    })
 }
 
 impl Shadows {
@@ -181,7 +192,8 @@ impl Shadows {
         body: &[Stmt],
         blocks: &[Block],
     ) -> Shadows {
-        let (may, gaps) = analyze(function, body, blocks);
+        let [gaps, preds] = unwritten(function, body, blocks);
+        let may = analyze(function, body, blocks, &gaps);
         let slots: Vec<_> = may.iter().map(|may| may.then(|| l.shadow_slot())).collect();
         l.watched.shadow_of.clone_from(&slots);
         Shadows {
@@ -189,6 +201,9 @@ impl Shadows {
             gaps,
             seen: FxHashSet::default(),
             guesses: Guesses::new(body, blocks),
+            depends: Depends::new(function, body, blocks),
+            preds: Preds::new(l, body, blocks, &preds),
+            block: 0,
         }
     }
 
@@ -201,14 +216,22 @@ impl Shadows {
 pub(super) fn enter(l: &mut Lowerer<'_>, shadows: &Shadows) {
     let slots = shadows.gaps.iter().filter_map(|reg| shadows.slot(*reg));
     let slots: Vec<u32> = slots.collect();
-    if !slots.is_empty() {
-        shadows::emit_unwritten(l, &slots);
+    let preds = shadows.preds.unwritten();
+    if !slots.is_empty() || !preds.is_empty() {
+        shadows::emit_unwritten(l, &slots, &preds);
     }
 }
 
 /// The start of a block.
-pub(super) fn enter_block(shadows: &mut Shadows) {
+pub(super) fn enter_block(shadows: &mut Shadows, block: usize) {
     shadows.seen.clear();
+    shadows.preds.enter_block();
+    shadows.block = block;
+}
+
+/// Emits what comes before instructions under a guard.
+pub(super) fn guard(l: &mut Lowerer<'_>, shadows: &mut Shadows, guard: Guard) {
+    shadows.preds.decide(l, guard.reg, None);
 }
 
 /// Emits what comes before the end of a block.
@@ -234,6 +257,7 @@ pub(super) fn end_block(l: &mut Lowerer<'_>, shadows: &mut Shadows, term: &Term)
     if !slots.is_empty() {
         shadows::emit_used(l, &slots);
     }
+    shadows.preds.end_block(l, term);
     term.each_def(&mut |reg| {
         if let Some(slot) = shadows.slot(reg) {
             shadows::emit_fill(l, slot, 0);
@@ -262,6 +286,9 @@ pub(super) fn before(
                     .iter()
                     .for_each(|operand| roles::each_reg(operand, &mut add));
             }
+            if inst.op == Op::Mbarrier {
+                roles::each_use(&bare(inst), &mut add);
+            }
         }
         // Which lanes it reads.
         (None, true) if inst.op == Op::Shfl => {
@@ -274,11 +301,7 @@ pub(super) fn before(
             None => roles::each_use(inst, &mut add),
             Some(guard) => {
                 add(guard.reg);
-                let bare = Inst {
-                    guard: None,
-                    ..inst.clone()
-                };
-                roles::each_use(&bare, &mut add);
+                roles::each_use(&bare(inst), &mut add);
             }
         },
     }
@@ -299,7 +322,11 @@ pub(super) fn before(
     if !slots.is_empty() {
         shadows::emit_used(l, &slots);
     }
+    shadows.preds.before(l, inst)?;
     let mut access = access(inst);
+    if let Some((_, info)) = &mut access {
+        info.depends = shadows.depends.decides(inst, shadows.block);
+    }
     if let (Some((_, info)), Some(cta_scope)) = (&mut access, shadows.guesses.scope(inst))
         && !info.order.strong
     {
@@ -349,6 +376,7 @@ pub(super) fn after(
     if let Some(at) = access {
         checked::end_access(l, at);
     }
+    shadows.preds.after(l, inst)?;
     let mut defined = Vec::new();
     roles::each_def(inst, &mut |reg| defined.push(reg));
     for reg in &defined {
@@ -428,84 +456,4 @@ fn copy(l: &mut Lowerer<'_>, shadows: &Shadows, inst: &Inst) -> Result<(), Error
     }
     shadows::emit_move(l, slot, &pieces);
     Ok(())
-}
-
-/// Which operand of an instruction is an address, and what is done there.
-fn access(inst: &Inst) -> Option<(usize, AccessInfo)> {
-    let has = |word| inst.quals.has(word);
-    let (at, access) = match inst.op {
-        Op::Ld | Op::Ldu | Op::Ldmatrix => (1, Access::Read),
-        Op::St | Op::Stmatrix => (0, Access::Write),
-        Op::Atom => (1, Access::Atomic),
-        Op::Red => (0, Access::Atomic),
-        Op::Cp if has(Qual::Async) && inst.operands.len() >= 3 && !has(Qual::Bulk) => {
-            (1, Access::Read)
-        }
-        _ => return None,
-    };
-    let matrix = matches!(inst.op, Op::Ldmatrix | Op::Stmatrix);
-    let (element, count) = if matrix {
-        (16, 1)
-    } else if inst.op == Op::Cp {
-        match inst.operands.get(2)? {
-            Operand::Imm(Imm::Int(bytes)) => (*bytes as u32, 1),
-            _ => return None,
-        }
-    } else {
-        let count = [(Qual::V2, 2), (Qual::V4, 4), (Qual::V8, 8)]
-            .iter()
-            .find(|(qual, _)| has(*qual))
-            .map_or(1, |(_, count)| *count);
-        (inst.quals.types().last()?.bytes(), count)
-    };
-    let space = if inst.op == Op::Cp {
-        types::Space::Global
-    } else {
-        match (roles::space(inst), inst.operands.get(at)?) {
-            (space, _) if matrix && space == types::Space::Generic => types::Space::Generic,
-            (space, _) => space,
-        }
-    };
-    let space = match space {
-        types::Space::Global => Space::Global,
-        types::Space::Shared => Space::Shared,
-        types::Space::Local => Space::Local,
-        types::Space::Generic => Space::Generic,
-        types::Space::Const => Space::Const,
-        types::Space::Param => return None,
-    };
-    let atomic = access == Access::Atomic;
-    let any = |words: &[Qual]| words.iter().any(|word| has(*word));
-    let order = Order {
-        strong: atomic
-            || any(&[
-                Qual::Volatile,
-                Qual::Relaxed,
-                Qual::Acquire,
-                Qual::Release,
-                Qual::Mmio,
-            ]),
-        acquire: any(&[Qual::Acquire, Qual::AcqRel]),
-        release: any(&[Qual::Release, Qual::AcqRel]),
-        cta_scope: has(Qual::Cta),
-    };
-    let info = AccessInfo {
-        space,
-        access,
-        element,
-        count,
-        order,
-        constant: has(Qual::Nc),
-        asynchronous: false,
-        copied: inst.op == Op::Cp,
-        replaces: atomic && has(Qual::Exch),
-        consumed: false,
-        matrix: matrix.then(|| has(Qual::Trans)),
-        rows: [(Qual::X2, 2), (Qual::X4, 4)]
-            .iter()
-            .find(|(qual, _)| has(*qual))
-            .map_or(1, |(_, count)| *count),
-        values: [None; MOST],
-    };
-    Some((at, info))
 }

@@ -121,6 +121,11 @@ impl<'a> Lowerer<'a> {
         self.input.layout
     }
 
+    /// Whether a checker watches.
+    pub(crate) fn is_checked(&self) -> bool {
+        self.input.checked
+    }
+
     /// The tier of the machine.
     pub(crate) fn tier(&self) -> crate::Tier {
         self.input.tier
@@ -584,6 +589,10 @@ impl<'a> Lowerer<'a> {
             shared: self.input.layout.shared.clone(),
             open_shared: self.input.layout.open_shared,
             local: self.input.layout.local.clone(),
+            functions: {
+                let all = self.input.module.functions.iter();
+                all.map(|function| function.name.clone()).collect()
+            },
         }
     }
 }

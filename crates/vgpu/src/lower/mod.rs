@@ -1,10 +1,13 @@
 //! Lowering: from a kernel of a verified module to micro-ops for one block shape.
 
 mod cfg;
+mod depends;
+mod describe;
 mod guess;
 mod immediate;
 mod instrument;
 mod lowerer;
+mod preds;
 mod presets;
 mod reach;
 pub(crate) mod roles;
@@ -17,7 +20,7 @@ pub(crate) use cfg::{BarRed, BarrierTerm, CallTerm, Term};
 pub(crate) use immediate::immediate;
 pub(crate) use lowerer::{Dst, Lowerer, Src};
 pub(crate) use presets::{Preset, Value};
-pub(crate) use unit::{address_of, unit};
+pub(crate) use unit::{address_of, function_at, unit};
 
 use crate::{
     Tier,
@@ -64,6 +67,8 @@ pub(crate) struct Program {
     pub(crate) open_shared: Option<u64>,
     /// Local variables.
     pub(crate) local: Variables,
+    /// The names of the module's functions.
+    pub(crate) functions: Vec<Name>,
 }
 
 /// Where a block starts, and whether it runs with all live lanes only.
@@ -102,6 +107,7 @@ impl Program {
             shared: Variables::default(),
             open_shared: None,
             local: Variables::default(),
+            functions: Vec::new(),
         }
     }
 
@@ -111,6 +117,13 @@ impl Program {
             let inside = from.checked_sub(*start);
             inside.is_some_and(|at| at.checked_add(len).is_some_and(|end| end <= *bytes))
         })
+    }
+
+    /// Whether some of a range is in one of the module's constants.
+    pub(crate) fn touches_constant(&self, from: u64, len: u64) -> bool {
+        let end = from.saturating_add(len);
+        let touches = |(start, bytes): &(u64, u64)| *start < end && from < start + bytes;
+        self.constants.iter().any(touches)
     }
 
     /// The place of an op.
@@ -303,7 +316,7 @@ pub(crate) fn lower(input: &Input<'_>) -> Result<Program, Error> {
             if at == 0 {
                 instrument::enter(&mut l, shadows);
             }
-            instrument::enter_block(shadows);
+            instrument::enter_block(shadows, at);
         }
         lower_block(&mut l, body, block, &mut shadows)?;
     }
@@ -334,6 +347,9 @@ fn lower_block(
             && guard.is_none()
         {
             l.flush();
+            if let Some(shadows) = shadows {
+                instrument::guard(l, shadows, g);
+            }
             let negated = if g.negated { !0 } else { 0 };
             let slot = l.slot_of(g.reg);
             guard = Some((g, exec::begin_guard(l, slot, negated)));

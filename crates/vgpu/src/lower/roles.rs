@@ -80,6 +80,8 @@ pub(crate) fn outcome(inst: &Inst, has_local: bool) -> Outcome {
                 Outcome::Sources
             }
         }
+        // Under the checker each thread's local memory has addresses of its own.
+        Op::Cvta if inst.quals.has(Qual::Local) => Outcome::Varying,
         Op::Shfl if broadcasts(inst) => Outcome::Together,
         Op::Shfl
         | Op::Atom

@@ -34,6 +34,12 @@ pub(crate) fn address_of(module: &Module, function: FuncId) -> u64 {
     FUNCTIONS + 16 * (1 + u64::from(definition(module, function).0))
 }
 
+/// The number of the function at an address.
+pub(crate) fn function_at(address: u64) -> Option<u32> {
+    let number = address.checked_sub(FUNCTIONS)? / 16;
+    u32::try_from(number.checked_sub(1)?).ok()
+}
+
 /// The function of this name that has a body; the declaration if there is none.
 fn definition(module: &Module, function: FuncId) -> FuncId {
     let Some(declared) = module.functions.get(function.index()) else {

@@ -3,10 +3,12 @@
 mod apart;
 mod arena;
 mod copy;
+mod own;
 mod pair;
 mod raw;
 
 pub(crate) use arena::Arena;
+pub(crate) use own::{FOREIGN, Foreign, Own};
 pub(crate) use raw::{Bad, Buffer, Window, Word};
 
 /// The first guest address of device memory.
@@ -17,3 +19,5 @@ pub(crate) const SHARED_BASE: u64 = 0x1_0000_0000;
 pub(crate) const LOCAL_BASE: u64 = 0x2_0000_0000;
 /// Size of the generic windows of shared and local memory.
 pub(crate) const WINDOW: u64 = 0x1000_0000;
+/// Where generic addresses of a kernel's parameters start, right behind those of local memory.
+pub(crate) const PARAM_BASE: u64 = LOCAL_BASE + WINDOW;

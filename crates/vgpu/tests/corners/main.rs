@@ -5,6 +5,8 @@ mod accesses;
 #[path = "../common/mod.rs"]
 mod common;
 mod copies;
+mod hidden;
+mod spaces;
 mod values;
 
 use common::Bench;

@@ -7,7 +7,7 @@ use warpsmith_ptx::{
     types::Space,
 };
 use warpsmith_vgpu::{
-    Fault, FaultKind,
+    Fault, FaultKind, Misuse,
     check::{Finding, Kind, Place, Verdict},
 };
 
@@ -83,7 +83,11 @@ impl Source {
                 Kind::Deadlock,
                 "every thread waits: let all of them come to the same barriers",
             ),
-            FaultKind::Misuse { what } => misuse(what),
+            FaultKind::StackFull { .. } => (
+                Kind::OobLocal,
+                "end the recursion, or keep less on the stack",
+            ),
+            FaultKind::Misuse(what) => misuse(*what),
             FaultKind::Trap | FaultKind::Budget { .. } => return None,
         };
         let kernel = fault.kernel.to_string();
@@ -161,33 +165,29 @@ fn level(kind: Kind) -> Level {
     }
 }
 
-/// The kind of a misuse that ends a kernel, by the words of the machine.
-fn misuse(what: &str) -> (Kind, &'static str) {
-    let of = |words: &[&str]| words.iter().any(|word| what.contains(word));
-    if of(&["mask", "member"]) {
-        (
-            Kind::Mask,
-            "name every lane that takes part, the caller too",
-        )
-    } else if of(&["shfl", "shuffle", "inactive"]) {
-        (
-            Kind::ShflInactive,
-            "let the lane that is read from take part",
-        )
-    } else if of(&["diverge", "whole warp", "together"]) {
-        (
-            Kind::BarrierDivergence,
-            "all lanes of a warp must come to it together",
-        )
-    } else if of(&["barrier"]) {
-        (
+/// The kind of a misuse that ends a kernel.
+fn misuse(what: Misuse) -> (Kind, &'static str) {
+    match what {
+        Misuse::BarrierNumber => (Kind::BarrierCount, "there are barriers 0 to 15"),
+        Misuse::ArrivalCount => (
             Kind::BarrierCount,
-            "the count is a multiple of 32 that the arriving warps fill",
-        )
-    } else {
-        (
+            "an mbarrier begins with the number of arrivals of a phase",
+        ),
+        Misuse::Arrivals => (
+            Kind::BarrierCount,
+            "let as many arrive in a phase as the mbarrier was begun with",
+        ),
+        Misuse::ParameterStore => (
             Kind::BadSpace,
-            "see the instruction's section of the manual",
-        )
+            "kernels do not write their parameters: copy what changes",
+        ),
+        Misuse::BranchIndex => (
+            Kind::BadSpace,
+            "compare the index with the number of targets before the branch",
+        ),
+        Misuse::Callee | Misuse::NoCallee | Misuse::Return => (
+            Kind::BadSpace,
+            "call functions of the pointer's own prototype only",
+        ),
     }
 }

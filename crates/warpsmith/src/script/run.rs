@@ -12,7 +12,7 @@ use warpsmith_ptx::{
     verify::{Verified, verify},
 };
 use warpsmith_vgpu::{
-    Config, Error as DeviceError, Launch, Machine, Module, Stream,
+    Config, Error as DeviceError, Launch, Limit, Machine, Module, Stream,
     check::{Checks, Kind, Verdict},
 };
 
@@ -173,12 +173,14 @@ impl Run<'_> {
             }
             Error::Device(DeviceError::Launch {
                 kernel,
-                what: "bytes of shared memory",
+                what: Limit::Shared,
                 ..
             }) => Some(self.at_launch(Kind::SharedLimit, kernel, &error, "use less of it")),
-            Error::Device(DeviceError::Launch { kernel, what, .. })
-                if what.starts_with("blocks of a cooperative") =>
-            {
+            Error::Device(DeviceError::Launch {
+                kernel,
+                what: Limit::Cooperative,
+                ..
+            }) => {
                 let help = "launch no more CTAs than the device holds at once";
                 Some(self.at_launch(Kind::Deadlock, kernel, &error, help))
             }
@@ -380,7 +382,7 @@ impl Run<'_> {
         if found > most {
             return Err(Error::Device(DeviceError::Launch {
                 kernel: kernel.name().clone(),
-                what: "blocks of a cooperative launch",
+                what: Limit::Cooperative,
                 found,
                 expected: most,
             }));

@@ -3,8 +3,8 @@
 use super::super::{Ctx, Flow, MicroOp};
 use super::Stop;
 use crate::{
-    error::{Error, FaultKind},
-    lower::{CallTerm, Lowerer},
+    error::{Error, FaultKind, Misuse},
+    lower::{CallTerm, Lowerer, function_at},
 };
 use warpsmith_ptx::{
     ir::{Operand, RegId},
@@ -20,6 +20,14 @@ pub(super) struct Stack {
 }
 
 impl Ctx {
+    /// There is no room for a call of a function, by its number.
+    pub(in crate::exec) fn stack_full(&self, function: u32) -> FaultKind {
+        let function = self.program.functions.get(function as usize);
+        FaultKind::StackFull {
+            function: function.unwrap_or(&self.program.name).clone(),
+        }
+    }
+
     /// Those of `lanes` that came to where they are by the same calls as `lane`.
     pub(in crate::exec) fn companions(&self, lanes: u32, lane: usize) -> u32 {
         let Some(own) = self.warp.calls.get(lane) else {
@@ -32,7 +40,7 @@ impl Ctx {
 }
 
 /// Words that a lane may have on its stack.
-const LIMIT: usize = 1 << 20;
+const LIMIT: usize = 1 << 17;
 
 /// How a saved slot holds its value.
 mod cells {
@@ -74,31 +82,44 @@ fn call(ctx: &mut Ctx, op: &MicroOp) -> *const MicroOp {
         let full = stack.words.len() > LIMIT;
         ctx.warp.calls[lane] = stack;
         if full {
-            let what = "calls nested too deeply";
-            return misuse(ctx, op, what, lane);
+            let address = match targets.first_chunk() {
+                Some(target) if op.imm == 0 => address(target),
+                _ => callee(ctx, op, lane),
+            };
+            let kind = ctx.stack_full(function_at(address).unwrap_or(u32::MAX));
+            return fault(ctx, op, kind, lane);
         }
     }
     if op.imm == 0 {
         return match targets.get(2) {
             Some(block) => ctx.goto(*block),
-            None => misuse(
-                ctx,
-                op,
-                "a call of nothing",
-                active.trailing_zeros() as usize,
-            ),
+            None => {
+                let kind = FaultKind::Misuse(Misuse::NoCallee);
+                fault(ctx, op, kind, active.trailing_zeros() as usize)
+            }
         };
     }
     let goal = |ctx: &Ctx, lane: usize| {
-        let address = if op.b == 1 {
-            ctx.scalar(op.a)
-        } else {
-            ctx.cells::<u64>(op.a)[lane]
-        };
-        let fits = |t: &&[u32]| u64::from(t[0]) | u64::from(t[1]) << 32 == address;
-        targets.chunks_exact(3).find(fits).map(|t| t[2])
+        let wanted = callee(ctx, op, lane);
+        let (targets, _) = targets.as_chunks::<3>();
+        let found = targets.iter().find(|target| address(target) == wanted);
+        found.map(|target| target[2])
     };
-    part(ctx, op, "a call of what is no function of this type", goal)
+    part(ctx, op, Misuse::Callee, goal)
+}
+
+/// What a lane's pointer is to.
+fn callee(ctx: &Ctx, op: &MicroOp, lane: usize) -> u64 {
+    if op.b == 1 {
+        ctx.scalar(op.a)
+    } else {
+        ctx.cells::<u64>(op.a)[lane]
+    }
+}
+
+/// The address of a function that a call may go to.
+fn address(target: &[u32; 3]) -> u64 {
+    u64::from(target[0]) | u64::from(target[1]) << 32
 }
 
 /// To behind the call that each lane is in.
@@ -131,21 +152,21 @@ fn back(ctx: &mut Ctx, op: &MicroOp) -> *const MicroOp {
         }
         ctx.warp.calls[lane] = stack;
     }
-    part(ctx, op, "a return without a call", |_, lane| next[lane])
+    part(ctx, op, Misuse::Return, |_, lane| next[lane])
 }
 
 /// Lanes go to where each wants to.
 fn part(
     ctx: &mut Ctx,
     op: &MicroOp,
-    what: &'static str,
+    misuse: Misuse,
     goal: impl Fn(&Ctx, usize) -> Option<u32>,
 ) -> *const MicroOp {
     let active = ctx.warp.active;
     let goals: [Option<u32>; 32] =
         std::array::from_fn(|lane| (active >> lane & 1 != 0).then(|| goal(ctx, lane)).flatten());
     if let Some(lane) = lanes(active).find(|lane| goals[*lane].is_none()) {
-        return misuse(ctx, op, what, lane);
+        return fault(ctx, op, FaultKind::Misuse(misuse), lane);
     }
     let first = goals.iter().flatten().next().copied();
     if let Some(block) = first
@@ -168,8 +189,8 @@ fn part(
     ctx.pick()
 }
 
-fn misuse(ctx: &mut Ctx, op: &MicroOp, what: &'static str, lane: usize) -> *const MicroOp {
-    ctx.fault(op, FaultKind::Misuse { what }, lane as u32, None);
+fn fault(ctx: &mut Ctx, op: &MicroOp, kind: FaultKind, lane: usize) -> *const MicroOp {
+    ctx.fault(op, kind, lane as u32, None);
     ctx.stop = Stop::Fuel;
     std::ptr::null()
 }

@@ -14,9 +14,9 @@ use super::{
 };
 use crate::{
     check::ObjectEvent,
-    error::{Error, FaultKind},
+    error::{Error, FaultKind, Misuse},
     lower::Lowerer,
-    memory::Bad,
+    memory::{Bad, WINDOW},
 };
 use warpsmith_ptx::{
     ir::{Inst, Operand},
@@ -139,13 +139,13 @@ fn mbarrier(ctx: &mut Ctx, op: &MicroOp) {
 #[cold]
 fn tell(ctx: &mut Ctx, op: &MicroOp, lane: u32, address: u64, done: bool) {
     let inside = if op.more[1] == 1 {
-        address.wrapping_sub(crate::memory::SHARED_BASE)
+        address.wrapping_sub(ctx.view.own.shared)
     } else {
         address
     };
     let (releases, copies) = (op.more[3] & 1 == 0, op.more[3] & 2 != 0);
     let event = match op.imm & 0xFF {
-        what::INIT => ObjectEvent::Init,
+        what::INVAL => ObjectEvent::Inval,
         what::TEST | what::PARITY if done => ObjectEvent::Wait { acquires: releases },
         what::ARRIVE | what::DROP | what::ARRIVE_EXPECT | what::DROP_EXPECT | what::COPIES => {
             ObjectEvent::Arrive { releases, copies }
@@ -158,8 +158,12 @@ fn tell(ctx: &mut Ctx, op: &MicroOp, lane: u32, address: u64, done: bool) {
 /// One lane's operation: the result, if it has one.
 fn step(ctx: &mut Ctx, op: &MicroOp, lane: u32, address: u64, value: u64) -> Result<u64, Bad> {
     let (window, at) = if op.more[1] == 1 {
-        let (window, at) = ctx.generic(address, lane);
-        (*window, at)
+        // Objects are in shared memory only.
+        let inside = address.wrapping_sub(ctx.view.own.shared);
+        if inside >= WINDOW {
+            return Err(Bad::Bounds);
+        }
+        (ctx.shared, inside)
     } else {
         (ctx.shared, address)
     };
@@ -170,7 +174,7 @@ fn step(ctx: &mut Ctx, op: &MicroOp, lane: u32, address: u64, value: u64) -> Res
         what::INIT => {
             let count = value & COUNT;
             if count == 0 || count != value {
-                misuse = Some("an mbarrier's count of 0 or above 2^20 - 1");
+                misuse = Some(Misuse::ArrivalCount);
             }
             object = Object {
                 pending: count,
@@ -195,7 +199,7 @@ fn step(ctx: &mut Ctx, op: &MicroOp, lane: u32, address: u64, value: u64) -> Res
                 object.bytes = object.bytes.wrapping_add(value) & BYTES;
             }
             if count > object.pending {
-                misuse = Some("more arrivals at an mbarrier than it expects");
+                misuse = Some(Misuse::Arrivals);
             }
             object.pending = object.pending.saturating_sub(count);
             if matches!(kind, what::DROP | what::DROP_EXPECT) {
@@ -204,8 +208,8 @@ fn step(ctx: &mut Ctx, op: &MicroOp, lane: u32, address: u64, value: u64) -> Res
             object = object.turned();
         }
     }
-    if let Some(what) = misuse {
-        ctx.fault(op, FaultKind::Misuse { what }, lane, Some(address));
+    if let Some(misuse) = misuse {
+        ctx.fault(op, FaultKind::Misuse(misuse), lane, Some(address));
     }
     window.store(at, object.word())?;
     Ok(word)

@@ -2,7 +2,7 @@
 
 use super::{
     super::{
-        approx,
+        approx, generic,
         half::{Bf16, F16, Small},
         operand,
     },
@@ -12,7 +12,7 @@ use super::{
 use crate::{
     error::Error,
     lower::{Lowerer, roles},
-    memory::{GLOBAL_BASE, LOCAL_BASE, SHARED_BASE, WINDOW},
+    memory::GLOBAL_BASE,
 };
 use warpsmith_ptx::{
     ir::{Imm, Inst, Operand},
@@ -155,6 +155,11 @@ impl Rule for ButNot {
 
 /// `isspacep`: constants stand in device memory, in ranges of their own.
 fn isspacep(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
+    let space = roles::space(inst);
+    if matches!(space, Space::Shared | Space::Local | Space::Param) {
+        let (to, address) = (operand(l, inst, 0)?, operand(l, inst, 1)?);
+        return generic::emit_is_in(l, to, address, space);
+    }
     let a = Place::source(l, operand(l, inst, 1)?, 64)?;
     let dst = Place::target(l, operand(l, inst, 0)?)?;
     let mask = |l: &mut Lowerer| Place {
@@ -177,17 +182,16 @@ fn isspacep(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
     for (start, size) in l.constants() {
         window(l, constants, constants, start, size);
     }
-    match roles::space(inst) {
-        Space::Shared => window(l, dst, no, SHARED_BASE, WINDOW),
-        Space::Local => window(l, dst, no, LOCAL_BASE, WINDOW),
+    match space {
         Space::Const => emit::<ButNot>(l, dst, &[constants, no], 0),
         Space::Global => {
             let global = mask(l);
             window(l, global, no, GLOBAL_BASE, 1 << 48);
             emit::<ButNot>(l, dst, &[global, constants], 0);
         }
-        Space::Param => emit::<Constant>(l, dst, &[], 0),
-        Space::Generic => return Err(l.unsupported(inst)),
+        Space::Shared | Space::Local | Space::Param | Space::Generic => {
+            return Err(l.unsupported(inst));
+        }
     }
     Ok(())
 }

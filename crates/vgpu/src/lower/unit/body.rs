@@ -1,5 +1,7 @@
 //! Writes the merged body, function after function.
 
+mod stack;
+
 use super::{
     STACK, address_of,
     graph::{Callee, Graph, Parts, parts},
@@ -25,8 +27,8 @@ pub(super) struct Merge<'a> {
     /// The first label of each function in the graph's order.
     entries: Vec<LabelId>,
     transfer: VarId,
-    /// The first free byte of the stack, where there is one.
-    top: Option<RegId>,
+    /// The first free byte of the stack, where there is one, and its end.
+    top: Option<[RegId; 2]>,
     /// What copies go through: registers of 64, 32 and 16 bits.
     copies: [RegId; 3],
     /// The place of the statement being rewritten.
@@ -81,7 +83,7 @@ impl<'a> Merge<'a> {
         merge.copies = [Type::B64, Type::B32, Type::B16].map(|ty| merge.reg(ty));
         let allocates = all().any(uses_stack);
         if allocates || graph.recursive.contains(&true) {
-            merge.top = Some(merge.reg(Type::B64));
+            merge.top = Some([Type::B64; 2].map(|ty| merge.reg(ty)));
         }
         merge.entries = (0..graph.order.len()).map(|_| merge.label()).collect();
         merge
@@ -93,14 +95,16 @@ impl<'a> Merge<'a> {
         }
         if let Some(top) = self.top {
             // Behind all other local variables.
-            let start = Operand::Var(self.var("stack", STACK), 0);
-            let operands = [Operand::Reg(top), start];
-            let begin = Inst::new(Op::Mov, &[Qual::T(Type::B64)], operands);
-            let begin = Stmt {
-                kind: StmtKind::Inst(begin),
-                span: self.out.span,
-            };
-            self.out.body.get_or_insert_default().insert(0, begin);
+            let stack = self.var("stack", STACK);
+            for (reg, offset) in top.into_iter().zip([0, STACK as i64]) {
+                let operands = [Operand::Reg(reg), Operand::Var(stack, offset)];
+                let begin = Inst::new(Op::Mov, &[Qual::T(Type::B64)], operands);
+                let begin = Stmt {
+                    kind: StmtKind::Inst(begin),
+                    span: self.out.span,
+                };
+                self.out.body.get_or_insert_default().insert(0, begin);
+            }
         }
         self.out
     }
@@ -165,9 +169,10 @@ impl<'a> Merge<'a> {
     }
 
     fn prologue(&mut self, names: &Names, function: &Function) {
-        if let (Some(frame), Some(top)) = (names.frame, self.top) {
+        if let (Some(frame), Some([top, _])) = (names.frame, self.top) {
             self.aligned(frame, top, FRAME as i64);
             self.add(top, frame, names.frame_bytes as i64);
+            self.room(names);
         }
         let (places, _) = layout(&function.params);
         for ((var, home), place) in function.params.iter().zip(&names.params).zip(places) {
@@ -187,7 +192,7 @@ impl<'a> Merge<'a> {
             let from = self.address(names, *home, 0);
             self.copy(var, self.transferred(place), from);
         }
-        if let (Some(frame), Some(top)) = (names.frame, self.top) {
+        if let (Some(frame), Some([top, _])) = (names.frame, self.top) {
             let operands = [Operand::Reg(top), Operand::Reg(frame)];
             self.emit(Op::Mov, &[Qual::T(Type::B64)], operands);
         }
@@ -241,33 +246,6 @@ impl<'a> Merge<'a> {
         }
         if let Some(around) = around {
             self.put(StmtKind::Label(around));
-        }
-    }
-
-    fn stack(&mut self, names: &Names, inst: &Inst) {
-        let Some(top) = self.top.map(Operand::Reg) else {
-            return;
-        };
-        let new = self.rewritten(names, inst);
-        let bits = [Qual::T(Type::B64)];
-        match (inst.op, &new.operands[..]) {
-            (Op::Stacksave, [to]) => self.emit(Op::Mov, &bits, [to.clone(), top]),
-            (Op::Stackrestore, [from]) => self.emit(Op::Mov, &bits, [top, from.clone()]),
-            (_, [to, size, align @ ..]) => {
-                let align = match align {
-                    [Operand::Imm(Imm::Int(align))] => (*align).max(8),
-                    _ => 8,
-                };
-                let start = self.reg(Type::B64);
-                if let Operand::Reg(top) = top {
-                    self.aligned(start, top, align);
-                }
-                let start = Operand::Reg(start);
-                let int = [Qual::T(Type::U64)];
-                self.emit(Op::Add, &int, [top, start.clone(), size.clone()]);
-                self.emit(Op::Mov, &bits, [to.clone(), start]);
-            }
-            _ => {}
         }
     }
 
