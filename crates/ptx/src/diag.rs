@@ -44,26 +44,33 @@ pub enum Code {
     TooDeep { limit: u32 },
     #[error("more than {limit} {what}")]
     TooMany { what: &'static str, limit: u64 },
-    #[error("unknown target `{name}`")]
+    #[error("unknown target `{name}`, expected one of {}", Target::names(0))]
     UnknownTarget { name: String },
+    #[error("unknown option `{name}` of `.target`")]
+    UnknownTargetOption { name: String },
+    #[error("there is no PTX version {version}")]
+    UnknownVersion { version: PtxVersion },
     #[error("`{name}` is missing")]
     MissingDirective { name: &'static str },
+    #[error("`{name}` {rule}")]
+    Head {
+        name: &'static str,
+        rule: &'static str,
+    },
+    #[error("`{found}` is not ASCII, names and strings must be")]
+    NotAscii { found: char },
+    #[error("file {index} is declared twice")]
+    DuplicateFile { index: u32 },
     #[error("unsupported: {what}")]
     Unsupported { what: String },
 
     // The verifier's.
     #[error("no instruction form `{form}`")]
     UnknownForm { form: String },
-    #[error("`{form}` needs sm_{needs} or later, the target is {target}")]
+    #[error("`{form}` needs {}, the target is {target}", needs.or_later())]
     TooNewForTarget {
         form: String,
-        needs: u16,
-        target: Target,
-    },
-    #[error("`{form}` needs the architecture-specific target sm_{needs}a, the target is {target}")]
-    NeedsArch {
-        form: String,
-        needs: u16,
+        needs: Target,
         target: Target,
     },
     #[error("`{form}` needs PTX {needs}, the module says {version}")]
@@ -116,6 +123,12 @@ pub enum Code {
     },
     #[error("`{form}` takes a 32-bit address, the module's have {size} bits")]
     AddressSize { form: String, size: u8 },
+    #[error("`{name}` has {found} bytes, the parameter that it is given for has {expected}")]
+    ArgumentSize {
+        name: String,
+        found: u64,
+        expected: u64,
+    },
     #[error("`{form}` cannot write .{space} memory")]
     ReadOnlySpace { form: String, space: &'static str },
     #[error("constant {value} of `{form}` must be between {least} and {most}")]
@@ -125,6 +138,8 @@ pub enum Code {
         least: i64,
         most: i64,
     },
+    #[error("constant {value} of `{form}` must be a multiple of {of}")]
+    ConstantMultiple { form: String, value: i64, of: i64 },
     #[error("guard `{name}` is {found}, not a predicate")]
     GuardType { name: String, found: Type },
     #[error("label `{name}` is not placed")]
@@ -139,14 +154,44 @@ pub enum Code {
     },
     #[error("{bytes} bytes of static shared memory, the limit is {limit}")]
     StaticShared { bytes: u64, limit: u64 },
+    #[error("{bytes} bytes of parameters, the limit is {limit}")]
+    ParamLimit { bytes: u64, limit: u64 },
+    #[error("{bytes} bytes of constant memory, the limit is {limit}")]
+    ConstLimit { bytes: u64, limit: u64 },
+    #[error("`{name} {value}`, expected at least 1")]
+    ZeroBound { name: &'static str, value: String },
+    #[error("`{one}` and `{two}` exclude each other")]
+    Conflict {
+        one: &'static str,
+        two: &'static str,
+    },
+    #[error("`{name}` needs `{needs}` beside it")]
+    NeedsDirective {
+        name: &'static str,
+        needs: &'static str,
+    },
+    #[error("`{name}` is no directive of {kind}")]
+    DirectivePlace { name: String, kind: &'static str },
     #[error("size of `{name}` overflows")]
     SizeOverflow { name: String },
     #[error("`{name}` cannot be declared in .{space}")]
     BadVariable { name: String, space: &'static str },
     #[error("alignment {align} of `{name}` is not a power of two")]
     BadAlignment { name: String, align: u32 },
+    #[error("`{name}` has no size")]
+    NoSize { name: String },
     #[error("initialiser of `{name}` has more values than the variable")]
     InitTooLong { name: String },
+    #[error("initialiser of `{name}` must be {expected}, found {found}")]
+    InitKind {
+        name: String,
+        expected: &'static str,
+        found: &'static str,
+    },
+    #[error("`{name}` is in .{space}, which has no initial values")]
+    InitSpace { name: String, space: &'static str },
+    #[error("`{name}` is declared as something else before")]
+    Redeclared { name: String },
     #[error("`{form}` runs in code that some threads of each warp never reach")]
     DivergentBarrier { form: String },
     #[error("register `{name}` is used where it may not be defined")]

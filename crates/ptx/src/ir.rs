@@ -114,8 +114,10 @@ pub struct Module {
     pub functions: Vec<Function>,
     /// `.file` directives: index and name.
     pub files: Vec<(u32, Name)>,
-    /// Debug sections, each as its text.
+    /// Debug sections and hints outside of functions, each as its text.
     pub sections: Vec<Name>,
+    /// Where `.target` stands.
+    pub span: Span,
 }
 
 /// Visibility of a symbol.
@@ -201,6 +203,26 @@ pub struct Function {
     pub span: Span,
 }
 
+impl Function {
+    /// A declaration without parameters.
+    pub fn new(name: impl Into<Name>, kind: FunctionKind) -> Function {
+        Function {
+            name: name.into(),
+            kind,
+            linkage: Linkage::Local,
+            origin: Origin::Text,
+            returns: Vec::new(),
+            params: Vec::new(),
+            directives: Vec::new(),
+            regs: Vec::new(),
+            vars: Vec::new(),
+            labels: Vec::new(),
+            body: None,
+            span: Span::None,
+        }
+    }
+}
+
 impl PartialEq for Function {
     fn eq(&self, other: &Function) -> bool {
         let Function {
@@ -264,6 +286,8 @@ pub struct Var {
     pub init: Option<Init>,
     /// Visibility.
     pub linkage: Linkage,
+    /// Where it is declared.
+    pub span: Span,
 }
 
 impl Var {
@@ -279,6 +303,7 @@ impl Var {
             ptr: None,
             init: None,
             linkage: Linkage::Local,
+            span: Span::None,
         }
     }
 
@@ -288,6 +313,19 @@ impl Var {
         self.dims
             .iter()
             .try_fold(element, |size, dim| size.checked_mul(dim.unwrap_or(0)))
+    }
+
+    /// Whether another declares the same thing: an array without a size is like one that has it.
+    pub fn is_like(&self, other: &Var) -> bool {
+        let open = |dims: &[Option<u64>]| dims.first() == Some(&None);
+        let rest = |dims: &[Option<u64>]| dims.get(1..).unwrap_or(&[]).to_vec();
+        let (a, b) = (&self.dims[..], &other.dims[..]);
+        self.space == other.space
+            && self.ty == other.ty
+            && self.vector == other.vector
+            && self.alignment() == other.alignment()
+            && a.len() == b.len()
+            && (a == b || (open(a) || open(b)) && rest(a) == rest(b))
     }
 
     /// Alignment in bytes: the explicit one or the element's size.

@@ -8,7 +8,6 @@ use crate::{
         Directive, Function, FunctionKind, Init, InitSymbol, Inst, Linkage, Module, Name, Stmt,
         StmtKind, Var,
     },
-    target::Suffix,
     types::Space,
 };
 use pieces::{INDENT, Line, Packed, Text, WORDS, Words, same};
@@ -127,11 +126,7 @@ impl Printer<'_> {
         self.number(module.version.minor.into());
         self.put("\n.target sm_");
         self.number(module.target.sm.into());
-        self.put(match module.target.suffix {
-            Suffix::None => "",
-            Suffix::Family => "f",
-            Suffix::Arch => "a",
-        });
+        self.put(module.target.suffix.letter());
         for option in &module.target_options {
             self.put(", ");
             self.put(option);

@@ -56,23 +56,53 @@ impl fmt::Display for PtxVersion {
     }
 }
 
+/// The PTX versions that there are, each major with its last minor (PTX ISA manual, release notes).
+const VERSIONS: &[(u8, u8)] = &[
+    (1, 5),
+    (2, 3),
+    (3, 2),
+    (4, 3),
+    (5, 1),
+    (6, 5),
+    (7, 8),
+    (8, 8),
+    (9, 5),
+];
+
+impl PtxVersion {
+    /// The newest version that is known here, that of CUDA 13.5.
+    pub const NEWEST: PtxVersion = PtxVersion::new(9, 5);
+
+    /// Whether the manual has such a version.
+    pub fn exists(self) -> bool {
+        let major = VERSIONS.iter().find(|(major, _)| *major == self.major);
+        major.is_some_and(|(_, last)| self.minor <= *last)
+    }
+}
+
 /// A target that is not known here.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown target `{found}`, expected one of sm_50 to sm_121 (`sm_75`, `75`, `sm_90a`)")]
+#[error("unknown target `{found}`, expected one of {}", Target::names(0))]
 pub struct UnknownTarget {
     /// The text given.
     pub found: String,
 }
 
-/// `(sm, suffix, first PTX version, shared memory per block with opt-in in bytes)`.
+/// `(sm, suffix, first PTX version, shared memory per block with opt-in in bytes)`: what ptxas 13.5 takes.
 const KNOWN: &[(u16, Suffix, PtxVersion, u32)] = &[
+    (20, Suffix::None, PtxVersion::new(2, 0), 48 << 10),
+    (21, Suffix::None, PtxVersion::new(2, 0), 48 << 10),
+    (30, Suffix::None, PtxVersion::new(3, 0), 48 << 10),
+    (32, Suffix::None, PtxVersion::new(4, 0), 48 << 10),
+    (35, Suffix::None, PtxVersion::new(3, 1), 48 << 10),
+    (37, Suffix::None, PtxVersion::new(4, 1), 48 << 10),
     (50, Suffix::None, PtxVersion::new(4, 0), 48 << 10),
     (52, Suffix::None, PtxVersion::new(4, 1), 48 << 10),
     (53, Suffix::None, PtxVersion::new(4, 2), 48 << 10),
     (60, Suffix::None, PtxVersion::new(5, 0), 48 << 10),
     (61, Suffix::None, PtxVersion::new(5, 0), 48 << 10),
     (62, Suffix::None, PtxVersion::new(5, 0), 48 << 10),
-    (70, Suffix::None, PtxVersion::new(6, 0), 96 << 10),
+    (70, Suffix::None, PtxVersion::new(5, 1), 96 << 10),
     (72, Suffix::None, PtxVersion::new(6, 1), 96 << 10),
     (75, Suffix::None, PtxVersion::new(6, 3), 64 << 10),
     (80, Suffix::None, PtxVersion::new(7, 0), 163 << 10),
@@ -85,13 +115,24 @@ const KNOWN: &[(u16, Suffix, PtxVersion, u32)] = &[
     (100, Suffix::None, PtxVersion::new(8, 6), 227 << 10),
     (100, Suffix::Family, PtxVersion::new(8, 8), 227 << 10),
     (100, Suffix::Arch, PtxVersion::new(8, 6), 227 << 10),
+    (101, Suffix::None, PtxVersion::new(8, 6), 227 << 10),
+    (101, Suffix::Family, PtxVersion::new(8, 8), 227 << 10),
+    (101, Suffix::Arch, PtxVersion::new(8, 6), 227 << 10),
     (103, Suffix::None, PtxVersion::new(8, 8), 227 << 10),
+    (103, Suffix::Family, PtxVersion::new(8, 8), 227 << 10),
     (103, Suffix::Arch, PtxVersion::new(8, 8), 227 << 10),
+    (107, Suffix::None, PtxVersion::new(9, 4), 227 << 10),
+    (107, Suffix::Family, PtxVersion::new(9, 4), 227 << 10),
+    (107, Suffix::Arch, PtxVersion::new(9, 4), 227 << 10),
     (110, Suffix::None, PtxVersion::new(9, 0), 227 << 10),
+    (110, Suffix::Family, PtxVersion::new(9, 0), 227 << 10),
+    (110, Suffix::Arch, PtxVersion::new(9, 0), 227 << 10),
     (120, Suffix::None, PtxVersion::new(8, 7), 99 << 10),
     (120, Suffix::Family, PtxVersion::new(8, 8), 99 << 10),
     (120, Suffix::Arch, PtxVersion::new(8, 7), 99 << 10),
     (121, Suffix::None, PtxVersion::new(8, 8), 99 << 10),
+    (121, Suffix::Family, PtxVersion::new(8, 8), 99 << 10),
+    (121, Suffix::Arch, PtxVersion::new(8, 8), 99 << 10),
 ];
 
 impl Target {
@@ -103,7 +144,7 @@ impl Target {
         }
     }
 
-    /// The targets that the kernel library is built and assembled for.
+    /// The targets that the kernel library has variants for, and is assembled for in tests.
     pub const SUPPORTED: &'static [Target] = &[
         Target::sm(70),
         Target::sm(75),
@@ -118,6 +159,38 @@ impl Target {
         Target::sm(100),
         Target::sm(120),
     ];
+
+    /// The first number that the kernel library is built for.
+    pub const FIRST_BUILT: u16 = 70;
+
+    /// Every target that is known here, the oldest first.
+    pub fn all() -> impl Iterator<Item = Target> {
+        KNOWN.iter().map(|(sm, suffix, _, _)| Target {
+            sm: *sm,
+            suffix: *suffix,
+        })
+    }
+
+    /// The names of all known targets from a number on, as messages and helps show them: `sm_90(a)` is two.
+    pub fn names(from: u16) -> String {
+        let mut out = String::new();
+        let mut last = None;
+        for target in Target::all().filter(|target| target.sm >= from) {
+            if target.suffix == Suffix::None {
+                let separator = if last.is_some() { ", " } else { "" };
+                out.push_str(&format!("{separator}sm_{}", target.sm));
+                last = Some(target.sm);
+                let more: Vec<&str> = Target::all()
+                    .filter(|other| other.sm == target.sm && *other != target)
+                    .map(|other| other.suffix.letter())
+                    .collect();
+                if !more.is_empty() {
+                    out.push_str(&format!("({})", more.join(",")));
+                }
+            }
+        }
+        out
+    }
 
     fn row(self) -> Option<&'static (u16, Suffix, PtxVersion, u32)> {
         KNOWN
@@ -135,37 +208,87 @@ impl Target {
         self.row().map(|row| row.3)
     }
 
+    /// The number that counts today: sm_101 became sm_110.
+    fn number(self) -> u16 {
+        match self.sm {
+            101 => 110,
+            sm => sm,
+        }
+    }
+
+    /// The first of the family that a number is of: what `f` targets are built for runs on the later ones of it.
+    fn family(self) -> u16 {
+        match self.number() {
+            100..=109 => 100,
+            110..=119 => 110,
+            120..=129 => 120,
+            sm => sm,
+        }
+    }
+
     /// Whether a device of target `device` runs a module built for this target.
     pub fn runs_on(self, device: Target) -> bool {
         match self.suffix {
             Suffix::None => self.sm <= device.sm,
-            Suffix::Family => self.sm / 10 == device.sm / 10 && self.sm <= device.sm,
-            Suffix::Arch => self.sm == device.sm,
+            Suffix::Family => self.family() == device.family() && self.number() <= device.number(),
+            Suffix::Arch => self.number() == device.number(),
+        }
+    }
+
+    /// Whether a module for this target may have what came with another: with a portable one all later do, with
+    /// an `f` one the `f` and `a` targets of the family from that number on, with an `a` one that alone.
+    pub fn has(self, first: Target) -> bool {
+        match first.suffix {
+            Suffix::None => first.sm <= self.sm,
+            Suffix::Family => {
+                self.suffix != Suffix::None
+                    && first.family() == self.family()
+                    && first.number() <= self.number()
+            }
+            Suffix::Arch => self.suffix == Suffix::Arch && first.number() == self.number(),
+        }
+    }
+}
+
+impl Target {
+    /// As messages say what is needed: `sm_80 or later`, `sm_90a`.
+    pub(crate) fn or_later(self) -> String {
+        match self.suffix {
+            Suffix::None => format!("{self} or later"),
+            Suffix::Family => format!("{self} or another specific target of its family"),
+            Suffix::Arch => self.to_string(),
+        }
+    }
+}
+
+impl Suffix {
+    /// The letter behind the number; empty for a portable target.
+    pub const fn letter(self) -> &'static str {
+        match self {
+            Suffix::None => "",
+            Suffix::Family => "f",
+            Suffix::Arch => "a",
         }
     }
 }
 
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let suffix = match self.suffix {
-            Suffix::None => "",
-            Suffix::Family => "f",
-            Suffix::Arch => "a",
-        };
-        write!(f, "sm_{}{suffix}", self.sm)
+        write!(f, "sm_{}{}", self.sm, self.suffix.letter())
     }
 }
 
 impl FromStr for Target {
     type Err = UnknownTarget;
 
-    /// Accepts `sm_90a`, `sm90a` and `90a`.
+    /// Accepts `sm_90a`, `sm90a`, `compute_90a` and `90a`.
     fn from_str(text: &str) -> Result<Self, UnknownTarget> {
         let unknown = || UnknownTarget {
             found: text.to_owned(),
         };
         let rest = text
             .strip_prefix("sm_")
+            .or_else(|| text.strip_prefix("compute_"))
             .or_else(|| text.strip_prefix("sm"))
             .unwrap_or(text);
         let (digits, suffix) = match rest.as_bytes().last() {
@@ -173,10 +296,10 @@ impl FromStr for Target {
             Some(b'f') => (&rest[..rest.len() - 1], Suffix::Family),
             _ => (rest, Suffix::None),
         };
-        let target = Target {
-            sm: digits.parse().map_err(|_| unknown())?,
-            suffix,
-        };
+        // A sign or leading zeros are no part of a number here.
+        let plain = digits.bytes().all(|byte| byte.is_ascii_digit()) && !digits.starts_with('0');
+        let sm = digits.parse().ok().filter(|_| plain).ok_or_else(unknown)?;
+        let target = Target { sm, suffix };
         if target.row().is_some() {
             Ok(target)
         } else {

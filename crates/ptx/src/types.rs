@@ -70,6 +70,26 @@ impl Type {
         self.bits().div_ceil(8)
     }
 
+    /// Whether variables and registers may have it: the others only occur in instructions.
+    pub const fn is_declared(self) -> bool {
+        !matches!(
+            self,
+            Type::B1
+                | Type::BF16
+                | Type::TF32
+                | Type::BF16x2
+                | Type::U16x2
+                | Type::S16x2
+                | Type::E4M3
+                | Type::E5M2
+                | Type::E4M3x2
+                | Type::E5M2x2
+                | Type::F32x2
+                | Type::U4
+                | Type::S4
+        )
+    }
+
     /// Whether this is `.sN`.
     pub const fn is_signed(self) -> bool {
         matches!(self.kind(), TypeKind::Signed)

@@ -113,12 +113,12 @@ fn nested_scopes_get_unique_names() {
 }
 
 #[test]
-fn initialisers_may_name_what_comes_later() {
+fn initialisers_may_name_what_comes_before() {
     let text = ".version 7.8 .target sm_80 .address_size 64
-        .global .u64 t[3] = {late, generic(late)+8, 7};
-        .global .align 4 .b8 late[16] = {1, 0x2};";
+        .global .align 4 .b8 first[16] = {1, 0x2};
+        .global .u64 t[3] = {first, generic(first)+8, 7};";
     let module = module(text);
-    let Some(Init::List(items)) = &module.vars[0].init else {
+    let Some(Init::List(items)) = &module.vars[1].init else {
         panic!("{:?}", module.vars[0]);
     };
     assert!(matches!(
@@ -129,6 +129,15 @@ fn initialisers_may_name_what_comes_later() {
             ..
         }
     ));
+    assert_eq!(
+        faults(".version 7.8 .target sm_80\n.global .u64 t = late;\n.global .u32 late;"),
+        vec![(
+            Code::UnknownSymbol {
+                name: "late".into()
+            },
+            2
+        )]
+    );
 }
 
 #[test]
@@ -176,12 +185,7 @@ fn faults_have_codes_and_lines() {
                 },
                 15
             ),
-            (
-                Code::Unsupported {
-                    what: "selector `.b0` of a register".into()
-                },
-                16
-            ),
+            (syntax(";", ".b0"), 16),
         ]
     );
     assert_eq!(
@@ -189,17 +193,30 @@ fn faults_have_codes_and_lines() {
         vec![(Code::UnterminatedComment, 3)]
     );
     assert_eq!(
-        faults(".version 7.8\n.target sm_12\n"),
+        faults(".version 7.8\n.target sm_77\n"),
         vec![(
             Code::UnknownTarget {
-                name: "sm_12".into()
+                name: "sm_77".into()
             },
             2
         )]
     );
     assert_eq!(
         faults(".target sm_80"),
-        vec![(Code::MissingDirective { name: ".version" }, 1)]
+        vec![(
+            Code::Head {
+                name: ".target",
+                rule: "must come behind `.version`"
+            },
+            1
+        )]
+    );
+    assert_eq!(
+        faults("// nothing"),
+        vec![
+            (Code::MissingDirective { name: ".version" }, 1),
+            (Code::MissingDirective { name: ".target" }, 1)
+        ]
     );
     assert_eq!(
         faults(&body(".reg .b32 %r<2000000>;")),

@@ -3,15 +3,18 @@
 #![allow(missing_docs)]
 
 mod common;
+#[path = "common/verdicts.rs"]
+mod verdicts;
 
 use common::Random;
-use std::{path::PathBuf, process::Command};
+use std::{collections::BTreeSet, path::PathBuf, process::Command};
+use verdicts::{Verdict, cases};
 use warpsmith_ptx::{
     isa,
     parse::parse,
     print::{print, print_inst},
     qual::Qual,
-    target::Target,
+    target::{PtxVersion, Suffix, Target},
     verify::verify,
 };
 
@@ -28,11 +31,15 @@ fn ptxas() -> PathBuf {
 
 /// What the assembler says against a text; empty if it takes it.
 fn assemble(text: &str, sm: u16, name: &str) -> String {
+    assemble_for(text, &format!("sm_{sm}"), name)
+}
+
+fn assemble_for(text: &str, arch: &str, name: &str) -> String {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     let source = folder.join(format!("{name}.ptx"));
     std::fs::write(&source, text).unwrap();
     let out = Command::new(ptxas())
-        .arg(format!("-arch=sm_{sm}"))
+        .arg(format!("-arch={arch}"))
         .arg(&source)
         .arg("-o")
         .arg(folder.join(format!("{name}.cubin")))
@@ -41,7 +48,14 @@ fn assemble(text: &str, sm: u16, name: &str) -> String {
     if out.status.success() {
         return String::new();
     }
-    String::from_utf8_lossy(&out.stderr).into_owned() + &String::from_utf8_lossy(&out.stdout)
+    let said = [out.stderr, out.stdout].concat();
+    let said = String::from_utf8_lossy(&said).into_owned();
+    // One that breaks off without a word does not take it either.
+    if said.is_empty() {
+        out.status.to_string()
+    } else {
+        said
+    }
 }
 
 /// The lines that the assembler complains about, each with the complaint.
@@ -146,5 +160,87 @@ fn it_takes_the_printed_cases() {
         let verified = verify(module).unwrap_or_else(|found| panic!("{name}: {found:#?}"));
         let said = assemble(&verified.text(), verified.target.sm, &name);
         assert!(said.is_empty(), "{name}: {said}");
+    }
+}
+
+#[test]
+fn the_table_of_verdicts_is_what_it_says() {
+    let cases = cases();
+    let next = std::sync::atomic::AtomicUsize::new(0);
+    let faults = std::sync::Mutex::new(Vec::new());
+    let workers = std::thread::available_parallelism().map_or(2, usize::from);
+    std::thread::scope(|scope| {
+        for worker in 0..workers {
+            let (next, faults, cases) = (&next, &faults, &cases);
+            scope.spawn(move || {
+                let name = format!("verdict_{worker}");
+                let order = std::sync::atomic::Ordering::Relaxed;
+                while let Some(case) = cases.get(next.fetch_add(1, order)) {
+                    let said = assemble_for(&case.text, &case.arch, &name);
+                    let takes = case.verdict != Verdict::Refuses;
+                    if takes != said.is_empty() {
+                        let fault = format!("line {}: {:?}: {said}", case.line, case.verdict);
+                        faults.lock().unwrap().push(fault);
+                    }
+                }
+            });
+        }
+    });
+    let faults = faults.into_inner().unwrap();
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// The targets that the assembler's help names.
+fn named() -> BTreeSet<Target> {
+    let help = Command::new(ptxas()).arg("--help").output().unwrap();
+    let help = String::from_utf8_lossy(&help.stdout).into_owned();
+    let words = help.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+    let targets = words.filter_map(|word| word.strip_prefix("sm_")?.parse().ok());
+    targets.collect()
+}
+
+#[test]
+fn every_target_it_names_is_known_from_the_same_version_on() {
+    let named = named();
+    let known: BTreeSet<Target> = Target::all().collect();
+    assert!(named.len() > 20, "{named:?}");
+    let missing: Vec<_> = named.difference(&known).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+    for target in named {
+        let first = target.first_version().unwrap();
+        // Code for older cards it makes no more.
+        let arch = target.max(Target::sm(75)).to_string();
+        let takes = |version| {
+            let text = format!(
+                ".version {version}\n.target {target}\n.address_size 64\n.visible .entry k() {{ ret; }}\n"
+            );
+            assemble_for(&text, &arch, "targets").is_empty()
+        };
+        assert!(takes(first), "{target} {first}");
+        let versions = (2..=first.major)
+            .flat_map(|major| (0..10).map(move |minor| PtxVersion::new(major, minor)));
+        let before = versions.filter(|version| version.exists() && *version < first);
+        let before = before.max().unwrap();
+        assert!(!takes(before), "{target} {before}");
+    }
+}
+
+#[test]
+fn a_family_runs_where_it_says() {
+    let named = named();
+    for module in named.iter().filter(|target| target.sm >= 90) {
+        let version = PtxVersion::NEWEST;
+        let text = format!(
+            ".version {version}\n.target {module}\n.address_size 64\n.visible .entry k() {{ ret; }}\n"
+        );
+        for device in named.iter().filter(|target| target.sm >= 90) {
+            // The assembler is asked for a target, we for the card that has it.
+            if module.suffix == Suffix::Arch && device.suffix != Suffix::Arch {
+                continue;
+            }
+            let said = assemble_for(&text, &device.to_string(), "families");
+            let runs = module.runs_on(*device);
+            assert_eq!(runs, said.is_empty(), "{module} on {device}: {said}");
+        }
     }
 }

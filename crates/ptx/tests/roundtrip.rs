@@ -87,12 +87,9 @@ fn names_of_registers_survive() -> Result<(), Vec<warpsmith_ptx::diag::Diagnosti
 fn each_row_is_built_verified_and_read_back() {
     let mut random = Random(7);
     for row in isa::rows() {
-        let target = match row.arch {
-            Suffix::None => Target::sm(120),
-            suffix => Target {
-                sm: row.first_sm,
-                suffix,
-            },
+        let target = match row.needs[0].target {
+            first if first.suffix == Suffix::None => Target::sm(120),
+            first => first,
         };
         for _ in 0..8 {
             let Some(inst) = common::instruction(&mut random, row, target) else {

@@ -122,14 +122,14 @@ fn a_call_of_a_number_is_a_fault() {
 
 #[test]
 fn a_call_of_what_is_not_there_is_refused_by_name() {
-    let text = ".extern .func (.param .b32 r) elsewhere(.param .b64 a, .param .b64 b);\n\
-                .visible .entry k()\n{\n.param .b64 x;\n.param .b64 y;\n.param .b32 z;\n\
-                call.uni (z), elsewhere, (x, y);\nret;\n}\n";
+    let text = ".extern .func (.param .b64 r) malloc(.param .b64 a);\n\
+                .visible .entry k()\n{\n.param .b64 x;\n.param .b64 z;\n\
+                call.uni (z), malloc, (x);\nret;\n}\n";
     let bench = Bench::new(text, Tier::best());
     let Err(Error::Unsupported { what, .. }) = bench.run(1, 32, &[]) else {
         panic!("it ran");
     };
-    assert_eq!(what, "a call of elsewhere");
+    assert_eq!(what, "a call of malloc");
 }
 
 /// Threads below 2 print their number, a fraction, a text in global memory and a large integer.

@@ -53,7 +53,7 @@ fn each_form_can_be_run_or_is_refused_by_name() {
             continue;
         }
         count += 1;
-        let target = match row.arch {
+        let target = match row.needs[0].target.suffix {
             Suffix::None => Target::sm(90),
             suffix => Target { sm: 90, suffix },
         };

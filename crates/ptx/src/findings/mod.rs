@@ -54,12 +54,24 @@ pub enum Code {
         limit: u64,
         target: Target,
     },
-    #[error("`{form}` needs sm_{needs}, the device is {target}")]
+    #[error("`{form}` needs {}, the device is {target}", needs.or_later())]
     TooNewForTarget {
         form: String,
-        needs: u16,
+        needs: Target,
         target: Target,
     },
+    #[error("{bytes} bytes of local memory for a thread, devices have {limit}")]
+    LocalLimit { bytes: u64, limit: u64 },
+    #[error("`{name} {value}`, no device has more than {limit} threads to a CTA")]
+    TooManyThreads {
+        name: &'static str,
+        value: String,
+        limit: &'static str,
+    },
+    #[error("`{name}` stands twice with different numbers, the last one counts")]
+    TwoBounds { name: &'static str },
+    #[error("`.reqnctapercluster {value}`, no device has more than 16 CTAs to a cluster")]
+    TooManyCtas { value: String },
     #[error("the module says PTX {version}, the device takes {limit}; what it has needs {lowest}")]
     TooNewVersion {
         version: PtxVersion,
@@ -82,6 +94,10 @@ impl Code {
             }
             Code::Unreachable { .. } => "unreachable",
             Code::SharedLimit { .. } => "shared_limit",
+            Code::LocalLimit { .. } => "local_limit",
+            Code::TooManyThreads { .. } | Code::TwoBounds { .. } | Code::TooManyCtas { .. } => {
+                "launch_bounds"
+            }
             Code::TooNewForTarget { .. } | Code::TooNewVersion { .. } => "target",
             Code::NoStore { .. } => "unwritten_output",
         }
@@ -103,6 +119,12 @@ impl Code {
             Code::OtherSpace { .. } => "name the space that the address is in",
             Code::Unreachable { .. } => "remove it, or add the branch that should lead to it",
             Code::SharedLimit { .. } => "declare less, or ask for dynamic shared memory",
+            Code::LocalLimit { .. } => "declare less, or use global memory",
+            Code::TooManyThreads { .. } => {
+                "let a CTA have at most 1024 threads, 64 of them along z"
+            }
+            Code::TwoBounds { .. } => "leave one of them out",
+            Code::TooManyCtas { .. } => "let a cluster have at most 16 CTAs",
             Code::TooNewForTarget { .. } => "build it for the device, or use another instruction",
             Code::TooNewVersion { .. } => "state the lowest `.version` that is needed",
             Code::NoStore { .. } => "store the results, or drop the parameter",

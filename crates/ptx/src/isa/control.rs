@@ -13,7 +13,7 @@ nanosleep T={u32} | T | 6.3/70 | 9.7.20.2
 stacksave T={u32,u64} | =T | 7.3/52 | 9.7.18.1
 stackrestore T={u32,u64} | T | 7.3/52 | 9.7.18.2
 alloca T={u32,u64} | =T, T, #? | 7.3/52 | 9.7.18.3
-setmaxnreg .{inc,dec} .sync .aligned .u32 | # | 8.0/90a | 9.7.20.5
+setmaxnreg .{inc,dec} .sync .aligned .u32 | # | 8.0/90a 8.6/100f 8.6/101f 8.7/120f | 9.7.20.5
 griddepcontrol .{launch_dependents,wait} | | 7.8/90 | 9.7.13.13
 elect .sync | =b32_+pred, b32 | 8.0/90 | 9.7.13.15
 clusterlaunchcontrol .try_cancel .async .shared::cta? .mbarrier::complete_tx::bytes .b128 | [], [shared] | 8.6/100 | 9.7.13.18.1
@@ -48,5 +48,5 @@ match .any .sync T={b32,b64} | =b32, T, b32 | 6.0/70 | 9.7.13.11
 match .all .sync T={b32,b64} | =b32_/pred, T, b32 | 6.0/70 | 9.7.13.11
 redux .sync .{add,min,max} T={u32,s32} | =T, T, b32 | 7.0/80 | 9.7.13.14
 redux .sync .{and,or,xor} T={b32} | =T, T, b32 | 7.0/80 | 9.7.13.14
-redux .sync .{min,max} .abs? .NaN? T={f32} | =T, T, b32 | 8.6/100a | 9.7.13.14
+redux .sync .{min,max} .abs? .NaN? T={f32} | =T, T, b32 | 8.6/100f | 9.7.13.14
 ";

@@ -6,15 +6,17 @@
 //! Qualifiers: `.word`, `.word?` (may be absent), `.{a,b}` (one of), `T={a,b}` (one of, named T to V),
 //! `< ... >` (in any order), `$set` (a set of words, see [`pattern`]), `@7.8/90` behind a word (what this
 //! word needs beyond the row). Operands: see [`Slot`]. Needs: `ptx/sm`, alternatives apart by a space;
-//! `90a` is architecture-specific.
+//! `90a` is architecture-specific, `100f` what a family has from that number on.
 
 mod arith;
 mod control;
 mod matrix;
 mod memory;
+mod order;
 pub mod pattern;
 mod slot;
 
+pub use order::{canonical, is_open, is_word};
 pub use pattern::Need;
 pub use slot::{Access, Presence, Shape, Slot, Ty};
 
@@ -22,7 +24,7 @@ use crate::{
     ir::Inst,
     op::Op,
     qual::{Qual, Quals},
-    target::{PtxVersion, Suffix, Target},
+    target::{PtxVersion, Target},
     types::{Space, Type},
 };
 use pattern::{Item, Vars};
@@ -42,19 +44,14 @@ pub struct Row {
     pub op: Op,
     /// The qualifiers' pattern as the table writes it.
     pub syntax: &'static str,
-    /// The first PTX version with it, on `first_sm`.
-    pub first_ptx: PtxVersion,
-    /// The first SM with it.
-    pub first_sm: u16,
-    /// Whether it needs an architecture-specific target.
-    pub arch: Suffix,
+    /// What has it: any one of these, and there is one.
+    pub needs: Vec<Need>,
     /// Section of the PTX ISA manual.
     pub section: &'static str,
     /// Operand signature.
     pub slots: Vec<Slot>,
     counts: [(u8, u8); 2],
     items: Vec<Item>,
-    other: Option<Need>,
 }
 
 impl Row {
@@ -119,27 +116,18 @@ impl Form {
 
     /// The lowest PTX version with this form for a target; `None` if the target lacks it.
     pub fn lowest_version(&self, target: Target) -> Option<PtxVersion> {
-        let row = self.row;
-        let first = Need {
-            ptx: row.first_ptx,
-            sm: row.first_sm,
-        };
-        std::iter::once(first)
-            .chain(row.other)
-            .filter(|need| match row.arch {
-                Suffix::None => need.sm <= target.sm,
-                Suffix::Arch => need.sm == target.sm && target.suffix == Suffix::Arch,
-                Suffix::Family => need.sm / 10 == target.sm / 10 && target.suffix != Suffix::None,
-            })
-            .filter(|_| self.extra.sm <= target.sm)
+        let needs = self.row.needs.iter();
+        needs
+            .filter(|need| target.has(need.target) && target.has(self.extra.target))
             .map(|need| need.ptx.max(self.extra.ptx))
             .min()
     }
 
-    /// The first SM that has this form.
-    pub fn first_sm(&self) -> u16 {
-        let other = self.row.other.map_or(u16::MAX, |need| need.sm);
-        self.row.first_sm.min(other).max(self.extra.sm)
+    /// The first target that has this form.
+    pub fn first_target(&self) -> Target {
+        let needs = self.row.needs.iter();
+        let each = needs.map(|need| need.and(self.extra).target);
+        each.min().unwrap_or(self.extra.target)
     }
 
     /// The slot of each of `count` operands; `None` if that is not a number of operands it takes.
@@ -290,10 +278,8 @@ pub fn form_of(inst: &Inst) -> Option<Form> {
         && inst.operands.len() > 2
         && !inst.quals.has(Qual::NoComplete)
     {
-        form.extra = form.extra.and(Need {
-            ptx: PtxVersion::new(7, 8),
-            sm: 90,
-        });
+        let need = Need::new(PtxVersion::new(7, 8), 90);
+        form.extra = form.extra.and(need);
     }
     Some(form)
 }
@@ -386,10 +372,7 @@ fn holds(to: Type, from: Type) -> bool {
 fn vector_need(vector: u8, ty: Type, space: Space, quals: &Quals) -> Option<Need> {
     let far = matches!(space, Space::Global | Space::Generic) && !quals.has(Qual::Async);
     match u32::from(vector) * ty.bits() {
-        256 if far => Some(Need {
-            ptx: PtxVersion::new(8, 8),
-            sm: 100,
-        }),
+        256 if far => Some(Need::new(PtxVersion::new(8, 8), 100)),
         bits if bits <= 128 && vector < 8 => Some(Need::NONE),
         _ => None,
     }
@@ -423,28 +406,19 @@ fn row(line: &'static str) -> Row {
         .filter(|text| !text.is_empty())
         .map(|text| Slot::parse(text).unwrap_or_else(|| fault(&format!("operand `{text}`"))))
         .collect();
-    let arch = match needs.as_bytes().last() {
-        Some(b'a') => Suffix::Arch,
-        Some(b'f') => Suffix::Family,
-        _ => Suffix::None,
-    };
-    let mut needs = needs
-        .trim_end_matches(['a', 'f'])
+    let needs = needs
         .split(' ')
-        .map(|text| Need::parse(text).unwrap_or_else(|| fault("needs")));
-    let first = needs.next().unwrap_or_else(|| fault("no needs"));
+        .map(|text| Need::parse(text).unwrap_or_else(|| fault("needs")))
+        .collect();
     Row {
         id: RowId(0),
         op,
         syntax,
-        first_ptx: first.ptx,
-        first_sm: first.sm,
-        arch,
+        needs,
         section,
         counts: counts(&slots),
         slots,
         items,
-        other: needs.next(),
     }
 }
 

@@ -1,38 +1,64 @@
 //! Patterns of qualifiers: how the table writes them and how an instruction's are matched.
 
-use crate::{qual::Qual, target::PtxVersion, types::Type};
+use crate::{
+    qual::Qual,
+    target::{PtxVersion, Suffix, Target},
+    types::Type,
+};
 
-/// The first PTX version and SM of something.
+/// The first PTX version and target of something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Need {
     /// First PTX version.
     pub ptx: PtxVersion,
-    /// First SM.
-    pub sm: u16,
+    /// First target: see [`Target::has`].
+    pub target: Target,
 }
 
 impl Need {
     /// Needs nothing.
     pub const NONE: Need = Need {
         ptx: PtxVersion::new(1, 0),
-        sm: 0,
+        target: Target::sm(0),
     };
 
-    /// From `7.8/90`.
+    /// What portable targets have from a number on.
+    pub const fn new(ptx: PtxVersion, sm: u16) -> Need {
+        Need {
+            ptx,
+            target: Target::sm(sm),
+        }
+    }
+
+    /// From `7.8/90` or `8.0/90a`.
     pub(super) fn parse(text: &str) -> Option<Need> {
-        let (ptx, sm) = text.split_once('/')?;
+        let (ptx, target) = text.split_once('/')?;
         let (major, minor) = ptx.split_once('.')?;
+        let (sm, suffix) = match target.as_bytes().last()? {
+            b'a' => (&target[..target.len() - 1], Suffix::Arch),
+            b'f' => (&target[..target.len() - 1], Suffix::Family),
+            _ => (target, Suffix::None),
+        };
         Some(Need {
             ptx: PtxVersion::new(major.parse().ok()?, minor.parse().ok()?),
-            sm: sm.parse().ok()?,
+            target: Target {
+                sm: sm.parse().ok()?,
+                suffix,
+            },
         })
     }
 
-    /// Both.
+    /// Both, where at most one is for specific targets.
     pub fn and(self, other: Need) -> Need {
+        let rank = |need: &Need| (need.target.suffix, need.target.sm);
+        let stricter = if rank(&self) >= rank(&other) {
+            self
+        } else {
+            other
+        };
         Need {
             ptx: self.ptx.max(other.ptx),
-            sm: self.sm.max(other.sm),
+            target: stricter.target,
         }
     }
 }
@@ -267,7 +293,7 @@ pub(super) fn sample(items: &[Item], pick: &mut dyn FnMut(usize) -> usize) -> Ve
 }
 
 /// The places of a pattern in the order they are written.
-fn places(items: &[Item]) -> Vec<(&[(Qual, Need)], bool)> {
+pub(super) fn places(items: &[Item]) -> Vec<(&[(Qual, Need)], bool)> {
     items
         .iter()
         .flat_map(|item| match item {

@@ -4,11 +4,13 @@ use super::{
     DEPTH, MAX_REGISTERS, Parser, Result,
     lex::Kind,
     operand::Context,
+    registers::{self, Register},
     scope::{self, Labels, Scopes, Symbol},
 };
 use crate::{
     diag::{Code, Diagnostic},
-    ir::{FuncId, Guard, Inst, LabelId, Reg, RegId, Span, Stmt, StmtKind},
+    ir::{FuncId, Guard, Inst, LabelId, Operand, Reg, RegId, Span, Stmt, StmtKind, Var, VarId},
+    isa,
     op::Op,
     qual::{Qual, Quals},
     types::{Space, Type},
@@ -24,8 +26,13 @@ pub(super) struct Body<'t> {
     pub(super) labels: Labels<'t>,
     /// The open scopes, as `labels` numbers them.
     pub(super) open: Vec<u32>,
-    stmts: Vec<Stmt>,
+    pub(super) stmts: Vec<Stmt>,
+    /// Registers that are results, each with the parameter that it goes to.
+    pub(super) results: Vec<(RegId, Register)>,
 }
+
+/// Forms whose order is looked for, of one module: a hostile text cannot make it many.
+const MAX_ORDERS: usize = 1 << 13;
 
 /// Parses the body of a function whose header is in the module; stands on its `{`.
 pub(super) fn parse<'t>(
@@ -33,6 +40,7 @@ pub(super) fn parse<'t>(
     id: FuncId,
     params: &[&'t str],
     returns: &[&'t str],
+    registers: &[Register],
 ) {
     let opening = parser.here();
     let mut scopes = Scopes::new();
@@ -43,10 +51,11 @@ pub(super) fn parse<'t>(
         labels,
         open: vec![0],
         stmts: Vec::new(),
+        results: Vec::new(),
     };
     parser.advance();
-    parser.symbols(&mut body, params, Symbol::Param);
-    parser.symbols(&mut body, returns, Symbol::Return);
+    parser.symbols(&mut body, params, registers, VarId::Param);
+    parser.symbols(&mut body, returns, registers, VarId::Return);
     let name = parser.module.functions[id.index()].name.clone();
     let closed = loop {
         if parser.full() || parser.token().kind == Kind::End {
@@ -71,6 +80,9 @@ pub(super) fn parse<'t>(
     if !closed && !parser.full() {
         let fault = Diagnostic::new(Code::UnterminatedBody, opening);
         parser.found.push(fault.in_function(&name));
+    }
+    if body.falls_through() {
+        body.store_results(None, opening);
     }
     parser.module.functions[id.index()].body = Some(body.stmts);
 }
@@ -160,9 +172,29 @@ fn loc_end(parser: &Parser<'_>, start: usize) -> usize {
 
 impl<'t> Parser<'t> {
     /// Makes parameters known in a body.
-    fn symbols(&mut self, body: &mut Body<'t>, names: &[&'t str], symbol: fn(u32) -> Symbol) {
+    fn symbols(
+        &mut self,
+        body: &mut Body<'t>,
+        names: &[&'t str],
+        registers: &[Register],
+        id: fn(u32) -> VarId,
+    ) {
         for (index, name) in names.iter().enumerate() {
-            if *name != "_" && body.scopes.declare(name, symbol(index as u32)).is_none() {
+            let var = id(index as u32);
+            let register = registers.iter().find(|register| register.var == var);
+            let new = match register {
+                Some(register) => self.load_register(body, name, *register),
+                None => {
+                    let symbol = match var {
+                        VarId::Return(at) => Symbol::Return(at),
+                        VarId::Param(at) | VarId::Module(at) | VarId::Function(at) => {
+                            Symbol::Param(at)
+                        }
+                    };
+                    *name == "_" || body.scopes.declare(name, symbol).is_some()
+                }
+            };
+            if !new {
                 let function = &self.module.functions[body.function.index()];
                 let name = (*name).to_owned();
                 let fault = Diagnostic::new(Code::DuplicateSymbol { name }, function.span);
@@ -185,7 +217,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn push(&mut self, body: &mut Body<'t>, kind: StmtKind, span: Span) {
+    pub(super) fn push(&mut self, body: &mut Body<'t>, kind: StmtKind, span: Span) {
         body.stmts.push(Stmt { kind, span });
     }
 
@@ -204,22 +236,9 @@ impl<'t> Parser<'t> {
                 self.advance();
                 Ok(())
             }
-            (Kind::Punct, ";") => {
-                self.advance();
-                Ok(())
-            }
             (Kind::Dot, ".reg") => self.registers(body),
             (Kind::Dot, ".shared" | ".local" | ".param" | ".const" | ".global") => {
                 self.body_vars(body)
-            }
-            (Kind::Dot, ".extern") if self.ahead(1).text == ".shared" => {
-                self.advance();
-                let first = self.module.functions[body.function.index()].vars.len();
-                self.body_vars(body)?;
-                for var in &mut self.module.functions[body.function.index()].vars[first..] {
-                    var.linkage = crate::ir::Linkage::Extern;
-                }
-                Ok(())
             }
             (Kind::Dot, ".loc") => {
                 let end = loc_end(self, self.at);
@@ -242,9 +261,12 @@ impl<'t> Parser<'t> {
             }
             (Kind::Ident, _) if self.ahead(1).text == ":" => self.label(body),
             (Kind::Ident, _) | (Kind::Punct, "@") => {
+                self.selectors.clear();
                 let inst = self.instruction(body)?;
-                self.push(body, StmtKind::Inst(inst), span);
-                Ok(())
+                if inst.op == Op::Ret {
+                    body.store_results(inst.guard, span);
+                }
+                self.push_selected(body, inst, span)
             }
             _ => Err(self.unexpected("a statement")),
         }
@@ -292,9 +314,11 @@ impl<'t> Parser<'t> {
             }
             ".callprototype" => {
                 self.advance();
-                let (returns, _) = self.params()?;
-                self.ident("_")?;
-                let (params, _) = self.params()?;
+                self.prototype = true;
+                let lists = self.prototype_lists();
+                self.prototype = false;
+                let (mut returns, mut params) = lists?;
+                registers::take(&mut params, &mut returns);
                 self.eat(".noreturn");
                 self.expect(";")?;
                 StmtKind::CallPrototype {
@@ -309,6 +333,14 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
+    /// `(results) _ (parameters)`.
+    fn prototype_lists(&mut self) -> Result<(Vec<Var>, Vec<Var>)> {
+        let (returns, _) = self.params()?;
+        self.ident("_")?;
+        let (params, _) = self.params()?;
+        Ok((returns, params))
+    }
+
     pub(super) fn label_named(&self, body: &Body<'t>, name: &str, span: Span) -> Result<LabelId> {
         let scope = body.open.last().copied().unwrap_or(0);
         body.labels.find(scope, name).ok_or_else(|| {
@@ -320,7 +352,7 @@ impl<'t> Parser<'t> {
     fn registers(&mut self, body: &mut Body<'t>) -> Result<()> {
         self.advance();
         if matches!(self.token().text, ".v2" | ".v4") {
-            return Err(self.unsupported("vector registers"));
+            return Err(self.unread("vector registers"));
         }
         let ty = self.type_here()?;
         loop {
@@ -357,6 +389,11 @@ impl<'t> Parser<'t> {
         count: Option<u32>,
         span: Span,
     ) -> Result<()> {
+        let scope = body.open.last().copied().unwrap_or(0);
+        if count.is_none() && body.labels.names.contains_key(&(scope, name)) {
+            let name = name.to_owned();
+            return Err(self.fault(Code::DuplicateSymbol { name }, span));
+        }
         let regs = &mut self.module.functions[body.function.index()].regs;
         let first = RegId(regs.len() as u32);
         let unique = match count {
@@ -385,11 +422,16 @@ impl<'t> Parser<'t> {
         let span = self.here();
         let space = self.space()?;
         if matches!(space, Space::Global | Space::Const) {
-            let what = format!(".{} variables in a function", space.name());
-            return Err(self.fault(Code::Unsupported { what }, span));
+            return Err(self.unread(&format!(".{} variables in a function", space.name())));
         }
+        let pattern = self.pattern(space)?;
         loop {
-            let (mut var, name) = self.var(space)?;
+            let (mut var, name) = self.declarator(pattern.clone())?;
+            let scope = body.open.last().copied().unwrap_or(0);
+            if body.labels.names.contains_key(&(scope, name)) {
+                let name = name.to_owned();
+                return Err(self.fault(Code::DuplicateSymbol { name }, span));
+            }
             let vars = &mut self.module.functions[body.function.index()].vars;
             let symbol = Symbol::Var(vars.len() as u32);
             let Some(unique) = body.scopes.declare(name, symbol) else {
@@ -399,9 +441,15 @@ impl<'t> Parser<'t> {
             if unique != name {
                 var.name = unique.into();
             }
+            let sized = var.dims.iter().all(|dim| dim.is_some_and(|size| size > 0));
             vars.push(var);
+            if !sized {
+                let name = name.to_owned();
+                return Err(self.fault(Code::NoSize { name }, span));
+            }
             if self.is("=") {
-                return Err(self.unsupported("initialisers in a function"));
+                let (name, space) = (name.to_owned(), space.name());
+                return Err(self.fault(Code::InitSpace { name, space }, span));
             }
             if !self.eat(",") {
                 return self.expect(";");
@@ -434,8 +482,15 @@ impl<'t> Parser<'t> {
         while self.token().kind == Kind::Dot {
             let text = &self.token().text[1..];
             let qual = Qual::from_name(text).ok_or_else(|| {
-                let (op, name) = (op.name(), text.to_owned());
-                self.fault(Code::UnknownQualifier { op, name }, self.here())
+                let name = text.to_owned();
+                let code = if isa::is_open(op, &quals) && isa::is_word(op, text) {
+                    let what = format!("`.{name}` of `{}`", op.name());
+                    Code::Unsupported { what }
+                } else {
+                    let op = op.name();
+                    Code::UnknownQualifier { op, name }
+                };
+                self.fault(code, self.here())
             })?;
             if !quals.push(qual) {
                 let code = Code::TooMany {
@@ -446,12 +501,27 @@ impl<'t> Parser<'t> {
             }
             self.advance();
         }
+        let quals = self.in_order(op, quals);
         let single = quals.has(Qual::T(Type::F32)) && !quals.has(Qual::T(Type::F64));
         let context = Context { op, single };
+        let loads = matches!(op, Op::Ld | Op::Ldu | Op::St | Op::Suld | Op::Sust);
+        let of_one = loads
+            && ![Qual::V2, Qual::V4, Qual::V8]
+                .map(|v| quals.has(v))
+                .contains(&true);
         let mut operands = SmallVec::new();
         if !self.is(";") {
             loop {
-                operands.push(self.operand(body, context, 0)?);
+                let selectors = self.selectors.len();
+                let operand = self.operand(body, context, 0)?;
+                for selector in &mut self.selectors[selectors..] {
+                    selector.operand = operands.len();
+                }
+                operands.push(match operand {
+                    // A vector of one is that one.
+                    Operand::Vec(items) if of_one && items.len() == 1 => items[0].clone(),
+                    other => other,
+                });
                 if !self.eat(",") {
                     break;
                 }
@@ -464,5 +534,21 @@ impl<'t> Parser<'t> {
             operands,
             guard,
         })
+    }
+
+    /// Qualifiers in the order of the table, if they are in it in another one.
+    fn in_order(&mut self, op: Op, quals: Quals) -> Quals {
+        if let Some(known) = self.orders.get(&(op, quals)) {
+            return *known;
+        }
+        if self.orders.len() >= MAX_ORDERS {
+            return quals;
+        }
+        let known = match isa::form(op, &quals) {
+            Some(_) => quals,
+            None => isa::canonical(op, &quals).unwrap_or(quals),
+        };
+        self.orders.insert((op, quals), known);
+        known
     }
 }

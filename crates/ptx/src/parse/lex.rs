@@ -50,6 +50,7 @@ pub(super) fn lex(source: &str) -> (Vec<Token<'_>>, Vec<Diagnostic>) {
     let bytes = source.as_bytes();
     let mut out = Vec::with_capacity(bytes.len() / 4);
     let mut faults = Vec::new();
+    let ascii = source.is_ascii();
     let (mut at, mut line, mut line_start) = (0usize, 1u32, 0usize);
     while at < bytes.len() {
         let span = Span::Ptx {
@@ -65,8 +66,16 @@ pub(super) fn lex(source: &str) -> (Vec<Token<'_>>, Vec<Diagnostic>) {
                 line_start = at;
                 continue;
             }
-            (b' ' | b'\t' | b'\r' | 0x0b | 0x0c, _) => {
+            (b' ' | b'\t' | b'\r' | 0x0c, _) => {
                 at += 1;
+                continue;
+            }
+            // `# 12 "k.cu"`: where a preprocessor took the next line from.
+            (b'#', b' ')
+                if at == line_start && bytes.get(at + 2).is_some_and(u8::is_ascii_digit) =>
+            {
+                let rest = &bytes[at..];
+                at += rest.iter().position(|b| *b == b'\n').unwrap_or(rest.len());
                 continue;
             }
             (b'/', b'/') => {
@@ -162,14 +171,18 @@ pub(super) fn lex(source: &str) -> (Vec<Token<'_>>, Vec<Diagnostic>) {
                 Kind::Punct
             }
             _ => {
-                // One character, which may be several bytes long where it is not ASCII.
                 at += 1;
                 Kind::Punct
             }
         };
+        // Names take in all that is not ASCII, and a character is never cut.
+        let text = source.get(start..at).unwrap_or("?");
+        if !ascii && let Some(found) = text.chars().find(|c| !c.is_ascii()) {
+            faults.push(Diagnostic::new(Code::NotAscii { found }, span));
+        }
         out.push(Token {
             kind,
-            text: source.get(start..at).unwrap_or("?"),
+            text,
             start: start as u32,
             line,
             column: (start - line_start) as u32 + 1,

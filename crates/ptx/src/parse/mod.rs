@@ -4,19 +4,25 @@
 //! to the text. Names redeclared in nested scopes are made unique: the second `p` becomes `p_1`.
 
 mod body;
+mod head;
 mod lex;
 mod number;
 mod operand;
+mod registers;
 mod scope;
+mod select;
 mod vars;
 
 use crate::{
     diag::{Code, Diagnostic},
-    ir::{Directive, FuncId, Function, FunctionKind, Linkage, Module, Name, Origin, Span, Var},
+    ir::{Directive, FuncId, Function, FunctionKind, Init, Linkage, Module, Name, Span, Var},
+    op::Op,
+    qual::Quals,
     target::{PtxVersion, Target},
 };
+use head::Head;
 use lex::{Kind, Token};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Parameters and their names.
 type Params<'t> = (Vec<Var>, Vec<&'t str>);
@@ -59,12 +65,19 @@ pub fn parse(text: &str) -> std::result::Result<Module, Vec<Diagnostic>> {
             functions: Vec::new(),
             files: Vec::new(),
             sections: Vec::new(),
+            span: Span::None,
         },
         vars: FxHashMap::default(),
         functions: FxHashMap::default(),
         initialisers: Vec::new(),
         registers: 0,
         saw: (false, false),
+        head: Head::Start,
+        orders: FxHashMap::default(),
+        selectors: Vec::new(),
+        defined: FxHashSet::default(),
+        unread: FxHashSet::default(),
+        prototype: false,
     };
     parser.run();
     if parser.found.is_empty() {
@@ -82,11 +95,23 @@ struct Parser<'t> {
     module: Module,
     vars: FxHashMap<&'t str, u32>,
     functions: FxHashMap<&'t str, FuncId>,
-    /// Module variables with initialisers that wait for all symbols to be known.
-    initialisers: Vec<(u32, usize)>,
+    /// Module variables with initialisers, how many functions stand before each, and where it begins.
+    initialisers: Vec<(u32, u32, usize)>,
+    /// Whether parameters need no names.
+    prototype: bool,
+    /// Names of declarations that are not read.
+    unread: FxHashSet<&'t str>,
     registers: u64,
     /// Whether `.version` and `.target` were there.
     saw: (bool, bool),
+    /// How far the head has come.
+    head: Head,
+    /// Qualifiers that were seen, in the order that the table has them in.
+    orders: FxHashMap<(Op, Quals), Quals>,
+    /// The selectors of the instruction that is being read.
+    selectors: Vec<select::Selector>,
+    /// Functions that have a body.
+    defined: FxHashSet<&'t str>,
 }
 
 impl<'t> Parser<'t> {
@@ -122,7 +147,27 @@ impl<'t> Parser<'t> {
     }
 
     fn fault(&self, code: Code, span: Span) -> Box<Diagnostic> {
+        let code = match code {
+            // It is known, and what it is told to be already.
+            Code::UnknownSymbol { name } if self.unread.contains(&*name) => {
+                let what = format!("`{name}`");
+                Code::Unsupported { what }
+            }
+            other => other,
+        };
         Box::new(Diagnostic::new(code, span))
+    }
+
+    /// The refusal of a declaration, whose names are remembered.
+    fn unread(&mut self, what: &str) -> Box<Diagnostic> {
+        let fault = self.unsupported(what);
+        let names = self.tokens[self.at..].iter();
+        let names = names
+            .take_while(|token| !matches!(token.text, ";" | "="))
+            .filter(|token| token.kind == Kind::Ident)
+            .map(|token| token.text);
+        self.unread.extend(names);
+        fault
     }
 
     fn unexpected(&self, expected: &'static str) -> Box<Diagnostic> {
@@ -188,11 +233,28 @@ impl<'t> Parser<'t> {
                 self.advance();
             }
         }
-        for (var, at) in std::mem::take(&mut self.initialisers) {
+        for (var, functions, at) in std::mem::take(&mut self.initialisers) {
             self.at = at;
-            match self.initialiser(0) {
-                Ok(init) => self.module.vars[var as usize].init = Some(init),
+            match self.initialiser(0, (var, functions)) {
+                Ok(init) => {
+                    let var = &mut self.module.vars[var as usize];
+                    // The first dimension may be left to the list.
+                    if let (Some(dim @ None), Init::List(items)) = (var.dims.first_mut(), &init)
+                        && !items.is_empty()
+                    {
+                        *dim = Some(items.len() as u64);
+                    }
+                    var.init = Some(init);
+                }
                 Err(fault) => self.found.push(*fault),
+            }
+        }
+        for var in &self.module.vars {
+            let sized = var.dims.iter().all(|dim| dim.is_some_and(|size| size > 0));
+            if !sized && var.linkage != Linkage::Extern && !self.full() {
+                let name = var.name.to_string();
+                let fault = self.fault(Code::NoSize { name }, var.span);
+                self.found.push(*fault);
             }
         }
         if self.found.is_empty() {
@@ -212,56 +274,26 @@ impl<'t> Parser<'t> {
         if token.kind != Kind::Dot {
             return Err(self.unexpected("a directive"));
         }
+        if self.head()? {
+            return Ok(());
+        }
         match token.text {
-            ".version" => {
-                self.advance();
-                let text = self.token().text;
-                let version = text.split_once('.').and_then(|(major, minor)| {
-                    Some(PtxVersion::new(major.parse().ok()?, minor.parse().ok()?))
-                });
-                self.module.version = version.ok_or_else(|| self.unexpected("a version"))?;
-                self.saw.0 = true;
-                self.advance();
-            }
-            ".target" => {
-                self.advance();
-                let span = self.here();
-                let name = self.ident("a target")?;
-                self.saw.1 = true;
-                while self.eat(",") {
-                    let option = self.ident("a target option")?;
-                    self.module.target_options.push(option.to_owned().into());
-                }
-                self.module.target = name.parse().map_err(|_| {
-                    let name = name.to_owned();
-                    self.fault(Code::UnknownTarget { name }, span)
-                })?;
-            }
-            ".address_size" => {
-                self.advance();
-                self.module.address_size = match self.small()? {
-                    32 => 32,
-                    64 => 64,
-                    other => {
-                        let what = format!("address size {other}");
-                        return Err(self.fault(Code::Unsupported { what }, token.span()));
-                    }
-                };
-            }
             ".file" => {
                 self.advance();
                 let index = self.small()?;
                 let name = self.string()?;
-                self.module.files.push((index, name));
                 // Time stamp and size.
                 while self.eat(",") {
                     self.integer()?;
                 }
+                if self.module.files.iter().any(|(known, _)| *known == index) {
+                    return Err(self.fault(Code::DuplicateFile { index }, token.span()));
+                }
+                self.module.files.push((index, name));
             }
             ".section" => self.section()?,
-            ".pragma" => {
-                return Err(self.unsupported(".pragma outside functions"));
-            }
+            ".pragma" => self.module_pragma()?,
+            ".alias" => return Err(self.alias()?),
             ".entry" | ".func" => self.function(Linkage::Local)?,
             ".visible" | ".extern" | ".weak" | ".common" => {
                 self.advance();
@@ -271,7 +303,8 @@ impl<'t> Parser<'t> {
                     ".weak" => Linkage::Weak,
                     _ => Linkage::Common,
                 };
-                if self.is(".entry") || self.is(".func") {
+                let function = self.is(".entry") || self.is(".func");
+                if function && linkage != Linkage::Common {
                     self.function(linkage)?;
                 } else {
                     self.module_var(linkage)?;
@@ -291,6 +324,38 @@ impl<'t> Parser<'t> {
     fn unsupported(&self, what: &str) -> Box<Diagnostic> {
         let what = what.to_owned();
         self.fault(Code::Unsupported { what }, self.here())
+    }
+
+    /// A hint for the code that follows; it changes no result.
+    fn module_pragma(&mut self) -> Result<()> {
+        self.advance();
+        let span = self.here();
+        let text = self.string()?;
+        self.expect(";")?;
+        if text != "nounroll" {
+            let what = format!("`.pragma \"{text}\"` outside of functions");
+            return Err(self.fault(Code::Unsupported { what }, span));
+        }
+        let text = format!(".pragma \"{text}\";");
+        self.module.sections.push(text.into());
+        Ok(())
+    }
+
+    /// `.alias name, other;` of two functions, which is not done here.
+    fn alias(&mut self) -> Result<Box<Diagnostic>> {
+        let start = self.here();
+        self.advance();
+        for separator in [",", ";"] {
+            let span = self.here();
+            let name = self.ident("a function")?;
+            if !self.functions.contains_key(name) {
+                let name = name.to_owned();
+                return Err(self.fault(Code::UnknownSymbol { name }, span));
+            }
+            self.expect(separator)?;
+        }
+        let what = "`.alias`".to_owned();
+        Ok(self.fault(Code::Unsupported { what }, start))
     }
 
     /// A debug section, kept as its text.
@@ -328,8 +393,12 @@ impl<'t> Parser<'t> {
             return Ok(out);
         }
         while !self.eat(")") {
-            let space = self.space()?;
-            let (var, name) = self.var(space)?;
+            let (var, name) = if self.is(".reg") {
+                self.register_param()?
+            } else {
+                let space = self.space()?;
+                self.var(space)?
+            };
             out.0.push(var);
             out.1.push(name);
             if !self.eat(",") {
@@ -348,80 +417,141 @@ impl<'t> Parser<'t> {
         };
         let span = self.here();
         self.advance();
-        let (returns, return_names) = self.params()?;
+        let (mut returns, return_names) = match kind {
+            FunctionKind::Entry => (Vec::new(), Vec::new()),
+            FunctionKind::Func => self.params()?,
+        };
         let name_span = self.here();
         let name = self.ident("a function name")?;
-        let (params, param_names) = self.params()?;
-        let directives = self.directives()?;
+        let (mut params, param_names) = self.params()?;
+        let directives = self.directives(kind)?;
+        if !returns.is_empty() && directives.contains(&Directive::NoReturn) {
+            let code = Code::DirectivePlace {
+                name: ".noreturn".to_owned(),
+                kind: "a function with results",
+            };
+            self.found.push(*self.fault(code, name_span));
+        }
         let declaration = self.eat(";");
-        if !declaration && !self.is("{") {
-            return Err(self.unexpected("{"));
+        if !declaration && (!self.is("{") || linkage == Linkage::Extern) {
+            let expected = if linkage == Linkage::Extern { ";" } else { "{" };
+            return Err(self.unexpected(expected));
+        }
+        let registers = registers::take(&mut params, &mut returns);
+        if kind == FunctionKind::Entry && !registers.is_empty() {
+            let code = Code::Syntax {
+                expected: ".param",
+                found: ".reg".to_owned(),
+            };
+            self.found.push(*self.fault(code, name_span));
         }
         let id = FuncId(self.module.functions.len() as u32);
         let before = *self.functions.entry(name).or_insert(id);
-        let defined = |at: FuncId| {
-            let known = self.module.functions.get(at.index());
-            known.is_some_and(|known| known.body.is_some())
-        };
-        if (before != id && !declaration && defined(before)) || self.vars.contains_key(name) {
-            let name = name.to_owned();
-            self.found
-                .push(*self.fault(Code::DuplicateSymbol { name }, name_span));
-        }
-        self.module.functions.push(Function {
-            name: name.to_owned().into(),
-            kind,
+        let function = Function {
             linkage,
-            origin: Origin::Text,
             returns,
             params,
             directives,
-            regs: Vec::new(),
-            vars: Vec::new(),
-            labels: Vec::new(),
-            body: None,
             span,
-        });
+            ..Function::new(name.to_owned(), kind)
+        };
+        if let Some(code) = self.clash(&function, before) {
+            self.found.push(*self.fault(code, name_span));
+        }
+        self.module.functions.push(function);
         if declaration {
             return Ok(());
         }
-        body::parse(self, id, &param_names, &return_names);
+        self.defined.insert(name);
+        body::parse(self, id, &param_names, &return_names, &registers);
         Ok(())
     }
 
-    fn directives(&mut self) -> Result<Vec<Directive>> {
+    /// Why a function cannot stand beside one of that name, if there is one, or a variable.
+    fn clash(&self, function: &Function, before: FuncId) -> Option<Code> {
+        let name = || function.name.to_string();
+        if self.vars.contains_key(&*function.name) {
+            return Some(Code::DuplicateSymbol { name: name() });
+        }
+        let before = self.module.functions.get(before.index())?;
+        if self.defined.contains(&*function.name) {
+            return Some(Code::DuplicateSymbol { name: name() });
+        }
+        let same = |a: &[Var], b: &[Var]| {
+            let alike = |(a, b): (&Var, &Var)| a.is_like(b);
+            a.len() == b.len() && a.iter().zip(b).all(alike)
+        };
+        let alike = before.kind == function.kind
+            && same(&before.params, &function.params)
+            && same(&before.returns, &function.returns);
+        (!alike).then(|| Code::Redeclared { name: name() })
+    }
+
+    fn directives(&mut self, kind: FunctionKind) -> Result<Vec<Directive>> {
         let mut out = Vec::new();
         while self.token().kind == Kind::Dot {
-            let name = self.token().text;
+            let (name, span) = (self.token().text, self.here());
             self.advance();
-            out.push(match name {
-                ".maxntid" => Directive::MaxNtid(self.dims()?),
-                ".reqntid" => Directive::ReqNtid(self.dims()?),
-                ".minnctapersm" => Directive::MinNctaPerSm(self.small()?),
-                ".maxnreg" => Directive::MaxNreg(self.small()?),
-                ".noreturn" => Directive::NoReturn,
+            let (directive, of) = match name {
+                ".maxntid" => (Directive::MaxNtid(self.dims()?), Some(FunctionKind::Entry)),
+                ".reqntid" => (Directive::ReqNtid(self.dims()?), Some(FunctionKind::Entry)),
+                ".minnctapersm" => {
+                    let count = self.small()?;
+                    (Directive::MinNctaPerSm(count), Some(FunctionKind::Entry))
+                }
+                ".maxnreg" => {
+                    let count = self.small()?;
+                    (Directive::MaxNreg(count), Some(FunctionKind::Entry))
+                }
+                ".noreturn" => (Directive::NoReturn, Some(FunctionKind::Func)),
                 ".pragma" => {
                     let text = self.string()?;
-                    self.eat(";");
-                    Directive::Pragma(text)
+                    self.expect(";")?;
+                    (Directive::Pragma(text), None)
                 }
-                ".maxnctapersm" | ".reqnctapercluster" | ".maxclusterrank" | ".explicitcluster"
-                | ".blocksareclusters" | ".unique" => {
-                    let mut numbers = Vec::new();
-                    while self.token().kind == Kind::Number {
-                        numbers.push(self.small()?);
-                        self.eat(",");
-                    }
-                    Directive::Other(name.to_owned().into(), numbers)
+                ".reqnctapercluster" | ".maxclusterrank" | ".explicitcluster"
+                | ".blocksareclusters" => {
+                    let numbers = match name {
+                        ".reqnctapercluster" => self.numbers(3)?,
+                        ".maxclusterrank" => vec![self.small()?],
+                        _ => Vec::new(),
+                    };
+                    let directive = Directive::Other(name.to_owned().into(), numbers);
+                    (directive, Some(FunctionKind::Entry))
+                }
+                ".unique" => {
+                    let directive = Directive::Other(name.to_owned().into(), Vec::new());
+                    (directive, Some(FunctionKind::Func))
+                }
+                ".abi_preserve" | ".abi_preserve_control" | ".attribute" | ".language" => {
+                    let what = format!("`{name}` of a function");
+                    return Err(self.fault(Code::Unsupported { what }, span));
                 }
                 _ => {
                     let name = name.to_owned();
-                    let span = self.tokens[self.at - 1].span();
                     return Err(self.fault(Code::UnknownDirective { name }, span));
                 }
-            });
+            };
+            if of.is_some_and(|of| of != kind) {
+                let name = name.to_owned();
+                let kind = match kind {
+                    FunctionKind::Entry => "a kernel",
+                    FunctionKind::Func => "a function that is called",
+                };
+                return Err(self.fault(Code::DirectivePlace { name, kind }, span));
+            }
+            out.push(directive);
         }
         Ok(out)
+    }
+
+    /// One to `most` numbers.
+    fn numbers(&mut self, most: usize) -> Result<Vec<u32>> {
+        let mut numbers = vec![self.small()?];
+        while numbers.len() < most && self.eat(",") {
+            numbers.push(self.small()?);
+        }
+        Ok(numbers)
     }
 
     fn dims(&mut self) -> Result<[u32; 3]> {

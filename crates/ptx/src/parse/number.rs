@@ -22,6 +22,16 @@ impl Value {
         }
     }
 
+    /// A floating-point number.
+    fn real(self) -> Option<f64> {
+        match self {
+            Value::Real(value) => Some(value),
+            Value::Imm(Imm::F32(bits)) => Some(f32::from_bits(bits).into()),
+            Value::Imm(Imm::F64(bits)) => Some(f64::from_bits(bits)),
+            Value::Imm(Imm::Int(_) | Imm::Uint(_)) | Value::Signed(_) | Value::Unsigned(_) => None,
+        }
+    }
+
     /// As an operand; a decimal literal becomes an `f64`.
     pub(super) fn imm(self) -> Imm {
         match self {
@@ -70,6 +80,9 @@ fn literal(text: &str) -> std::result::Result<Value, Code> {
     };
     if radix == 10 && digits.contains(['.', 'e', 'E']) && !unsigned {
         let value: f64 = digits.parse().map_err(|_| bad())?;
+        if value.is_infinite() {
+            return Err(overflow());
+        }
         return Ok(Value::Real(value));
     }
     if digits.is_empty() || !digits.chars().all(|c| c.is_digit(radix)) {
@@ -164,6 +177,15 @@ impl Parser<'_> {
         right: Value,
         span: crate::ir::Span,
     ) -> Result<Value> {
+        if let (Some(a), Some(b)) = (left.real(), right.real()) {
+            return match operator {
+                "+" => Ok(Value::Real(a + b)),
+                "-" => Ok(Value::Real(a - b)),
+                "*" => Ok(Value::Real(a * b)),
+                "/" => Ok(Value::Real(a / b)),
+                _ => Err(self.not_integer(span)),
+            };
+        }
         let (Some(a), Some(b)) = (left.bits(), right.bits()) else {
             return Err(self.not_integer(span));
         };

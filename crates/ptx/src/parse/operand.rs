@@ -112,13 +112,13 @@ impl<'t> Parser<'t> {
             _ => None,
         };
         if let Some(symbol) = body.scopes.find(name) {
-            if self.token().kind == Kind::Dot {
-                return Err(self.selector());
-            }
-            return Ok(match symbol {
-                Symbol::Reg(reg) => Operand::Reg(reg),
-                other => Operand::Var(var(other), self.offset()?),
-            });
+            return match symbol {
+                Symbol::Reg(reg) => {
+                    self.selector(context.op)?;
+                    Ok(Operand::Reg(reg))
+                }
+                other => self.variable(body, context, var(other)),
+            };
         }
         if let Some(label) = label {
             return Ok(Operand::Label(label));
@@ -127,7 +127,7 @@ impl<'t> Parser<'t> {
             return Ok(Operand::Special(special));
         }
         if let Some(at) = self.vars.get(name).copied() {
-            return Ok(Operand::Var(VarId::Module(at), self.offset()?));
+            return self.variable(body, context, VarId::Module(at));
         }
         match self.functions.get(name) {
             Some(function) => Ok(Operand::Func(*function)),
@@ -135,9 +135,37 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn selector(&self) -> Box<crate::diag::Diagnostic> {
-        let what = format!("selector `{}` of a register", self.token().text);
-        self.fault(Code::Unsupported { what }, self.here())
+    /// A variable's address, with bytes or elements behind it: `tile+16`, `tile[4]`.
+    fn variable(&mut self, body: &Body<'t>, context: Context, id: VarId) -> Result<Operand> {
+        if !self.eat("[") {
+            return Ok(Operand::Var(id, self.offset()?));
+        }
+        let span = self.here();
+        if self.token().kind == Kind::Ident && self.token().text != "WARP_SZ" {
+            let what = "an element of an array at the index in a register".to_owned();
+            return Err(self.fault(Code::Unsupported { what }, span));
+        }
+        let index = self.integer()?;
+        self.expect("]")?;
+        let function = &self.module.functions[body.function.index()];
+        let var = match id {
+            VarId::Module(at) => self.module.vars.get(at as usize),
+            VarId::Function(at) => function.vars.get(at as usize),
+            VarId::Param(at) => function.params.get(at as usize),
+            VarId::Return(at) => function.returns.get(at as usize),
+        };
+        let element = var.map_or(0, |var| i64::from(var.ty.bytes()) * i64::from(var.vector));
+        let offset = index.checked_mul(element).ok_or_else(|| {
+            let text = index.to_string();
+            self.fault(Code::NumberOverflow { text }, span)
+        })?;
+        Ok(match context.op {
+            Op::Ld | Op::Ldu | Op::St | Op::Atom | Op::Red => Operand::Addr(Address {
+                base: Base::Var(id),
+                offset,
+            }),
+            _ => Operand::Var(id, offset),
+        })
     }
 
     /// A special register; takes its component.
@@ -157,14 +185,9 @@ impl<'t> Parser<'t> {
         Some(special)
     }
 
-    /// `+8`, `-8` or nothing.
+    /// `+8`, `+-8` or nothing.
     fn offset(&mut self) -> Result<i64> {
-        // A minus belongs to the number.
-        if self.eat("+") || self.is("-") {
-            self.integer()
-        } else {
-            Ok(0)
-        }
+        if self.eat("+") { self.integer() } else { Ok(0) }
     }
 
     /// Behind `[`: an address, or a list with coordinates.

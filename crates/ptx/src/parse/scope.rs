@@ -162,7 +162,7 @@ impl<'t> Scopes<'t> {
     ) -> Option<String> {
         let clash = self.clashes(prefix, count);
         let scope = self.open.last_mut()?;
-        if scope.ranges.contains_key(prefix) {
+        if scope.ranges.contains_key(prefix) || (clash && scope.has_of(prefix, count)) {
             return None;
         }
         scope.ranges.insert(prefix, Range { first, count });
@@ -191,6 +191,16 @@ impl<'t> Scopes<'t> {
 }
 
 impl Scope<'_> {
+    /// Whether a name is one of `prefix<count>`.
+    fn has_of(&self, prefix: &str, count: u32) -> bool {
+        let of = |name: &&str| {
+            let digits = name.strip_prefix(prefix).unwrap_or_default();
+            let plain = digits == "0" || !digits.starts_with(['0', '+']);
+            plain && digits.parse::<u32>().is_ok_and(|number| number < count)
+        };
+        self.names.keys().any(|name| of(name))
+    }
+
     fn find(&self, name: &str) -> Option<Symbol> {
         if let Some(symbol) = self.names.get(name) {
             return Some(*symbol);

@@ -4,35 +4,27 @@ use super::{DEPTH, Parser, Result, lex::Kind};
 use crate::{
     diag::Code,
     ir::{Init, InitSymbol, Linkage, Var},
+    target::PtxVersion,
     types::{Space, Type},
 };
 
 impl<'t> Parser<'t> {
     pub(super) fn module_var(&mut self, linkage: Linkage) -> Result<()> {
         let space = self.space()?;
+        self.attribute(space)?;
+        let pattern = self.pattern(space)?;
         loop {
-            let (mut var, name) = self.var(space)?;
+            let (mut var, name) = self.declarator(pattern.clone())?;
             var.linkage = linkage;
             let index = self.module.vars.len() as u32;
-            let span = self.here();
-            let declared_before = self.vars.get(name).copied();
-            match declared_before {
-                // A declaration may come before the definition; both stay.
-                Some(before)
-                    if self.module.vars[before as usize].linkage != Linkage::Extern
-                        && linkage != Linkage::Extern =>
-                {
-                    let name = name.to_owned();
-                    return Err(self.fault(Code::DuplicateSymbol { name }, span));
-                }
-                Some(_) => {}
-                None => {
-                    self.vars.insert(name, index);
-                }
+            if let Some(code) = self.var_clash(&var, name) {
+                return Err(self.fault(code, var.span));
             }
+            self.vars.entry(name).or_insert(index);
             self.module.vars.push(var);
             if self.eat("=") {
-                self.initialisers.push((index, self.at));
+                let functions = self.module.functions.len() as u32;
+                self.initialisers.push((index, functions, self.at));
                 let mut depth = 0u32;
                 while !(depth == 0 && (self.is(",") || self.is(";"))) {
                     match self.token().text {
@@ -50,6 +42,51 @@ impl<'t> Parser<'t> {
         }
     }
 
+    /// Why a variable cannot stand beside what has its name. A declaration may come before the definition; both stay.
+    fn var_clash(&self, var: &Var, name: &str) -> Option<Code> {
+        let duplicate = || Code::DuplicateSymbol {
+            name: name.to_owned(),
+        };
+        if self.functions.contains_key(name) {
+            return Some(duplicate());
+        }
+        let before = self.module.vars.get(*self.vars.get(name)? as usize)?;
+        let [first, second] = [before, var].map(|var| var.linkage == Linkage::Extern);
+        let hidden = first && var.linkage == Linkage::Local;
+        if !(first || second) {
+            Some(duplicate())
+        } else if hidden || !before.is_like(var) {
+            let name = name.to_owned();
+            Some(Code::Redeclared { name })
+        } else {
+            None
+        }
+    }
+
+    /// `.attribute(.managed)` and its like, which are not done here.
+    fn attribute(&mut self, space: Space) -> Result<()> {
+        let span = self.here();
+        if !self.eat(".attribute") {
+            return Ok(());
+        }
+        self.expect("(")?;
+        let name = self.token().text;
+        let code = match name {
+            ".managed" | ".unified" if space == Space::Global => {
+                return Err(self.unread(&format!("`.attribute({name})`")));
+            }
+            ".managed" | ".unified" => Code::DirectivePlace {
+                name: format!(".attribute({name})"),
+                kind: "a variable that is not in .global",
+            },
+            _ => {
+                let name = name.to_owned();
+                Code::UnknownDirective { name }
+            }
+        };
+        Err(self.fault(code, span))
+    }
+
     /// `.global` and its like.
     pub(super) fn space(&mut self) -> Result<Space> {
         let space = match self.token().text {
@@ -58,8 +95,6 @@ impl<'t> Parser<'t> {
             ".local" => Space::Local,
             ".const" => Space::Const,
             ".param" => Space::Param,
-            ".reg" => return Err(self.unsupported(".reg parameters")),
-            ".tex" => return Err(self.unsupported(".tex variables")),
             _ => return Err(self.unexpected("a state space")),
         };
         self.advance();
@@ -78,24 +113,38 @@ impl<'t> Parser<'t> {
         let token = self.token();
         let ty = token.text.strip_prefix('.').and_then(Type::from_name);
         match ty {
-            Some(ty) => {
+            Some(Type::B128) if self.module.version < PtxVersion::new(8, 3) => {
+                let code = Code::TooNewForVersion {
+                    form: ".b128".to_owned(),
+                    needs: PtxVersion::new(8, 3),
+                    version: self.module.version,
+                };
+                Err(self.fault(code, token.span()))
+            }
+            Some(ty) if ty.is_declared() => {
                 self.advance();
                 Ok(ty)
             }
-            None if matches!(
-                token.text,
-                ".texref" | ".samplerref" | ".surfref" | ".attribute"
-            ) =>
-            {
-                Err(self.unsupported(token.text))
+            None if matches!(token.text, ".texref" | ".samplerref" | ".surfref") => {
+                Err(self.unread(token.text))
             }
-            None => Err(self.unexpected("a type")),
+            _ => Err(self.unexpected("a type of variables and registers")),
         }
     }
 
     /// A variable behind its space: alignment, type, `.ptr`, name, dimensions.
     pub(super) fn var(&mut self, space: Space) -> Result<(Var, &'t str)> {
+        let pattern = self.pattern(space)?;
+        self.declarator(pattern)
+    }
+
+    /// What the variables of one declaration share.
+    pub(super) fn pattern(&mut self, space: Space) -> Result<Var> {
         let mut align = self.align()?;
+        // Of several the last one counts.
+        while let Some(next) = self.align()? {
+            align = Some(next);
+        }
         let vector = match self.token().text {
             ".v2" => 2,
             ".v4" => 4,
@@ -105,9 +154,6 @@ impl<'t> Parser<'t> {
             self.advance();
         }
         let ty = self.type_here()?;
-        if align.is_none() {
-            align = self.align()?;
-        }
         let mut ptr = None;
         if self.eat(".ptr") {
             let space = match self.token().text {
@@ -116,11 +162,23 @@ impl<'t> Parser<'t> {
             };
             ptr = Some((space, self.align()?));
         }
-        let name = self.ident("a name")?;
-        let mut var = Var::new(name.to_owned(), space, ty);
+        let mut var = Var::new("", space, ty);
         (var.align, var.vector, var.ptr) = (align, vector, ptr);
+        Ok(var)
+    }
+
+    /// The name and the dimensions of one variable of a declaration.
+    pub(super) fn declarator(&mut self, mut var: Var) -> Result<(Var, &'t str)> {
+        var.span = self.here();
+        let name = self.ident("a name")?;
+        let unnamed = name == "_" && !self.prototype;
+        if unnamed || matches!(name, "%" | "$" | "WARP_SZ") {
+            self.at -= 1;
+            return Err(self.unexpected("a name"));
+        }
+        var.name = name.to_owned().into();
         while self.eat("[") {
-            if self.eat("]") {
+            if var.dims.is_empty() && self.eat("]") {
                 var.dims.push(None);
                 continue;
             }
@@ -136,30 +194,34 @@ impl<'t> Parser<'t> {
         Ok((var, name))
     }
 
-    pub(super) fn initialiser(&mut self, depth: u32) -> Result<Init> {
+    /// The initial value of a variable, which may name the variables and functions before it, so many of each.
+    pub(super) fn initialiser(&mut self, depth: u32, behind: (u32, u32)) -> Result<Init> {
         if depth > DEPTH {
             return Err(self.fault(Code::TooDeep { limit: DEPTH }, self.here()));
         }
         if self.eat("{") {
             let mut items = Vec::new();
-            while !self.eat("}") {
-                items.push(self.initialiser(depth + 1)?);
-                if !self.eat(",") {
-                    self.expect("}")?;
-                    break;
+            if !self.eat("}") {
+                loop {
+                    items.push(self.initialiser(depth + 1, behind)?);
+                    if !self.eat(",") {
+                        break;
+                    }
                 }
+                self.expect("}")?;
             }
             return Ok(Init::List(items));
         }
         let token = self.token();
         if token.kind != Kind::Ident || token.text == "WARP_SZ" {
-            return Ok(Init::Imm(self.expression()?.imm()));
+            let value = self.expression()?.imm();
+            if self.is("(") {
+                return Err(self.unsupported("a part of an address in an initialiser"));
+            }
+            return Ok(Init::Imm(value));
         }
         self.advance();
         let generic = token.text == "generic" && self.eat("(");
-        if token.text == "mask" && self.is("(") {
-            return Err(self.unsupported("mask() in an initialiser"));
-        }
         let name = if generic {
             let name = self.ident("a symbol")?;
             self.expect(")")?;
@@ -168,18 +230,14 @@ impl<'t> Parser<'t> {
             token.text
         };
         let symbol = match (self.vars.get(name), self.functions.get(name)) {
-            (Some(var), _) => InitSymbol::Var(*var),
-            (None, Some(function)) => InitSymbol::Func(*function),
-            (None, None) => {
+            (Some(before), _) if *before < behind.0 => InitSymbol::Var(*before),
+            (None, Some(function)) if function.0 < behind.1 => InitSymbol::Func(*function),
+            _ => {
                 let name = name.to_owned();
                 return Err(self.fault(Code::UnknownSymbol { name }, token.span()));
             }
         };
-        let offset = if self.is("+") || self.is("-") {
-            self.integer()?
-        } else {
-            0
-        };
+        let offset = if self.is("+") { self.integer()? } else { 0 };
         Ok(Init::Address {
             symbol,
             offset,

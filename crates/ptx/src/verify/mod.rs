@@ -4,8 +4,10 @@
 //! time. A module of our language gets the lowest `.version` that its forms and target need; text
 //! keeps its own, and forms newer than that are refused.
 
+mod constants;
 mod flow;
 mod forms;
+mod init;
 mod operands;
 mod vars;
 
@@ -15,10 +17,12 @@ use crate::{
     ir::{
         Directive, Function, Inst, LabelId, Module, Operand, Origin, RegId, Span, Stmt, StmtKind,
     },
-    isa::{Form, Need},
+    isa::{self, Form, Need},
+    op::Op,
     print,
+    qual::Qual,
     special::Special,
-    target::{PtxVersion, Suffix, Target},
+    target::{PtxVersion, Target},
     visit::Registers,
 };
 use forms::{Forms, Known};
@@ -72,11 +76,9 @@ fn lowest(module: &Module, forms: &Forms) -> PtxVersion {
 }
 
 fn directive_need(directive: &Directive) -> Need {
-    let need = |major, minor, sm| Need {
-        ptx: PtxVersion::new(major, minor),
-        sm,
-    };
+    let need = |major, minor, sm| Need::new(PtxVersion::new(major, minor), sm);
     match directive {
+        Directive::Other(name, _) if name == ".blocksareclusters" => need(9, 0, 90),
         Directive::Other(name, _) if name.contains("cluster") => need(7, 8, 90),
         Directive::NoReturn => need(6, 4, 30),
         Directive::MaxNtid(_)
@@ -91,10 +93,7 @@ fn directive_need(directive: &Directive) -> Need {
 /// The first PTX version and SM with a special register, as far as they exceed what any target of
 /// ours has.
 fn special_need(special: Special) -> Need {
-    let need = |major, minor, sm| Need {
-        ptx: PtxVersion::new(major, minor),
-        sm,
-    };
+    let need = |major, minor, sm| Need::new(PtxVersion::new(major, minor), sm);
     let name = special.name();
     match special {
         Special::AggrSmemSize => need(8, 1, 90),
@@ -265,7 +264,7 @@ impl<'m> Check<'m> {
         match target.first_version() {
             None => {
                 let name = target.to_string();
-                self.push(Diagnostic::new(Code::UnknownTarget { name }, Span::None));
+                self.push(Diagnostic::new(Code::UnknownTarget { name }, module.span));
             }
             Some(needs) if needs > version => {
                 let code = Code::TargetNeedsVersion {
@@ -273,19 +272,34 @@ impl<'m> Check<'m> {
                     needs,
                     version,
                 };
-                self.push(Diagnostic::new(code, Span::None));
+                self.push(Diagnostic::new(code, module.span));
             }
             Some(_) => {}
+        }
+        let debug = module.target_options.iter().any(|option| option == "debug");
+        if debug
+            && !module
+                .sections
+                .iter()
+                .any(|text| text.starts_with(".section"))
+        {
+            let (name, needs) = (".target debug", ".section");
+            self.push(Diagnostic::new(
+                Code::NeedsDirective { name, needs },
+                module.span,
+            ));
         }
         self.module_vars();
         for (at, function) in module.functions.iter().enumerate() {
             self.function(function, forms, at);
         }
         self.static_shared();
+        self.unresolved();
     }
 
     fn function(&mut self, function: &'m Function, forms: &'m Forms, at: usize) {
         self.function_vars(function);
+        self.bounds(function);
         for directive in &function.directives {
             if let Directive::Other(name, _) = directive {
                 self.need(function, name, directive_need(directive), function.span);
@@ -370,25 +384,22 @@ impl<'m> Check<'m> {
         let (target, version) = (self.module.target, self.module.version);
         let Some(form) = form else {
             let form = form_text(inst);
-            self.report(function, Code::UnknownForm { form }, span);
+            let code = if self.may_exist(inst) {
+                let what = format!("the form `{form}`");
+                Code::Unsupported { what }
+            } else {
+                Code::UnknownForm { form }
+            };
+            self.report(function, code, span);
             return None;
         };
         let Known { form, lowest } = form;
         match *lowest {
             None => {
-                let needs = form.first_sm();
-                let text = form_text(inst);
-                let code = match form.row.arch {
-                    Suffix::None => Code::TooNewForTarget {
-                        form: text,
-                        needs,
-                        target,
-                    },
-                    Suffix::Family | Suffix::Arch => Code::NeedsArch {
-                        form: text,
-                        needs,
-                        target,
-                    },
+                let code = Code::TooNewForTarget {
+                    form: form_text(inst),
+                    needs: form.first_target(),
+                    target,
                 };
                 self.report(function, code, span);
             }
@@ -405,11 +416,23 @@ impl<'m> Check<'m> {
         Some(form)
     }
 
+    /// Whether an instruction may be one that is not in the table: of a version behind it, or of an opcode that it
+    /// has in part.
+    fn may_exist(&self, inst: &Inst) -> bool {
+        let module = self.module;
+        // Before sm_70 and PTX 6.4 lanes of a warp were together without saying so.
+        let old = module.target.sm < 70 || module.version < PtxVersion::new(6, 4);
+        let whole_warp = matches!(inst.op, Op::Shfl | Op::Vote) && !inst.quals.has(Qual::Sync);
+        isa::is_open(inst.op, &inst.quals)
+            || (whole_warp && old)
+            || module.version > PtxVersion::new(8, 8)
+    }
+
     fn need(&mut self, function: &Function, name: &str, need: Need, span: Span) {
         let (target, version): (Target, PtxVersion) = (self.module.target, self.module.version);
         let form = name.to_owned();
-        if need.sm > target.sm {
-            let needs = need.sm;
+        if !target.has(need.target) {
+            let needs = need.target;
             let code = Code::TooNewForTarget {
                 form,
                 needs,

@@ -15,14 +15,14 @@ use crate::{
 
 /// One operand under check.
 #[derive(Clone, Copy)]
-struct Place<'a> {
-    function: &'a Function,
-    inst: &'a Inst,
+pub(super) struct Place<'a> {
+    pub(super) function: &'a Function,
+    pub(super) inst: &'a Inst,
     // A reference: copies of what was just written would wait for each other.
     form: &'a Form,
     index: usize,
     access: Access,
-    span: Span,
+    pub(super) span: Span,
 }
 
 /// How a register's width may differ from the type's.
@@ -539,56 +539,31 @@ impl<'m> Check<'m> {
                 if function.kind == FunctionKind::Entry {
                     self.kind(place, "a device function", callee);
                 }
+                let lists = [(&function.params, arguments), (&function.returns, results)];
+                for (formal, actual) in lists.iter().flat_map(|(f, a)| f.iter().zip(a.iter())) {
+                    self.argument(place, formal, actual);
+                }
             }
             Operand::Reg(_) => {}
             other => self.kind(place, "a function or a register", other),
         }
     }
 
-    /// Constants that some forms limit.
-    fn constants(&mut self, place: Place<'_>) {
-        let inst = place.inst;
-        let constant = |at: usize| match inst.operands.get(at) {
-            Some(Operand::Imm(Imm::Int(value))) => Some(*value),
-            Some(Operand::Imm(Imm::Uint(_))) => Some(i64::MAX),
-            _ => None,
+    /// A parameter that is given for another has its size.
+    fn argument(&mut self, place: Place<'m>, formal: &Var, actual: &Operand) {
+        let Operand::Var(id, 0) = actual else {
+            return;
         };
-        let has = |qual| inst.quals.has(qual);
-        // Where a barrier's number stands: behind the result of a reduction.
-        let first = usize::from(has(Qual::Red));
-        // Each: the operand, and the values it may have.
-        let limits: &[(usize, i64, i64)] = match inst.op {
-            Op::Cp if has(Qual::Cg) && has(Qual::Async) => &[(2, 16, 16)],
-            Op::Cp if has(Qual::Ca) && has(Qual::Async) => match constant(2) {
-                Some(4 | 8 | 16) => &[],
-                _ => &[(2, 16, 16)],
-            },
-            Op::Cp if has(Qual::WaitGroup) => &[(0, 0, i64::MAX)],
-            Op::Lop3 => &[(4, 0, 255)],
-            Op::Bfe => &[(2, 0, 255), (3, 0, 255)],
-            Op::Bfi => &[(3, 0, 255), (4, 0, 255)],
-            Op::Bar | Op::Barrier if !has(Qual::Warp) && !has(Qual::Cluster) => {
-                if first == 1 {
-                    &[(1, 0, 15)]
-                } else {
-                    &[(0, 0, 15)]
-                }
-            }
-            _ => &[],
+        let Some(var) = self.var(place.function, *id, place.span) else {
+            return;
         };
-        for (at, least, most) in limits.iter().copied() {
-            let Some(value) = constant(at) else {
-                continue;
+        if var.space == Space::Param && formal.bytes() != Some(0) && var.bytes() != formal.bytes() {
+            let code = Code::ArgumentSize {
+                name: var.name.to_string(),
+                found: var.bytes().unwrap_or(0),
+                expected: formal.bytes().unwrap_or(0),
             };
-            if !(least..=most).contains(&value) {
-                let code = Code::ConstantRange {
-                    form: form_text(inst),
-                    value,
-                    least,
-                    most,
-                };
-                self.report(place.function, code, place.span);
-            }
+            self.report(place.function, code, place.span);
         }
     }
 }

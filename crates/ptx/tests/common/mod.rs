@@ -104,6 +104,7 @@ pub fn module(target: Target) -> Module {
         }],
         files: Vec::new(),
         sections: Vec::new(),
+        span: Span::None,
     }
 }
 

@@ -1,0 +1,53 @@
+//! What is legal: small modules, each with what NVIDIA's assembler says of it (`ptxas.rs` asks it).
+#![allow(missing_docs)]
+
+#[path = "common/verdicts.rs"]
+mod verdicts;
+
+use verdicts::{Verdict, cases, ours};
+use warpsmith_ptx::{ir::Span, parse::parse, print::print};
+
+#[test]
+fn we_take_what_the_assembler_takes_and_refuse_what_it_refuses() {
+    let cases = cases();
+    assert!(cases.len() > 500, "{}", cases.len());
+    let mut faults = Vec::new();
+    for case in &cases {
+        let (verdict, found) = ours(&case.text);
+        // What is wrong may have a part that is not done here.
+        let fits = verdict == case.verdict
+            || (case.verdict == Verdict::Refuses && verdict == Verdict::Unsupported);
+        if !fits {
+            faults.push(format!(
+                "line {}: {:?}, ours {verdict:?}: {}\n    {found:?}",
+                case.line,
+                case.verdict,
+                case.text.lines().last().unwrap_or_default(),
+            ));
+        }
+    }
+    let count = faults.len();
+    assert!(faults.is_empty(), "{count} differ\n{}", faults.join("\n"));
+}
+
+#[test]
+fn each_refusal_has_a_line() {
+    for case in cases() {
+        for one in ours(&case.text).1 {
+            let has = matches!(one.span, Span::Ptx { .. });
+            assert!(has, "line {}: {one}", case.line);
+        }
+    }
+}
+
+#[test]
+fn what_is_taken_survives_printing() {
+    for case in cases() {
+        let Ok(module) = parse(&case.text) else {
+            continue;
+        };
+        let text = print(&module);
+        let again = parse(&text).unwrap_or_else(|found| panic!("{found:#?}\n{text}"));
+        assert_eq!(module, again, "line {}: {text}", case.line);
+    }
+}
