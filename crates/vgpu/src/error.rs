@@ -76,7 +76,10 @@ pub enum Error {
         what: String,
     },
     /// A launch argument out of range.
-    #[error("launch of {kernel}: {what} is {found}, expected {expected}")]
+    #[error(
+        "launch of {kernel}: {what} is {found}, expected {}{expected}",
+        what.at_most()
+    )]
     Launch {
         /// The kernel.
         kernel: Name,
@@ -130,6 +133,16 @@ pub enum Limit {
     /// As many CTAs as the device holds at once.
     #[error("blocks of a cooperative launch")]
     Cooperative,
+}
+
+impl Limit {
+    /// Whether there may be less than the limit.
+    fn at_most(self) -> &'static str {
+        match self {
+            Limit::Threads | Limit::MaxNtid | Limit::Shared | Limit::Cooperative => "at most ",
+            Limit::GridExtent | Limit::ReqNtid | Limit::Parameters => "",
+        }
+    }
 }
 
 /// What a faulting thread did.

@@ -150,13 +150,23 @@ fn emitted_kernels_are_modules_that_verify() {
             .map_while(|line| line.strip_prefix("    "))
             .collect();
         assert!(!names.is_empty(), "{listed}");
+        // One module with all of them, or a file for each.
         let all = warpsmith(&["kernels", "emit", family, "--sm", "75"]).ok();
+        let all = ptx::parse::parse(&all).unwrap_or_else(|found| panic!("{family}: {found:?}"));
+        assert_eq!(all.functions.len(), names.len(), "{family}");
+        ptx::verify::verify(all.clone()).unwrap_or_else(|found| panic!("{family}: {found:?}"));
+        let folder = tempfile::tempdir().expect("a folder");
+        let out = folder.path().join("ptx").display().to_string();
+        let shown = warpsmith(&["kernels", "emit", family, "--sm", "75", "--out", &out]).ok();
+        assert_eq!(shown, "");
         for name in names {
             let text = warpsmith(&["kernels", "emit", name, "--sm", "75"]).ok();
-            assert!(all.contains(&text), "{name} is among {family}");
+            let path = folder.path().join("ptx").join(name).with_extension("ptx");
+            assert_eq!(std::fs::read_to_string(path).expect("written"), text);
             let module =
                 ptx::parse::parse(&text).unwrap_or_else(|found| panic!("{name}: {found:?}"));
             assert_eq!(module.target, ptx::target::Target::sm(75), "{name}");
+            assert!(all.functions.contains(&module.functions[0]), "{name}");
             ptx::verify::verify(module).unwrap_or_else(|found| panic!("{name}: {found:?}"));
         }
     }
@@ -319,7 +329,12 @@ fn wrong_input_is_an_error_of_one_line() {
         ),
         (&["generate", "hi"], 2, "--model"),
         (&["logits", "--model", good, "hi"], 2, "--out"),
-        (&["kernels", "emit", "softmax", "--sm", "1"], 2, "sm_50"),
+        (&["kernels", "emit", "softmax", "--sm", "1"], 2, "sm_70"),
+        (
+            &["kernels", "emit", "softmax", "--sm", "61"],
+            2,
+            "no kernels for sm_61",
+        ),
         (&["check"], 2, "check"),
         (&[], 2, "Usage"),
     ];

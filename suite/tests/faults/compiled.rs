@@ -281,10 +281,9 @@ fn pointer(buffer: usize) -> Arg {
 
 /// The line of the `.cu` file.
 fn line(file: &str, spot: &Spot) -> Option<u32> {
-    let origin = spot.origin.as_deref()?;
-    let (name, line) = origin.rsplit_once(':')?;
-    let same = Path::new(name).file_name()? == format!("{file}.cu").as_str();
-    same.then(|| line.parse().ok()).flatten()
+    let origin = spot.origin.as_ref()?;
+    let same = Path::new(&origin.file).file_name()? == format!("{file}.cu").as_str();
+    same.then_some(origin.line)
 }
 
 /// What is wrong with a whole launch is reported at the kernel's header, which has no `.loc`.

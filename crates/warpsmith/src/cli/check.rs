@@ -14,11 +14,13 @@ use warpsmith::{
 
 /// Finds faults in PTX files without running them: barriers, registers, alignment, spaces, limits.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
+#[command(after_help = format!("Examples:
   warpsmith check kernels.ptx --sm 80
   warpsmith check *.ptx --ptx-limit 7.8 --format sarif > findings.sarif
 
-Exit status: 0 clean; 1 findings; 2 a file that cannot be read or does not parse.")]
+Targets: {targets}; sm_90(a) is sm_90 and sm_90a.
+
+Exit status: 0 clean; 1 findings; 2 a file that cannot be read, does not parse, or has what is not supported here.", targets = Target::names(0)))]
 pub(crate) struct Check {
     /// PTX files.
     #[arg(value_name = "FILE", required = true)]
@@ -60,7 +62,7 @@ impl Check {
             report.suppress(&suppressions);
             reports.push(report);
         }
-        self.show.all(reports.iter())?;
+        self.show.all(reports.iter(), "check")?;
         let codes = reports.iter().map(|report| report.status());
         let worst = codes.map(Status::exit_code).max().unwrap_or(0);
         Ok(ExitCode::from(worst))

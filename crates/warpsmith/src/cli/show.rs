@@ -8,7 +8,7 @@ use std::{
     io::{self, IsTerminal},
     path::PathBuf,
 };
-use warpsmith::report::{Paint, Report, Suppressions, json, sarif};
+use warpsmith::report::{Folders, Paint, Report, Suppressions, json, sarif};
 
 /// How reports are printed.
 #[derive(Debug, Args)]
@@ -40,12 +40,12 @@ impl Show {
         text.parse().with_context(|| path.display().to_string())
     }
 
-    /// Prints one report.
-    pub(crate) fn one(&self, report: &Report) -> Result<()> {
+    /// Prints one report; `category` tells it from what other commands upload.
+    pub(crate) fn one(&self, report: &Report, category: &str) -> Result<()> {
         match self.format {
             Format::Text => print(&report.to_text(paint())),
             Format::Json => print_json(&report.to_json()),
-            Format::Sarif => print_json(&sarif(&[report])),
+            Format::Sarif => print_json(&sarif(&[report], &folders()?, category)),
         }
     }
 
@@ -55,14 +55,30 @@ impl Show {
     }
 
     /// Prints the reports of several files as one.
-    pub(crate) fn all<'r>(&self, reports: impl Iterator<Item = &'r Report>) -> Result<()> {
+    pub(crate) fn all<'r>(
+        &self,
+        reports: impl Iterator<Item = &'r Report>,
+        category: &str,
+    ) -> Result<()> {
         let reports: Vec<&Report> = reports.collect();
         match self.format {
-            Format::Text => reports.iter().try_for_each(|report| self.one(report)),
+            Format::Text => reports
+                .iter()
+                .try_for_each(|report| self.one(report, category)),
             Format::Json => print_json(&json(&reports)),
-            Format::Sarif => print_json(&sarif(&reports)),
+            Format::Sarif => print_json(&sarif(&reports, &folders()?, category)),
         }
     }
+}
+
+/// Where names of files begin, and the repository: the nearest folder above with `.git` in it, else the same.
+fn folders() -> Result<Folders> {
+    let current = std::env::current_dir().context("cannot find the current folder")?;
+    let root = current
+        .ancestors()
+        .find(|folder| folder.join(".git").exists());
+    let root = root.unwrap_or(&current).to_owned();
+    Ok(Folders { current, root })
 }
 
 /// Colours for a terminal, if nobody asked for none.

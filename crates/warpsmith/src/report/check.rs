@@ -4,7 +4,7 @@ use super::{Issue, Level, Report, Source};
 use crate::script::{Error, read_ptx};
 use std::path::Path;
 use warpsmith_ptx::{
-    diag::Diagnostic,
+    diag::{Code, Diagnostic},
     findings::{self, Limits},
     parse::parse,
     verify::verify,
@@ -42,7 +42,7 @@ pub fn check_file(path: &Path, limits: Limits) -> Report {
         let issue = report.source.static_issue(&finding);
         report.add(issue);
     }
-    if let Err(found) = verify(module) {
+    if let Err(mut found) = verify(module) {
         for one in &found {
             let issue = report.source.diagnostic_issue(one);
             let issue = issue.unwrap_or_else(|| refusal(&report.source, "verify", one));
@@ -54,15 +54,43 @@ pub fn check_file(path: &Path, limits: Limits) -> Report {
                 report.add(issue);
             }
         }
+        // What is wrong was found; what is not done here was not looked at.
+        let bug = |issue: &Issue| issue.verdict == Verdict::Bug && issue.level > Level::Note;
+        found.retain(is_unsupported);
+        if !found.is_empty() && !report.issues.iter().any(bug) {
+            report.failure = Some(Error::Ptx {
+                path: path.to_owned(),
+                found,
+            });
+        }
     }
     report
+}
+
+/// Whether a refusal says that something legal is not done here.
+pub(super) fn is_unsupported(diagnostic: &Diagnostic) -> bool {
+    matches!(diagnostic.code, Code::Unsupported { .. })
+}
+
+/// The kind of what the parser or the verifier refuses.
+fn kind(diagnostic: &Diagnostic, other: &'static str) -> &'static str {
+    match &diagnostic.code {
+        Code::Unsupported { .. } => "unsupported",
+        Code::ParamLimit { .. } => "param_limit",
+        Code::ConstLimit { .. } => "const_limit",
+        Code::ZeroBound { .. } | Code::Conflict { .. } => "launch_bounds",
+        Code::TooNewForTarget { .. }
+        | Code::TooNewForVersion { .. }
+        | Code::TargetNeedsVersion { .. } => "target",
+        _ => other,
+    }
 }
 
 /// What the parser or the verifier refuses.
 fn refusal(source: &Source, kind: &'static str, diagnostic: &Diagnostic) -> Issue {
     let kernel = diagnostic.function.as_deref().unwrap_or_default();
     Issue {
-        kind,
+        kind: self::kind(diagnostic, kind),
         level: Level::Error,
         kernel: kernel.to_owned(),
         entry_line: source.entry_line(kernel),
@@ -73,6 +101,9 @@ fn refusal(source: &Source, kind: &'static str, diagnostic: &Diagnostic) -> Issu
         count: 1,
         message: diagnostic.code.to_string(),
         help: diagnostic.help.as_deref().unwrap_or_default().to_owned(),
-        verdict: Verdict::Bug,
+        verdict: match is_unsupported(diagnostic) {
+            true => Verdict::NotSupported,
+            false => Verdict::Bug,
+        },
     }
 }

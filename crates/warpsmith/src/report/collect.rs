@@ -112,6 +112,7 @@ impl Source {
         let kind = match &diagnostic.code {
             Code::StaticShared { .. } => Kind::SharedLimit,
             Code::DivergentBarrier { .. } => Kind::BarrierDivergence,
+            Code::ConstantMultiple { .. } => Kind::BarrierCount,
             Code::WrongSpace { .. } | Code::ReadOnlySpace { .. } => Kind::BadSpace,
             _ => return None,
         };

@@ -10,7 +10,7 @@ mod text;
 
 pub use check::check_file;
 pub use json::json;
-pub use sarif::sarif;
+pub use sarif::{Folders, sarif};
 pub use source::Source;
 pub use suppress::{Suppressions, UnknownRule};
 pub use text::Paint;
@@ -29,6 +29,28 @@ pub enum Level {
     Error,
 }
 
+/// A place in the text that PTX was compiled from, or that built it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// The file, as its compiler calls it.
+    pub file: String,
+    /// Line, from 1.
+    pub line: u32,
+    /// Column, from 1; 0 is not known.
+    pub column: u32,
+}
+
+impl std::fmt::Display for Origin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Origin {
+            file,
+            line,
+            column: _,
+        } = self;
+        write!(f, "{file}:{line}")
+    }
+}
+
 /// A place in a PTX file and who was there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Spot {
@@ -37,7 +59,7 @@ pub struct Spot {
     /// Column in bytes, from 1.
     pub column: Option<u32>,
     /// The file and line that the PTX was compiled from, or that built it.
-    pub origin: Option<String>,
+    pub origin: Option<Origin>,
     /// The CTA.
     pub block: Option<[u32; 3]>,
     /// The thread in its CTA.
@@ -151,6 +173,9 @@ impl Report {
     /// How it ended.
     pub fn status(&self) -> Status {
         match &self.failure {
+            Some(Error::Ptx { found, .. }) if found.iter().all(check::is_unsupported) => {
+                return Status::Unsupported;
+            }
             Some(Error::Unsupported { .. })
             | Some(Error::Device(warpsmith_vgpu::Error::Unsupported { .. })) => {
                 return Status::Unsupported;

@@ -1,24 +1,48 @@
 //! Reports as SARIF 2.1.0, which code hosts and editors show at the lines themselves.
+//!
+//! A result is at the line of the source that the PTX was compiled from, where that is a file of the repository; the
+//! PTX line is related then.
 
-use super::{Issue, Level, Report, Spot, json::verdict};
+use super::{Issue, Level, Origin, Report, Spot, json::verdict};
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
+use std::{
+    collections::BTreeSet,
+    path::{Component, Path, PathBuf},
+};
 
-/// A log with one run that has the results of all reports.
-pub fn sarif(reports: &[&Report]) -> Value {
+/// What stands for the folder that paths are relative to.
+const ROOT: &str = "%SRCROOT%";
+
+/// The folders that paths are read from and written for.
+#[derive(Clone, Debug)]
+pub struct Folders {
+    /// Where relative names of files begin.
+    pub current: PathBuf,
+    /// The repository.
+    pub root: PathBuf,
+}
+
+/// A log with one run that has the results of all reports; `category` tells it from runs of other commands.
+pub fn sarif(reports: &[&Report], folders: &Folders, category: &str) -> Value {
     let kinds: BTreeSet<&str> = reports
         .iter()
         .flat_map(|report| report.issues.iter().map(|issue| issue.kind))
         .collect();
+    let differs = reports
+        .iter()
+        .any(|report| report.outputs.iter().any(|o| o.difference.is_some()));
     let rules: Vec<Value> = kinds
         .iter()
-        .map(|kind| json!({ "id": kind, "name": kind }))
+        .copied()
+        .chain(differs.then_some("output"))
+        .map(|kind| json!({ "id": kind, "name": kind, "shortDescription": { "text": kind } }))
         .collect();
     let mut results = Vec::new();
     let mut notes = Vec::new();
     for report in reports {
-        let name = &report.source.name;
-        results.extend(report.issues.iter().map(|issue| result(name, issue)));
+        let file = report.source.name.as_str();
+        let places = Places { file, folders };
+        results.extend(report.issues.iter().map(|issue| places.result(issue)));
         results.extend(report.outputs.iter().filter_map(|output| {
             let difference = output.difference?;
             let text = format!(
@@ -33,7 +57,7 @@ pub fn sarif(reports: &[&Report]) -> Value {
                 "ruleId": "output",
                 "level": "error",
                 "message": { "text": text },
-                "locations": [location(name, &Spot::default(), None)],
+                "locations": [places.ptx(&Spot::default(), None)],
             }))
         }));
         if let Some(failure) = &report.failure {
@@ -48,52 +72,129 @@ pub fn sarif(reports: &[&Report]) -> Value {
             "tool": { "driver": {
                 "name": "warpsmith",
                 "version": env!("CARGO_PKG_VERSION"),
+                "informationUri": env!("CARGO_PKG_REPOSITORY"),
                 "rules": rules,
             } },
+            "automationDetails": { "id": format!("{category}/") },
+            "originalUriBaseIds": { ROOT: { "uri": folder(&folders.root) } },
             "invocations": [{ "executionSuccessful": done, "toolExecutionNotifications": notes }],
             "results": results,
         }],
     })
 }
 
-fn result(file: &str, issue: &Issue) -> Value {
-    let related: Vec<Value> = issue
-        .other
-        .iter()
-        .filter(|spot| spot.line.is_some())
-        .map(|spot| location(file, spot, Some("the other place")))
-        .collect();
-    let text = match issue.help.is_empty() {
-        true => issue.message.clone(),
-        false => format!("{}; {}", issue.message, issue.help),
-    };
-    json!({
-        "ruleId": issue.kind,
-        "level": match issue.level {
-            Level::Error => "error",
-            Level::Warning => "warning",
-            Level::Note => "note",
-        },
-        "message": { "text": text },
-        "locations": [location(file, &issue.place, None)],
-        "relatedLocations": related,
-        "occurrenceCount": issue.count.max(1),
-        "properties": {
-            "kernel": issue.kernel,
-            "source": issue.place.origin,
-            "block": issue.place.block,
-            "thread": issue.place.thread,
-            "address": issue.address,
-            "verdict": verdict(issue.verdict),
-        },
-    })
+/// The places of a PTX file's findings.
+struct Places<'r> {
+    file: &'r str,
+    folders: &'r Folders,
 }
 
-fn location(file: &str, spot: &Spot, message: Option<&str>) -> Value {
-    let mut physical = json!({ "artifactLocation": { "uri": uri(file) } });
-    if let Some(line) = spot.line {
-        physical["region"] =
-            json!({ "startLine": line, "startColumn": spot.column.unwrap_or(1).max(1) });
+impl Places<'_> {
+    fn result(&self, issue: &Issue) -> Value {
+        let mut related = Vec::new();
+        let ptx = |message| self.ptx(&issue.place, message);
+        let place = match issue
+            .place
+            .origin
+            .as_ref()
+            .and_then(|one| self.source(one, None))
+        {
+            Some(source) => {
+                related.extend(issue.place.line.map(|_| ptx(Some("the PTX instruction"))));
+                source
+            }
+            None => ptx(None),
+        };
+        if let Some(other) = &issue.other {
+            let source = other.origin.as_ref();
+            related.extend(source.and_then(|one| self.source(one, Some("the other place"))));
+            let message = match related.is_empty() || source.is_none() {
+                true => "the other place",
+                false => "the other place, in PTX",
+            };
+            related.extend(other.line.map(|_| self.ptx(other, Some(message))));
+        }
+        let text = match issue.help.is_empty() {
+            true => issue.message.clone(),
+            false => format!("{}; {}", issue.message, issue.help),
+        };
+        json!({
+            "ruleId": issue.kind,
+            "level": match issue.level {
+                Level::Error => "error",
+                Level::Warning => "warning",
+                Level::Note => "note",
+            },
+            "message": { "text": text },
+            "locations": [place],
+            "relatedLocations": related,
+            "occurrenceCount": issue.count.max(1),
+            "properties": {
+                "kernel": issue.kernel,
+                "source": issue.place.origin.as_ref().map(ToString::to_string),
+                "block": issue.place.block,
+                "thread": issue.place.thread,
+                "address": issue.address,
+                "verdict": verdict(issue.verdict),
+            },
+        })
+    }
+
+    /// A place in the PTX file.
+    fn ptx(&self, spot: &Spot, message: Option<&str>) -> Value {
+        // A place in a file is a line of it, for what concerns the whole file the first one.
+        let region = Some((spot.line.unwrap_or(1), spot.column.unwrap_or(1)));
+        let file = self.artifact(self.file);
+        location(
+            file.unwrap_or_else(|| self.elsewhere(self.file)),
+            region,
+            message,
+        )
+    }
+
+    /// A place in a file of the repository that PTX was compiled from.
+    fn source(&self, origin: &Origin, message: Option<&str>) -> Option<Value> {
+        let region = (origin.line, origin.column.max(1));
+        Some(location(
+            self.artifact(&origin.file)?,
+            Some(region),
+            message,
+        ))
+    }
+
+    /// A file of the repository.
+    fn artifact(&self, file: &str) -> Option<Value> {
+        let path = plain(&self.folders.current.join(file.replace('\\', "/")));
+        let inside = path.strip_prefix(plain(&self.folders.root)).ok()?;
+        let uri = uri(&inside.to_string_lossy());
+        Some(json!({ "uri": uri, "uriBaseId": ROOT }))
+    }
+
+    fn elsewhere(&self, file: &str) -> Value {
+        let path = plain(&self.folders.current.join(file));
+        json!({ "uri": format!("file://{}", uri(&path.to_string_lossy())) })
+    }
+}
+
+/// A path without `.` and `..`.
+fn plain(path: &Path) -> PathBuf {
+    let mut out = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                out.pop();
+            }
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+fn location(artifact: Value, region: Option<(u32, u32)>, message: Option<&str>) -> Value {
+    let mut physical = json!({ "artifactLocation": artifact });
+    if let Some((line, column)) = region {
+        physical["region"] = json!({ "startLine": line.max(1), "startColumn": column.max(1) });
     }
     let mut out = json!({ "physicalLocation": physical });
     if let Some(message) = message {
@@ -102,7 +203,12 @@ fn location(file: &str, spot: &Spot, message: Option<&str>) -> Value {
     out
 }
 
-/// A path as a relative URI: what a URI has no letter for is escaped.
+fn folder(path: &Path) -> String {
+    let text = uri(&plain(path).to_string_lossy());
+    format!("file://{}/", text.trim_end_matches('/'))
+}
+
+/// A path as a URI: what a URI has no letter for is escaped.
 fn uri(path: &str) -> String {
     let mut out = String::new();
     for byte in path.bytes() {
@@ -115,4 +221,33 @@ fn uri(path: &str) -> String {
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_the_repository_are_relative_to_it() {
+        let folders = Folders {
+            current: "/home/me/repo/sub".into(),
+            root: "/home/me/repo".into(),
+        };
+        let places = Places {
+            file: "k.ptx",
+            folders: &folders,
+        };
+        for (file, wanted) in [
+            ("k.cu", Some("sub/k.cu")),
+            ("../src/./k.cu", Some("src/k.cu")),
+            ("/home/me/repo/a b.cu", Some("a%20b.cu")),
+            ("/usr/local/cuda/include/x.h", None),
+            ("../../other/k.cu", None),
+        ] {
+            let found = places.artifact(file);
+            let uri = found.as_ref().and_then(|found| found["uri"].as_str());
+            assert_eq!(uri, wanted, "{file}");
+        }
+        assert_eq!(folder(&folders.root), "file:///home/me/repo/");
+    }
 }

@@ -1,6 +1,6 @@
 //! A PTX text as reports point into it: its lines, where each was compiled from, what it accesses.
 
-use super::Spot;
+use super::{Origin, Spot};
 use std::collections::BTreeMap;
 use warpsmith_ptx::{
     ir::{Module, Span, StmtKind},
@@ -17,7 +17,7 @@ pub struct Source {
     /// Where each line ends, without its break.
     lines: Vec<std::ops::Range<usize>>,
     /// Lines of instructions, with the `.loc` that holds there.
-    origins: BTreeMap<u32, String>,
+    origins: BTreeMap<u32, Origin>,
     spaces: BTreeMap<u32, Space>,
     entries: BTreeMap<String, u32>,
 }
@@ -54,10 +54,14 @@ impl Source {
             let mut origin = None;
             for stmt in function.body.iter().flatten() {
                 match (&stmt.kind, stmt.span) {
-                    (StmtKind::Loc { file, line, .. }, _) => {
+                    (StmtKind::Loc { file, line, column }, _) => {
                         let name = module.files.iter().find(|(index, _)| index == file);
                         let name = name.map_or("?", |(_, name)| name.as_ref());
-                        origin = (*line > 0).then(|| format!("{name}:{line}"));
+                        origin = (*line > 0).then(|| Origin {
+                            file: name.to_owned(),
+                            line: *line,
+                            column: *column,
+                        });
                     }
                     (StmtKind::Inst(inst), Span::Ptx { line, .. }) => {
                         if let Some(origin) = &origin {
@@ -94,7 +98,11 @@ impl Source {
         match span {
             Span::None => Spot::default(),
             Span::Rust(at) => Spot {
-                origin: Some(at.to_string()),
+                origin: Some(Origin {
+                    file: at.file().to_owned(),
+                    line: at.line(),
+                    column: at.column(),
+                }),
                 ..Spot::default()
             },
             Span::Ptx { line, column } => Spot {
@@ -124,7 +132,14 @@ mod tests {
         assert_eq!((source.line(0), source.line(12)), (None, None));
         let at = |line| source.spot(Span::Ptx { line, column: 1 }).origin;
         assert_eq!(at(7), None);
-        assert_eq!(at(9).as_deref(), Some("k.cu:12"));
+        assert_eq!(
+            at(9),
+            Some(Origin {
+                file: "k.cu".to_owned(),
+                line: 12,
+                column: 3
+            })
+        );
         assert_eq!(source.space(9), Some(Space::Shared));
     }
 }

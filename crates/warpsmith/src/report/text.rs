@@ -153,7 +153,10 @@ impl Report {
             put(out, format_args!("{empty} {}{caret}\n", " ".repeat(start)));
         }
         if let Some(origin) = &spot.origin {
-            put(out, format_args!("   = from {}\n", printable(origin)));
+            put(
+                out,
+                format_args!("   = from {}\n", printable(&origin.to_string())),
+            );
         }
         if let (Some([bx, by, bz]), Some([tx, ty, tz])) = (spot.block, spot.thread) {
             let access = match spot.access {

@@ -1,6 +1,6 @@
 //! A value of a JSON file with its path, so that an error can say where it is.
 
-use super::Error;
+use super::{Error, place};
 use serde_json::Value;
 
 /// A value and where it stands, such as `$.launches[0].grid`.
@@ -27,9 +27,33 @@ impl<'v> Node<'v> {
     pub(super) fn expected(&self, what: impl Into<String>) -> Error {
         Error::Script {
             at: self.at.clone(),
+            line: None,
             expected: what.into(),
             found: shown(self.value),
         }
+    }
+
+    /// Refuses members with other names.
+    pub(super) fn only(&self, known: &[&str]) -> Result<(), Error> {
+        let Some(members) = self.value.as_object() else {
+            return Err(self.expected("an object"));
+        };
+        let Some(name) = members.keys().find(|name| !known.contains(&name.as_str())) else {
+            return Ok(());
+        };
+        let near = known.iter().map(|word| (distance(name, word), *word)).min();
+        let expected = match near {
+            Some((far, word)) if far <= 2 && far < word.len() => {
+                format!("another key, did you mean `{word}`?")
+            }
+            _ => format!("one of the keys {}", known.join(", ")),
+        };
+        Err(Error::Script {
+            at: place::member(&self.at, name),
+            line: None,
+            expected,
+            found: format!("the key `{}`", shortened(name)),
+        })
     }
 
     /// A member that may be missing; `null` is as good as missing.
@@ -40,14 +64,15 @@ impl<'v> Node<'v> {
         let value = members.get(name).filter(|value| !value.is_null());
         Ok(value.map(|value| Node {
             value,
-            at: format!("{}.{name}", self.at),
+            at: place::member(&self.at, name),
         }))
     }
 
     /// A member that must be there.
     pub(super) fn need(&self, name: &str, what: &str) -> Result<Node<'v>, Error> {
         self.key(name)?.ok_or_else(|| Error::Script {
-            at: format!("{}.{name}", self.at),
+            at: place::member(&self.at, name),
+            line: None,
             expected: what.to_owned(),
             found: "nothing".to_owned(),
         })
@@ -59,7 +84,7 @@ impl<'v> Node<'v> {
             return Err(self.expected("an object"));
         };
         let each = members.iter().map(|(name, value)| {
-            let at = format!("{}.{name}", self.at);
+            let at = place::member(&self.at, name);
             (name.as_str(), Node { value, at })
         });
         Ok(each.collect())
@@ -72,7 +97,7 @@ impl<'v> Node<'v> {
         };
         let each = items.iter().enumerate().map(|(i, value)| Node {
             value,
-            at: format!("{}[{i}]", self.at),
+            at: place::item(&self.at, i),
         });
         Ok(each.collect())
     }
@@ -113,12 +138,31 @@ fn shown(value: &Value) -> String {
         Value::Null => "null".to_owned(),
         Value::Array(items) => format!("a list of {}", items.len()),
         Value::Object(_) => "an object".to_owned(),
-        Value::Bool(_) | Value::Number(_) | Value::String(_) => {
-            let text = value.to_string();
-            match text.char_indices().nth(60) {
-                Some((end, _)) => format!("{}...", &text[..end]),
-                None => text,
-            }
+        Value::Bool(_) | Value::Number(_) | Value::String(_) => shortened(&value.to_string()),
+    }
+}
+
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(60) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// How many letters are to be changed, added or taken away (Levenshtein), of names that are not long.
+fn distance(a: &str, b: &str) -> usize {
+    if a.len() > 64 {
+        return usize::MAX;
+    }
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.bytes().enumerate() {
+        let mut corner = i;
+        row[0] = i + 1;
+        for (j, y) in b.bytes().enumerate() {
+            let change = corner + usize::from(x != y);
+            corner = row[j + 1];
+            row[j + 1] = change.min(row[j] + 1).min(corner + 1);
         }
     }
+    row[b.len()]
 }

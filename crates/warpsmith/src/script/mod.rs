@@ -1,19 +1,24 @@
 //! Run scripts: launches of PTX kernels with their data, read from a JSON file and run.
 //!
 //! A script names a PTX file, buffers with their contents and what is wanted of them, and launches:
-//! one file reproduces one fault. Paths are relative to the file; unknown keys are ignored.
+//! one file reproduces one fault. Paths are relative to the file; what contradicts itself is refused with its place.
 
 mod compare;
 mod json;
+mod launch;
 mod number;
 mod order;
+mod place;
 mod read;
 mod run;
+mod schema;
+mod values;
 
 pub use compare::{Difference, Mode};
-pub use number::{Number, encode};
+pub use number::{Number, element, encode};
 pub(crate) use read::ptx as read_ptx;
 pub use run::{Kept, Settings};
+pub use schema::schema;
 
 use std::path::PathBuf;
 use warpsmith_ptx::{target::Target, types::Type};
@@ -45,6 +50,8 @@ pub struct Script {
     pub co_resident: bool,
     /// CTAs of a cluster, where there are clusters.
     pub cluster: Option<[u32; 3]>,
+    /// The text that it was read from, for the lines of messages; empty if it was not.
+    pub text: String,
 }
 
 /// A block of device memory.
@@ -129,6 +136,8 @@ pub enum Arg {
     },
     /// Bytes, with addresses of buffers written over them.
     Bytes {
+        /// What they are, if that is known.
+        ty: Option<Type>,
         /// The bytes.
         bytes: Vec<u8>,
         /// Byte offset and buffer.
@@ -176,10 +185,12 @@ pub enum Error {
         source: serde_json::Error,
     },
     /// A value is not what should stand there.
-    #[error("{at}: expected {expected}, found {found}")]
+    #[error("{at}: expected {expected}, found {found}{}", on_line(*line))]
     Script {
         /// The path in the file, from `$`.
         at: String,
+        /// The line in the file, if there is one.
+        line: Option<u32>,
         /// What should stand there.
         expected: String,
         /// What does.
@@ -196,6 +207,16 @@ pub enum Error {
     /// The virtual GPU refused.
     #[error(transparent)]
     Device(#[from] warpsmith_vgpu::Error),
+    /// A file of another kind.
+    #[error("{} is {found}, expected PTX{help}", path.display())]
+    NotPtx {
+        /// Which.
+        path: PathBuf,
+        /// What it is.
+        found: &'static str,
+        /// How PTX is made of it.
+        help: &'static str,
+    },
     /// The module is for another device.
     #[error("the module is for {module}, the device is {device}")]
     OtherTarget {
@@ -210,6 +231,23 @@ pub enum Error {
         /// What, with its verb.
         what: &'static str,
     },
+}
+
+fn on_line(line: Option<u32>) -> String {
+    line.map_or_else(String::new, |line| format!(", in line {line}"))
+}
+
+impl Error {
+    /// With the line of its place in the script's text.
+    pub(super) fn in_text(mut self, text: &str) -> Error {
+        if let Error::Script { at, line, .. } = &mut self
+            && line.is_none()
+            && !text.is_empty()
+        {
+            *line = place::line(text, at);
+        }
+        self
+    }
 }
 
 fn first(found: &[warpsmith_ptx::diag::Diagnostic]) -> String {

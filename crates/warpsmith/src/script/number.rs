@@ -6,7 +6,7 @@ use std::fmt;
 use warpsmith_ptx::types::{Type, TypeKind};
 
 /// The type of an element: PTX's names, `i32` for `s32`, and `bool`.
-pub(super) fn element(name: &str) -> Option<Type> {
+pub fn element(name: &str) -> Option<Type> {
     match name {
         "bool" => Some(Type::U8),
         _ => {
@@ -69,6 +69,15 @@ pub(super) fn value(ty: Type, bytes: &[u8]) -> Number {
         }
         _ => Number::Int(i128::from(bits)),
     }
+}
+
+/// Whether bytes are the number that a text is: of a NaN any will do.
+pub(super) fn is(ty: Type, bytes: &[u8], text: &str) -> bool {
+    let Some(wanted) = encode(ty, text) else {
+        return false;
+    };
+    let nan = |bytes: &[u8]| matches!(value(ty, bytes), Number::Float(x) if x.is_nan());
+    wanted == bytes || (wanted.len() == bytes.len() && nan(&wanted) && nan(bytes))
 }
 
 /// The bytes of a number's text as a type; `None` if it is none, or does not fit.

@@ -3,9 +3,12 @@
 use super::{
     Arg, Buffer, Contents, Error, Freed, Global, LaunchSpec, Mode, Script, Wanted, WantedContents,
     json::Node,
-    number::{element, encode, hex},
+    number::{element, hex},
+    place,
+    values::{mode, scalar},
 };
 use std::{
+    collections::HashSet,
     fs::{self, File},
     io::Read,
     path::{Path, PathBuf},
@@ -16,6 +19,24 @@ use warpsmith_ptx::types::Type;
 const MAX_SCRIPT: u64 = 64 << 20;
 /// Bytes of all buffers together at most.
 const MAX_BUFFERS: u64 = 8 << 30;
+/// What a script may have.
+const KEYS: &[&str] = &[
+    "$schema",
+    "description",
+    "ptx",
+    "variants",
+    "target",
+    "sms",
+    "max_blocks_per_sm",
+    "buffers",
+    "globals",
+    "launches",
+    "freed",
+    "host_reads",
+    "leaked",
+    "co_resident",
+    "cluster",
+];
 /// Items of a list at most.
 const MAX_ITEMS: usize = 1 << 16;
 /// Bytes of the parameters of a kernel at most.
@@ -47,8 +68,41 @@ const MAX_PTX: u64 = 1 << 30;
 
 /// The text of a PTX file; what is no UTF-8 in it is replaced.
 pub(crate) fn ptx(path: &Path) -> Result<String, Error> {
-    let text = file(path, MAX_PTX)?;
-    Ok(String::from_utf8_lossy(&text).into_owned())
+    let bytes = file(path, MAX_PTX)?;
+    if let Some((found, help)) = other_kind(path, &bytes) {
+        let path = path.to_owned();
+        return Err(Error::NotPtx { path, found, help });
+    }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// What a file is that is no PTX, and how PTX is made of it.
+fn other_kind(path: &Path, bytes: &[u8]) -> Option<(&'static str, &'static str)> {
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    let has = |word: &[u8]| {
+        let head = &bytes[..bytes.len().min(1 << 20)];
+        head.windows(word.len()).any(|part| part == word)
+    };
+    let cuda = "; `nvcc -ptx -lineinfo FILE.cu -o FILE.ptx` makes it";
+    match bytes {
+        [0x7F, b'E', b'L', b'F', ..] => Some((
+            "a compiled binary",
+            "; `cuobjdump -ptx FILE` shows the PTX that may be in it",
+        )),
+        [0x50, 0xED, 0x55, 0xBA, ..] => Some((
+            "a fat binary",
+            "; `cuobjdump -ptx FILE` shows the PTX that may be in it",
+        )),
+        [b'B', b'C', 0xC0, 0xDE, ..] => Some(("LLVM bitcode", "; `llc -march=nvptx64` makes it")),
+        _ if has(b".version") => None,
+        _ if matches!(extension, Some("cu" | "cuh")) || has(b"__global__") => {
+            Some(("CUDA C++", cuda))
+        }
+        _ if matches!(extension, Some("ll")) => {
+            Some(("LLVM IR", "; `llc -march=nvptx64` makes it"))
+        }
+        _ => None,
+    }
 }
 
 impl Script {
@@ -68,7 +122,22 @@ impl Script {
             folder,
             names: Vec::new(),
         };
-        reader.script(&Node::root(&json))
+        // The parser took it as UTF-8.
+        let text = String::from_utf8_lossy(&text).into_owned();
+        if let Some(at) = place::duplicate(&text) {
+            let error = Error::Script {
+                at,
+                line: None,
+                expected: "each key once".to_owned(),
+                found: "it twice".to_owned(),
+            };
+            return Err(error.in_text(&text));
+        }
+        let script = reader.script(&Node::root(&json));
+        match script {
+            Ok(script) => Ok(Script { text, ..script }),
+            Err(error) => Err(error.in_text(&text)),
+        }
     }
 }
 
@@ -79,6 +148,7 @@ struct Reader {
 
 impl Reader {
     fn script(mut self, root: &Node<'_>) -> Result<Script, Error> {
+        root.only(KEYS)?;
         let ptx = self.folder.join(root.need("ptx", "a PTX file")?.text()?);
         let target = match root.key("target")? {
             Some(node) => Some(
@@ -109,7 +179,10 @@ impl Reader {
             total += buffer.bytes;
             buffers.push(buffer);
         }
+        // For tools: the same program for other targets.
+        each(root, "variants", Node::text)?;
         let globals = each(root, "globals", |node| {
+            node.only(&["symbol", "file", "bytes"])?;
             let file = self.file(&node.need("file", "a data file")?, None)?;
             if let Some(bytes) = node.key("bytes")? {
                 let wanted = bytes.whole(MAX_BUFFERS)?;
@@ -122,14 +195,30 @@ impl Reader {
                 bytes: file,
             })
         })?;
-        let launches = each(root, "launches", |node| self.launch(node))?;
-        let freed = each(root, "freed", |node| {
-            let launch = node.need("launch", "the number of a launch")?;
-            Ok(Freed {
-                launch: launch.whole(launches.len() as u64)? as usize,
-                buffers: each(node, "buffers", |name| self.named(name))?,
-            })
+        once(root, "globals", |node| {
+            node.need("symbol", "a variable's name")?.text()
         })?;
+        let launches = each(root, "launches", |node| self.launch(node))?;
+        let freed = self.freed(root, launches.len())?;
+        let gone: Vec<usize> = freed
+            .iter()
+            .flat_map(|freed| freed.buffers.clone())
+            .collect();
+        for name in ["host_reads", "leaked"] {
+            once(root, name, |node| node.text())?;
+            each(root, name, |node| match gone.contains(&self.named(node)?) {
+                true => Err(node.expected("a buffer that `freed` does not name")),
+                false => Ok(()),
+            })?;
+        }
+        for (at, (_, node)) in members.iter().enumerate() {
+            if let Some(expect) = node.key("expect")?.filter(|_| gone.contains(&at)) {
+                return Err(
+                    expect.expected("nothing: `freed` names the buffer, which is never compared")
+                );
+            }
+        }
+        self.used(&members, &buffers, &launches)?;
         let co_resident = root.key("co_resident")?;
         let cluster = root.key("cluster")?;
         Ok(Script {
@@ -145,7 +234,60 @@ impl Reader {
             leaked: each(root, "leaked", |name| self.named(name))?,
             co_resident: co_resident.map(|node| node.flag()).transpose()? == Some(true),
             cluster: cluster.map(|node| three(&node)).transpose()?,
+            text: String::new(),
         })
+    }
+
+    /// What is given back, each buffer once and before a launch that there is.
+    fn freed(&self, root: &Node<'_>, launches: usize) -> Result<Vec<Freed>, Error> {
+        let mut gone = HashSet::new();
+        each(root, "freed", |node| {
+            node.only(&["launch", "buffers"])?;
+            let launch = node.need("launch", "the number of a launch")?;
+            let Some(last) = launches.checked_sub(1) else {
+                return Err(launch.expected("nothing, there are no launches"));
+            };
+            let mut buffers = Vec::new();
+            for name in node.need("buffers", "a list of buffers")?.items()? {
+                let buffer = self.named(&name)?;
+                if !gone.insert(buffer) {
+                    return Err(name.expected("each buffer once"));
+                }
+                buffers.push(buffer);
+            }
+            Ok(Freed {
+                launch: launch.whole(last as u64)? as usize,
+                buffers,
+            })
+        })
+    }
+
+    /// Refuses a buffer with the contents of a file that nothing uses.
+    fn used(
+        &self,
+        members: &[(&str, Node<'_>)],
+        buffers: &[Buffer],
+        launches: &[LaunchSpec],
+    ) -> Result<(), Error> {
+        let mut used: HashSet<usize> = HashSet::new();
+        for buffer in buffers {
+            used.extend(buffer.pointers.iter().map(|(_, to)| *to));
+        }
+        for arg in launches.iter().flat_map(|launch| &launch.args) {
+            match arg {
+                Arg::Pointer { buffer, .. } => used.extend(*buffer),
+                Arg::Bytes { pointers, .. } => used.extend(pointers.iter().map(|(_, to)| *to)),
+            }
+        }
+        for (at, (_, node)) in members.iter().enumerate() {
+            let read = matches!(buffers[at].contents, Contents::Bytes(_));
+            if read && buffers[at].wanted.is_none() && !used.contains(&at) {
+                return Err(
+                    node.expected("a buffer that a launch is given, its file is for nothing")
+                );
+            }
+        }
+        Ok(())
     }
 
     /// The buffer that a value names.
@@ -162,6 +304,7 @@ impl Reader {
         match bytes {
             Some(bytes) if bytes != data.len() as u64 => Err(Error::Script {
                 at: node.at().to_owned(),
+                line: None,
                 expected: format!("a file of {bytes} bytes"),
                 found: format!("{} with {} bytes", path.display(), data.len()),
             }),
@@ -170,17 +313,32 @@ impl Reader {
     }
 
     fn buffer(&self, name: &str, node: &Node<'_>, room: u64) -> Result<Buffer, Error> {
+        node.only(&["dtype", "count", "bytes", "init", "expect", "check"])?;
         let element = match node.key("dtype")? {
             Some(dtype) => element(dtype.text()?)
                 .ok_or_else(|| dtype.expected("an element type such as f32 or i32"))?,
             None => Type::U8,
         };
+        let size = u64::from(element.bytes());
+        let whole = |count: &Node<'_>| Ok::<u64, Error>(count.whole(room / size)? * size);
         let bytes = match (node.key("bytes")?, node.key("count")?) {
-            (Some(bytes), _) => bytes.whole(room)?,
-            (None, Some(count)) => {
-                let size = u64::from(element.bytes());
-                count.whole(room / size)? * size
+            (Some(bytes), Some(count)) => {
+                let (found, all) = (bytes.whole(room)?, whole(&count)?);
+                if found != all {
+                    return Err(bytes.expected(format!("{all}, `count` times {size}")));
+                }
+                found
             }
+            (Some(bytes), None) => {
+                let found = bytes.whole(room)?;
+                if found % size != 0 {
+                    return Err(
+                        bytes.expected(format!("a multiple of {size}, the size of an element"))
+                    );
+                }
+                found
+            }
+            (None, Some(count)) => whole(&count)?,
             (None, None) => return Err(node.expected("`bytes` or `count` in the object")),
         };
         let (contents, pointers) = match node.key("init")? {
@@ -188,6 +346,9 @@ impl Reader {
             None => (Contents::Uninitialized, Vec::new()),
         };
         let mode = match node.key("check")? {
+            Some(check) if node.key("expect")?.is_none() => {
+                return Err(check.expected("`expect` beside it, which it is about"));
+            }
             Some(check) => mode(&check)?,
             None => Mode::Exact,
         };
@@ -211,14 +372,21 @@ impl Reader {
         init: &Node<'_>,
         bytes: u64,
     ) -> Result<(Contents, Vec<(u64, usize)>), Error> {
-        let uninitialized = init.key("uninitialized")?;
-        let contents = if let Some(file) = init.key("file")? {
+        init.only(&["file", "fill", "uninitialized", "pointers"])?;
+        let uninitialized = match init.key("uninitialized")? {
+            Some(node) if !node.flag()? => return Err(node.expected("true, or no such key")),
+            other => other,
+        };
+        let (file, fill) = (init.key("file")?, init.key("fill")?);
+        let given = [&file, &fill, &uninitialized];
+        if let Some(second) = given.into_iter().flatten().nth(1) {
+            return Err(second.expected("one of `file`, `fill` and `uninitialized`"));
+        }
+        let contents = if let Some(file) = file {
             Contents::Bytes(self.file(&file, Some(bytes))?)
-        } else if let Some(fill) = init.key("fill")? {
+        } else if let Some(fill) = fill {
             Contents::Fill(fill.whole(255)? as u8)
-        } else if uninitialized.map(|node| node.flag()).transpose()? == Some(true)
-            || init.key("pointers")?.is_some()
-        {
+        } else if uninitialized.is_some() || init.key("pointers")?.is_some() {
             Contents::Uninitialized
         } else {
             return Err(init.expected("`file`, `fill`, `uninitialized` or `pointers`"));
@@ -228,17 +396,26 @@ impl Reader {
 
     /// The addresses that are written into `bytes` bytes.
     fn pointers(&self, node: &Node<'_>, bytes: u64) -> Result<Vec<(u64, usize)>, Error> {
+        let mut taken: Vec<u64> = Vec::new();
         each(node, "pointers", |pointer| {
+            pointer.only(&["offset", "buffer"])?;
             let offset = pointer.need("offset", "bytes from the start")?;
             let buffer = pointer.need("buffer", "the name of a buffer")?;
             let Some(most) = bytes.checked_sub(8) else {
                 return Err(offset.expected("at least 8 bytes for an address"));
             };
-            Ok((offset.whole(most)?, self.named(&buffer)?))
+            let at = offset.whole(most)?;
+            if let Some(other) = taken.iter().find(|other| other.abs_diff(at) < 8) {
+                let expected = format!("8 bytes that no other pointer has, one is at {other}");
+                return Err(offset.expected(expected));
+            }
+            taken.push(at);
+            Ok((at, self.named(&buffer)?))
         })
     }
 
     fn launch(&self, node: &Node<'_>) -> Result<LaunchSpec, Error> {
+        node.only(&["kernel", "grid", "block", "dynamic_smem", "args"])?;
         let kernel = node.need("kernel", "a kernel's name")?.text()?.to_owned();
         let grid = three(&node.need("grid", "three whole numbers")?)?;
         let block = three(&node.need("block", "three whole numbers")?)?;
@@ -257,6 +434,7 @@ impl Reader {
         let kind = node.need("kind", "`ptr`, `scalar` or `struct`")?;
         match kind.text()? {
             "ptr" => {
+                node.only(&["kind", "buffer", "offset"])?;
                 let buffer = node.key("buffer")?;
                 let offset = node.key("offset")?;
                 Ok(Arg::Pointer {
@@ -264,11 +442,22 @@ impl Reader {
                     offset: offset.map(|n| n.whole(u64::MAX)).transpose()?.unwrap_or(0),
                 })
             }
-            "scalar" => Ok(Arg::Bytes {
-                bytes: scalar(node)?,
-                pointers: Vec::new(),
-            }),
+            "scalar" => {
+                let (ty, bytes) = scalar(node)?;
+                let pointers = Vec::new();
+                Ok(Arg::Bytes {
+                    ty,
+                    bytes,
+                    pointers,
+                })
+            }
             "struct" => {
+                node.only(&["kind", "size", "align", "hex", "pointers"])?;
+                if let Some(align) = node.key("align")?
+                    && !align.whole(MAX_PARAM)?.is_power_of_two()
+                {
+                    return Err(align.expected("a power of two"));
+                }
                 let digits = node.key("hex")?;
                 let size = node.key("size")?;
                 let size = size.map(|size| size.whole(MAX_PARAM)).transpose()?;
@@ -277,57 +466,38 @@ impl Reader {
                         .ok_or_else(|| digits.expected("pairs of hexadecimal digits"))?,
                     None => Vec::new(),
                 };
-                if let Some(size) = size {
-                    let size = size as usize;
-                    if let Some(digits) = digits.filter(|_| bytes.len() > size) {
-                        return Err(digits.expected(format!("the digits of {size} bytes")));
+                match (size, &digits) {
+                    (Some(size), Some(digits)) if bytes.len() as u64 != size => {
+                        return Err(digits.expected(format!("the digits of {size} bytes, `size`")));
                     }
-                    bytes.resize(size, 0);
+                    (Some(size), None) => bytes.resize(size as usize, 0),
+                    (None, None) => return Err(node.expected("`size` or `hex` in the object")),
+                    (_, Some(_)) => {}
                 }
                 let pointers = self.pointers(node, bytes.len() as u64)?;
-                Ok(Arg::Bytes { bytes, pointers })
+                Ok(Arg::Bytes {
+                    ty: None,
+                    bytes,
+                    pointers,
+                })
             }
             _ => Err(kind.expected("`ptr`, `scalar` or `struct`")),
         }
     }
 }
 
-/// The bytes of a scalar: its `hex`, or its `value` as its `type`.
-fn scalar(node: &Node<'_>) -> Result<Vec<u8>, Error> {
-    if let Some(digits) = node.key("hex")? {
-        let bytes = hex(digits.text()?);
-        return bytes.ok_or_else(|| digits.expected("pairs of hexadecimal digits"));
-    }
-    let ty = node.need("type", "a type such as f32 or i32")?;
-    let value = node.need("value", "a number, or `hex`")?;
-    let known = element(ty.text()?).ok_or_else(|| ty.expected("a type such as f32 or i32"))?;
-    encode(known, &value.literal()?)
-        .ok_or_else(|| value.expected(format!("a number that fits {known}")))
-}
-
-fn mode(check: &Node<'_>) -> Result<Mode, Error> {
-    let name = check.need("mode", "`exact`, `value`, `tol` or `none`")?;
-    match name.text()? {
-        "exact" => Ok(Mode::Exact),
-        "value" => Ok(Mode::Value),
-        "none" => Ok(Mode::Ignored),
-        "tol" => {
-            let bounds = |name: &str| -> Result<Vec<f64>, Error> {
-                match check.key(name)? {
-                    Some(node) => match node.items() {
-                        Ok(items) => items.iter().map(Node::number).collect(),
-                        Err(_) => Ok(vec![node.number()?]),
-                    },
-                    None => Ok(Vec::new()),
-                }
-            };
-            Ok(Mode::Tolerance {
-                abs: bounds("abs")?,
-                rel: bounds("rel")?,
-            })
-        }
-        _ => Err(name.expected("`exact`, `value`, `tol` or `none`")),
-    }
+/// Refuses a list that has something twice.
+fn once<'v>(
+    node: &Node<'v>,
+    name: &str,
+    text: impl Fn(&Node<'v>) -> Result<&'v str, Error>,
+) -> Result<(), Error> {
+    let mut seen = HashSet::new();
+    each(node, name, |item| match seen.insert(text(item)?) {
+        true => Ok(()),
+        false => Err(item.expected("each name once")),
+    })?;
+    Ok(())
 }
 
 /// The items of a list that may be missing.
@@ -354,6 +524,9 @@ fn three(node: &Node<'_>) -> Result<[u32; 3], Error> {
     let mut out = [1; 3];
     for (out, item) in out.iter_mut().zip(&items) {
         *out = item.whole(u64::from(u32::MAX))? as u32;
+        if *out == 0 {
+            return Err(item.expected("at least 1"));
+        }
     }
     Ok(out)
 }

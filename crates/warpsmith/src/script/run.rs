@@ -1,12 +1,13 @@
 //! Runs a script: one context, one freshly loaded module, its launches in order.
 
 use super::{
-    Arg, Contents, Error, Freed, LaunchSpec, Script, Wanted, WantedContents, compare::compare,
-    read_ptx,
+    Contents, Error, Freed, LaunchSpec, Script, Wanted, WantedContents, compare::compare,
+    launch::Checked, read_ptx,
 };
 use crate::report::{Issue, Level, Output, Report, Source, Spot};
 use warpsmith_ptx::{
     findings::{self, Certainty},
+    ir::Function,
     parse::parse,
     target::PtxVersion,
     verify::{Verified, verify},
@@ -82,6 +83,8 @@ struct Bench {
     machine: Machine,
     stream: Stream,
     module: Module,
+    /// Its kernels as they are declared.
+    functions: Vec<Function>,
     addresses: Vec<u64>,
     /// Whether a buffer was given back.
     gone: Vec<bool>,
@@ -102,7 +105,14 @@ impl Run<'_> {
         let machine = Machine::new(config)?;
         let stream = machine.stream()?;
         let loaded = machine.load(&module)?;
+        // The headers are enough.
+        let functions = module.functions.iter().map(|function| Function {
+            params: function.params.clone(),
+            directives: function.directives.clone(),
+            ..Function::new(function.name.clone(), function.kind)
+        });
         let mut bench = Bench {
+            functions: functions.collect(),
             machine,
             stream,
             module: loaded,
@@ -158,6 +168,7 @@ impl Run<'_> {
 
     /// An error that is a finding is reported as one; any other is why it did not run.
     fn refused(&mut self, error: Error) {
+        let error = error.in_text(&self.script.text);
         let issue = match &error {
             Error::Device(DeviceError::Fault(fault)) => {
                 let issue = self.report.source.fault_issue(fault);
@@ -226,7 +237,7 @@ impl Run<'_> {
 
     fn config(&self, module: &Verified) -> Result<Config, Error> {
         let target = self.script.target.unwrap_or(module.target);
-        if target.sm < module.target.sm {
+        if !module.target.runs_on(target) {
             return Err(Error::OtherTarget {
                 module: module.target,
                 device: target,
@@ -269,6 +280,7 @@ impl Run<'_> {
             let Some((address, bytes)) = bench.module.global(&global.symbol) else {
                 return Err(Error::Script {
                     at: place("symbol"),
+                    line: None,
                     expected: "a variable of the module".to_owned(),
                     found: global.symbol.clone(),
                 });
@@ -276,6 +288,7 @@ impl Run<'_> {
             if global.bytes.len() as u64 > bytes {
                 return Err(Error::Script {
                     at: place("file"),
+                    line: None,
                     expected: format!("at most the variable's {bytes} bytes"),
                     found: format!("{} bytes", global.bytes.len()),
                 });
@@ -304,55 +317,27 @@ impl Run<'_> {
     }
 
     fn launch(&self, bench: &Bench, at: usize, spec: &LaunchSpec) -> Result<Launch, Error> {
-        let wrong = |place: String, expected: String, found: String| Error::Script {
-            at: format!("$.launches[{at}].{place}"),
-            expected,
-            found,
-        };
-        let Some(kernel) = bench.module.kernel(&spec.kernel) else {
+        let function = bench.functions.iter().find(|one| one.name == spec.kernel);
+        let (Some(kernel), Some(function)) = (bench.module.kernel(&spec.kernel), function) else {
             let known: Vec<&str> = bench.module.kernels().take(8).collect();
-            return Err(wrong(
-                "kernel".to_owned(),
-                format!("a kernel of the module, such as {}", known.join(", ")),
-                spec.kernel.clone(),
-            ));
+            return Err(Error::Script {
+                at: format!("$.launches[{at}].kernel"),
+                line: None,
+                expected: match known.is_empty() {
+                    true => "a kernel, the module has none".to_owned(),
+                    false => format!("a kernel of the module, such as {}", known.join(", ")),
+                },
+                found: spec.kernel.clone(),
+            });
         };
-        let wanted = kernel.params();
-        if wanted.len() != spec.args.len() {
-            return Err(wrong(
-                "args".to_owned(),
-                format!("{} arguments", wanted.len()),
-                spec.args.len().to_string(),
-            ));
-        }
-        let mut params = vec![0; kernel.param_bytes() as usize];
-        for (number, (arg, param)) in spec.args.iter().zip(&wanted).enumerate() {
-            let bytes = match arg {
-                Arg::Pointer { buffer, offset } => {
-                    let base = buffer.map_or(0, |buffer| bench.addresses[buffer]);
-                    base.wrapping_add(*offset).to_le_bytes().to_vec()
-                }
-                Arg::Bytes { bytes, pointers } => {
-                    let mut bytes = bytes.clone();
-                    for (offset, buffer) in pointers {
-                        let place = *offset as usize..*offset as usize + 8;
-                        if let Some(place) = bytes.get_mut(place) {
-                            place.copy_from_slice(&bench.addresses[*buffer].to_le_bytes());
-                        }
-                    }
-                    bytes
-                }
-            };
-            let place = param.offset as usize..(param.offset + param.size) as usize;
-            if bytes.len() != place.len() {
-                return Err(wrong(
-                    format!("args[{number}]"),
-                    format!("{} bytes, the size of the parameter", place.len()),
-                    format!("{} bytes", bytes.len()),
-                ));
-            }
-            params[place].copy_from_slice(&bytes);
-        }
+        let checked = Checked {
+            at,
+            spec,
+            function,
+            addresses: &bench.addresses,
+        };
+        checked.shape()?;
+        let params = checked.params(&kernel)?;
         self.fits(&kernel, spec)?;
         Ok(Launch {
             kernel,

@@ -108,9 +108,10 @@ impl CheckKernels {
         }
         if self.show.format != Format::Text {
             let reports = rows.values().map(|row| &row.report);
-            return self
-                .show
-                .all(reports.filter(|report| !report.source.name.is_empty()));
+            return self.show.all(
+                reports.filter(|report| !report.source.name.is_empty()),
+                "kernels",
+            );
         }
         let width = rows.keys().map(String::len).max().unwrap_or(0).max(6);
         let mut out = format!("{:width$}  cases  findings  seconds\n", "kernel");

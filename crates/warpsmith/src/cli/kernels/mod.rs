@@ -2,17 +2,27 @@
 
 mod check;
 
-use super::output::{is_closed, note, one_line, print};
-use anyhow::{Result, bail};
+use super::output::{is_closed, note, one_line, print, writable};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, Subcommand};
-use std::{collections::BTreeMap, fmt::Write, process::ExitCode};
+use std::{
+    collections::BTreeMap,
+    fmt::Write,
+    fs,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 use warpsmith::{
     kernel::{BuildError, Options},
     library::{
         case::{AnyCase, Random},
         registry::{Entry, registry},
     },
-    ptx::target::Target,
+    ptx::{
+        ir::{Function, Module},
+        target::Target,
+        verify::{Verified, verify},
+    },
 };
 
 /// The kernels of the library.
@@ -27,17 +37,22 @@ enum Action {
     /// Lists the families and the kernels in each.
     List,
     /// Prints verified PTX, ready for a driver or ptxas.
-    #[command(after_help = "Examples:
+    #[command(after_help = format!("Examples:
   warpsmith kernels emit softmax --sm 90
-  warpsmith kernels emit decode_attention --sm sm_90a
+  warpsmith kernels emit decode_attention --sm 121a --out ptx
 
-A family with several kernels gives several modules one after the other, each after a line `// kernel NAME`.")]
+A family with several kernels is one module with all of them, or with --out a file for each.
+
+Targets: {targets}; sm_90(a) is sm_90 and sm_90a.", targets = Target::names(Target::FIRST_BUILT)))]
     Emit {
         /// A family or a kernel, as `kernels list` shows them.
         name: String,
-        /// The target: 75, sm_90, 90a.
-        #[arg(long, value_name = "N", default_value = "90")]
+        /// The target: 75, sm_90, 90a, see below.
+        #[arg(long, value_name = "N", default_value = "90", value_parser = built)]
         sm: Target,
+        /// Writes NAME.ptx of each kernel to this folder.
+        #[arg(long, value_name = "DIR")]
+        out: Option<PathBuf>,
     },
     Check(check::CheckKernels),
 }
@@ -46,7 +61,7 @@ impl Kernels {
     pub(crate) fn run(self) -> Result<ExitCode> {
         match self.action {
             Action::List => list()?,
-            Action::Emit { name, sm } => emit(&name, sm)?,
+            Action::Emit { name, sm, out } => emit(&name, sm, out.as_deref())?,
             Action::Check(check) => {
                 return check.run().or_else(|error| {
                     if is_closed(&error) {
@@ -85,7 +100,23 @@ fn list() -> Result<()> {
     print(&out)
 }
 
-fn emit(name: &str, target: Target) -> Result<()> {
+/// A target that the library is built for.
+fn built(text: &str) -> Result<Target, String> {
+    let expected = || Target::names(Target::FIRST_BUILT);
+    match text.parse::<Target>() {
+        Ok(target) if target.sm >= Target::FIRST_BUILT => Ok(target),
+        Ok(target) => Err(format!(
+            "the library has no kernels for {target}, expected one of {}",
+            expected()
+        )),
+        Err(_) => Err(format!(
+            "unknown target `{text}`, expected one of {}",
+            expected()
+        )),
+    }
+}
+
+fn emit(name: &str, target: Target, out: Option<&Path>) -> Result<()> {
     let family = registry().iter().find(|entry| entry.name == name);
     let chosen = match family {
         Some(entry) => kernels(entry),
@@ -102,28 +133,63 @@ fn emit(name: &str, target: Target) -> Result<()> {
             families.join(", ")
         );
     }
-    let several = chosen.len() > 1;
     let mut refused = Vec::new();
-    let mut shown = 0;
+    let mut modules: Vec<(String, Verified)> = Vec::new();
     for (kernel, case) in chosen {
         match case.build(target, Options::default()) {
-            Ok(built) => {
-                if several {
-                    print(&format!("// kernel {kernel}\n"))?;
-                }
-                print(&built.module.text())?;
-                shown += 1;
-            }
+            Ok(built) => modules.push((kernel, built.module)),
             Err(error @ BuildError::Unsupported { .. }) => refused.push(error),
             Err(error) => return Err(error.into()),
         }
     }
-    match refused.pop() {
-        Some(error) if shown == 0 => return Err(error.into()),
-        last => refused.extend(last),
+    if modules.is_empty()
+        && let Some(error) = refused.pop()
+    {
+        return Err(error.into());
+    }
+    match out {
+        Some(folder) => {
+            writable(folder)?;
+            for (kernel, module) in &modules {
+                let path = folder.join(format!("{kernel}.ptx"));
+                fs::write(&path, module.text())
+                    .with_context(|| format!("cannot write {}", path.display()))?;
+            }
+        }
+        None => print(&one_module(&modules)?)?,
     }
     refused
         .iter()
         .for_each(|error| note(&format!("left out: {error}")));
     Ok(())
+}
+
+/// The text of one module with the kernels of all: PTX has one module to a file.
+fn one_module(modules: &[(String, Verified)]) -> Result<String> {
+    let Some(((_, first), rest)) = modules.split_first() else {
+        return Ok(String::new());
+    };
+    let mut all = Module::clone(first);
+    for (kernel, module) in rest {
+        let clash = all.functions.iter().any(|known| {
+            let same = |one: &&Function| one.name == known.name;
+            module.functions.iter().any(|one| same(&one))
+        });
+        // What they have of variables is the dynamic shared memory, which all share.
+        if all.vars.is_empty() {
+            all.vars.clone_from(&module.vars);
+        }
+        if (!module.vars.is_empty() && module.vars != all.vars) || clash {
+            bail!(
+                "`{kernel}` cannot stand in one module with the others: `--out DIR` writes a file for each"
+            );
+        }
+        all.version = all.version.max(module.version);
+        all.functions.extend(module.functions.iter().cloned());
+    }
+    let verified = verify(all).map_err(|found| match found.into_iter().next() {
+        Some(first) => anyhow!(first),
+        None => anyhow!("the kernels do not fit one module"),
+    })?;
+    Ok(verified.text())
 }

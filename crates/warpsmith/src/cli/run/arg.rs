@@ -1,10 +1,10 @@
 //! Arguments of a kernel on the command line.
 
 use anyhow::{Context, Result};
-use std::{fs, path::PathBuf, str::FromStr};
+use std::{fmt, fs, path::PathBuf, str::FromStr};
 use warpsmith::{
     ptx::types::Type,
-    script::{Arg, Buffer, Contents, Script, encode},
+    script::{Arg, Buffer, Contents, Script, element, encode},
 };
 
 /// An argument as `--arg` writes it.
@@ -20,8 +20,21 @@ pub(super) enum ArgSpec {
     Zero(u64),
     /// A buffer that nobody wrote.
     Uninit(u64),
-    /// The bytes of a scalar.
-    Scalar(Vec<u8>),
+    /// A scalar: its type, its value as it was given, its bytes.
+    Scalar(Type, String, Vec<u8>),
+}
+
+impl fmt::Display for ArgSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ArgSpec::In(from) => write!(f, "in:{}", from.display()),
+            ArgSpec::Out(to, bytes) => write!(f, "out:{}:{bytes}", to.display()),
+            ArgSpec::InOut(from, to) => write!(f, "inout:{}:{}", from.display(), to.display()),
+            ArgSpec::Zero(bytes) => write!(f, "zero:{bytes}"),
+            ArgSpec::Uninit(bytes) => write!(f, "uninit:{bytes}"),
+            ArgSpec::Scalar(_, text, _) => f.write_str(text),
+        }
+    }
 }
 
 /// Bytes of a buffer at most.
@@ -58,13 +71,13 @@ impl FromStr for ArgSpec {
             "uninit" => {
                 bytes(rest).map_or_else(|| expected("uninit:BYTES"), |n| Ok(ArgSpec::Uninit(n)))
             }
-            ty => {
-                let ty = Type::from_name(ty).filter(|ty| (8..=64).contains(&ty.bits()));
-                match ty.and_then(|ty| encode(ty, rest)) {
-                    Some(bytes) => Ok(ArgSpec::Scalar(bytes)),
-                    None => expected("TYPE:VALUE, such as u32:7, f32:0.5 or b64:0x10"),
+            ty => match element(ty).map(|ty| (ty, encode(ty, rest))) {
+                Some((ty, Some(bytes))) => Ok(ArgSpec::Scalar(ty, text.to_owned(), bytes)),
+                Some((ty, None)) => {
+                    Err(format!("expected a number that fits {ty}, found `{rest}`"))
                 }
-            }
+                None => expected("TYPE:VALUE, such as u32:7, f32:0.5 or b64:0x10"),
+            },
         }
     }
 }
@@ -82,8 +95,9 @@ impl ArgSpec {
             bytes.with_context(|| format!("cannot read {}", path.display()))
         };
         let (contents, bytes, to) = match self {
-            ArgSpec::Scalar(bytes) => {
+            ArgSpec::Scalar(ty, _, bytes) => {
                 return Ok(Arg::Bytes {
+                    ty: Some(*ty),
                     bytes: bytes.clone(),
                     pointers: Vec::new(),
                 });
@@ -122,6 +136,10 @@ impl ArgSpec {
 mod tests {
     use super::*;
 
+    fn scalar(text: &str, ty: Type, bytes: Vec<u8>) -> ArgSpec {
+        ArgSpec::Scalar(ty, text.to_owned(), bytes)
+    }
+
     #[test]
     fn specs_are_read_and_others_refused() {
         for (text, spec) in [
@@ -130,10 +148,14 @@ mod tests {
             ("inout:a:b", ArgSpec::InOut("a".into(), "b".into())),
             ("zero:0", ArgSpec::Zero(0)),
             ("uninit:4", ArgSpec::Uninit(4)),
-            ("u16:7", ArgSpec::Scalar(vec![7, 0])),
-            ("f32:0.5", ArgSpec::Scalar(vec![0, 0, 0, 0x3F])),
-            ("b64:0x10", ArgSpec::Scalar(vec![16, 0, 0, 0, 0, 0, 0, 0])),
-            ("s8:-1", ArgSpec::Scalar(vec![0xFF])),
+            ("u16:7", scalar("u16:7", Type::U16, vec![7, 0])),
+            ("f32:0.5", scalar("f32:0.5", Type::F32, vec![0, 0, 0, 0x3F])),
+            (
+                "b64:0x10",
+                scalar("b64:0x10", Type::B64, vec![16, 0, 0, 0, 0, 0, 0, 0]),
+            ),
+            ("i8:-1", scalar("i8:-1", Type::S8, vec![0xFF])),
+            ("s8:-1", scalar("s8:-1", Type::S8, vec![0xFF])),
         ] {
             assert_eq!(text.parse(), Ok(spec), "{text}");
         }

@@ -12,7 +12,7 @@ use clap::Args;
 use std::{fs, path::PathBuf, process::ExitCode};
 use warpsmith::{
     ptx::target::Target,
-    script::{LaunchSpec, Script, Settings},
+    script::{Error, LaunchSpec, Script, Settings},
     vgpu::check::{Checks, Kind},
 };
 
@@ -24,22 +24,26 @@ use warpsmith::{
   inout:IN:OUT     a buffer with the bytes of IN; OUT has what is in it at the end
   zero:BYTES       a buffer of zeros
   uninit:BYTES     a buffer that nobody wrote
-  TYPE:VALUE       a scalar: u32:7, f32:0.5, b64:0x10
+  TYPE:VALUE       a scalar of the parameter's type: u32:7, i32:-1 or s32:-1, f32:0.5; b32:0x10 fits any 4 bytes
 
 Examples:
   warpsmith run k.ptx --entry k --grid 4 --block 256 --arg in:x.bin --arg out:y.bin:4096 --arg u32:1000
   warpsmith run --script fault.json --check --format json
+  warpsmith run --schema > run-script.schema.json
 
 Exit status: 0 clean; 1 findings, or an output that differs; 2 could not run.")]
 pub(crate) struct RunPtx {
     /// A PTX file.
-    #[arg(value_name = "FILE", required_unless_present = "script")]
+    #[arg(value_name = "FILE", required_unless_present_any = ["script", "schema"])]
     file: Option<PathBuf>,
     /// A JSON file with buffers, launches and what is wanted of them.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["file", "entry", "args", "grid", "block"])]
     script: Option<PathBuf>,
+    /// Prints the JSON Schema of scripts; docs/run-scripts.md explains them.
+    #[arg(long, exclusive = true)]
+    schema: bool,
     /// The kernel.
-    #[arg(long, value_name = "NAME", required_unless_present = "script")]
+    #[arg(long, value_name = "NAME", required_unless_present_any = ["script", "schema"])]
     entry: Option<String>,
     /// CTAs.
     #[arg(long, value_name = "X,Y,Z", value_parser = extent, default_value = "1")]
@@ -121,6 +125,10 @@ impl RunPtx {
     }
 
     fn report(self) -> Result<ExitCode> {
+        if self.schema {
+            super::output::print_json(&warpsmith::script::schema())?;
+            return Ok(ExitCode::SUCCESS);
+        }
         let suppressions = self.show.suppressions()?;
         let (script, saves) = match &self.script {
             Some(path) => {
@@ -141,6 +149,11 @@ impl RunPtx {
             budget: self.budget,
         };
         let (mut report, kept) = script.run_keeping(&settings);
+        if self.script.is_none()
+            && let Some(Error::Script { at, .. }) = &mut report.failure
+        {
+            *at = self.option(at);
+        }
         for (buffer, path) in saves {
             if let Some(bytes) = &kept[buffer] {
                 fs::write(&path, bytes)
@@ -154,8 +167,34 @@ impl RunPtx {
                 super::output::printable(&failure.to_string())
             ));
         }
-        self.show.one(&report)?;
+        let of = self.script.as_ref().or(self.file.as_ref());
+        let category = of.map_or_else(String::new, |file| format!("run/{}", file.display()));
+        self.show.one(&report, &category)?;
         Ok(ExitCode::from(report.status().exit_code()))
+    }
+
+    /// The option that a place in the script of one launch comes from.
+    fn option(&self, at: &str) -> String {
+        let Some(place) = at.strip_prefix("$.launches[0].") else {
+            return at.to_owned();
+        };
+        let number = place
+            .strip_prefix("args[")
+            .and_then(|rest| rest.strip_suffix(']'));
+        let number = number.and_then(|digits| digits.parse::<usize>().ok());
+        match (place, number) {
+            ("kernel", _) => "--entry".to_owned(),
+            ("dynamic_smem", _) => "--shared".to_owned(),
+            ("args", _) => "--arg".to_owned(),
+            (_, Some(at)) => {
+                let text = self
+                    .args
+                    .get(at)
+                    .map_or_else(String::new, |spec| format!(" {spec}"));
+                format!("--arg{text}, argument {}", at + 1)
+            }
+            (extent, None) => format!("--{extent}"),
+        }
     }
 
     /// The script of one launch, and where its outputs go.
@@ -176,6 +215,7 @@ impl RunPtx {
             leaked: Vec::new(),
             co_resident: self.cooperative,
             cluster: None,
+            text: String::new(),
         };
         let mut saves = Vec::new();
         let mut args = Vec::new();
