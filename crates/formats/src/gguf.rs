@@ -13,6 +13,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 pub use metadata::Metadata;
+pub(crate) use parse::MAGIC;
 pub(crate) use parse::size as tensor_bytes;
 pub use value::{Array, Value};
 pub use writer::Writer;

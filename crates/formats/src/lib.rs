@@ -32,9 +32,11 @@
 mod cursor;
 mod error;
 pub mod gguf;
+mod kind;
 mod map;
 pub mod quant;
 pub mod safetensors;
 pub mod whisper;
 
 pub use error::Error;
+pub use kind::Kind;

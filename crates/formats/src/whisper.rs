@@ -19,6 +19,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 pub use dims::Dims;
+pub(crate) use ggml::MAGIC as GGML_MAGIC;
 pub use writer::Writer;
 
 use crate::Error;

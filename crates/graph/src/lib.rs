@@ -25,6 +25,7 @@ mod resource;
 mod rewire;
 mod span;
 mod speech;
+pub mod svg;
 
 pub use cost::{Cost, Lengths};
 pub use dispatch::{

@@ -111,6 +111,11 @@ impl Names {
         }
     }
 
+    /// What a node was called, if it was.
+    pub(crate) fn known(&self, index: u32) -> Option<&str> {
+        self.names.get(&index).map(String::as_str)
+    }
+
     pub(crate) fn of(&self, index: u32, op: &'static str) -> String {
         let known = self.names.get(&index).cloned();
         known.unwrap_or_else(|| format!("{op}.{index}"))

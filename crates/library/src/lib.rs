@@ -7,6 +7,7 @@ pub mod conv;
 pub mod decoding;
 pub mod embed;
 pub mod epilogue;
+pub mod finite;
 pub mod gemm;
 pub mod gemv;
 pub mod kv;

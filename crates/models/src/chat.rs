@@ -2,14 +2,17 @@
 //!
 //! Templates come with model files from anywhere, so each run is bounded: instructions, memory,
 //! recursion, output and time. They see `messages`, `add_generation_prompt`, `bos_token`, `eos_token`,
-//! `tools` and `documents` (none), `raise_exception`, and `strftime_now` where a time was given.
+//! `tools` and `documents` (none), `raise_exception`, and `strftime_now` where a time was given; what Python and Jinja2
+//! have beside that is in `source.rs`, `method.rs` and `json.rs`.
 
 mod json;
+mod method;
 mod sandbox;
+mod source;
 mod time;
 
-use std::fmt;
 use std::io::{self, Write as _};
+use std::sync::Arc;
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::ValueKind;
@@ -61,29 +64,30 @@ const OUTPUT_A_BYTE: u64 = 8;
 /// The longest text of one list or map that is printed.
 const MAX_PRINTED: u64 = 1 << 20;
 
-/// Digits of a width or precision in `str.format`.
-const MAX_WIDTH_DIGITS: usize = 4;
-
 /// Macros, loops and conditions within each other.
 const MAX_DEPTH: usize = 100;
 
 const NAME: &str = "chat template";
 
-/// A chat template ready to run.
-#[derive(Clone)]
+/// A chat template. One that comes with a model is compiled when it runs: a model whose template is wrong goes on with text.
+#[derive(Clone, Debug)]
 pub struct ChatTemplate {
-    environment: Environment<'static>,
+    source: Source,
     bos: String,
     eos: String,
+    /// Seconds since 1970.
+    now: Option<i64>,
 }
 
-impl fmt::Debug for ChatTemplate {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ChatTemplate")
-            .field("bos", &self.bos)
-            .field("eos", &self.eos)
-            .finish_non_exhaustive()
-    }
+/// Where a template comes from.
+#[derive(Clone, Debug)]
+enum Source {
+    /// The model.
+    Own(Arc<str>),
+    /// [`CHATML`], as the model has none.
+    Usual,
+    /// What stands in the template's place.
+    Unusable(String),
 }
 
 /// What `raise_exception` was called with.
@@ -97,52 +101,59 @@ impl ChatTemplate {
     /// # Errors
     /// [`Error::Template`] where it does not parse; a template over 64 KiB.
     pub fn from_source(source: &str) -> Result<Self, Error> {
-        if source.len() > MAX_SOURCE {
-            return Err(Error::TemplateLimit {
-                what: "bytes of source",
-                limit: MAX_SOURCE as u64,
-            });
-        }
-        let source = source.to_owned();
-        let environment = sandbox::run(move || compile(source))?;
-        Ok(Self {
-            environment,
+        let own = source.to_owned();
+        sandbox::run(move || compile(own, None).map(drop))?;
+        Ok(Self::new(Source::Own(source.into())))
+    }
+
+    fn new(source: Source) -> Self {
+        Self {
+            source,
             bos: String::new(),
             eos: String::new(),
-        })
+            now: None,
+        }
+    }
+
+    /// A model's own template, or ChatML if it has none; what is wrong with it is said where it runs.
+    pub fn of_model(source: Option<&str>) -> Self {
+        Self::new(source.map_or(Source::Usual, |source| Source::Own(source.into())))
     }
 
     /// The template of models that come without one.
-    ///
-    /// # Errors
-    /// As [`ChatTemplate::from_source`].
-    pub fn chatml() -> Result<Self, Error> {
-        Self::from_source(CHATML)
+    pub fn chatml() -> Self {
+        Self::new(Source::Usual)
     }
 
-    /// The template of a model file, or ChatML if it has none.
-    ///
-    /// # Errors
-    /// As [`ChatTemplate::from_source`], or `tokenizer.chat_template` is not a string.
-    pub fn from_gguf(metadata: &Metadata, tokenizer: &Tokenizer) -> Result<Self, Error> {
-        let source = metadata.opt_str("tokenizer.chat_template")?;
-        let mut template = Self::from_source(source.unwrap_or(CHATML))?;
+    /// The template of a model file, or ChatML if it has none; what is wrong with it is said where it runs.
+    pub fn from_gguf(metadata: &Metadata, tokenizer: &Tokenizer) -> Self {
+        let template = match metadata.opt_str("tokenizer.chat_template") {
+            Ok(source) => Self::of_model(source),
+            Err(error) => Self::new(Source::Unusable(error.to_string())),
+        };
+        template.with_tokens(tokenizer)
+    }
+
+    /// The same template with `bos_token` and `eos_token` as the tokenizer has them.
+    pub fn with_tokens(mut self, tokenizer: &Tokenizer) -> Self {
         let text = |id: Option<u32>| {
             id.and_then(|id| tokenizer.piece(id))
                 .unwrap_or_default()
                 .to_owned()
         };
-        template.bos = text(tokenizer.bos());
-        template.eos = text(tokenizer.eos());
-        Ok(template)
+        self.bos = text(tokenizer.bos());
+        self.eos = text(tokenizer.eos());
+        self
+    }
+
+    /// Whether the model brings a template.
+    pub fn is_own(&self) -> bool {
+        !matches!(self.source, Source::Usual)
     }
 
     /// The same template with a `strftime_now`, which some use to tell the model the date.
     pub fn at_time(mut self, unix_seconds: i64) -> Self {
-        self.environment
-            .add_function("strftime_now", move |format: &str| {
-                time::strftime(format, unix_seconds)
-            });
+        self.now = Some(unix_seconds);
         self
     }
 
@@ -151,7 +162,7 @@ impl ChatTemplate {
     ///
     /// # Errors
     /// [`Error::TemplateRefused`] when the template says so (many want roles to alternate),
-    /// [`Error::TemplateLimit`] when it goes on for too long, [`Error::Template`] otherwise.
+    /// [`Error::TemplateLimit`] when it goes on for too long, [`Error::Template`] otherwise: where it does not parse, too.
     pub fn render(
         &self,
         messages: &[Message],
@@ -167,8 +178,15 @@ impl ChatTemplate {
             .min(MAX_FUEL);
         let limit = MAX_OUTPUT.saturating_add(OUTPUT_A_BYTE.saturating_mul(bytes as u64));
 
-        let mut environment = self.environment.clone();
-        environment.set_fuel(Some(fuel));
+        let source = match &self.source {
+            Source::Own(source) => source.to_string(),
+            Source::Usual => CHATML.to_owned(),
+            Source::Unusable(message) => {
+                let (line, message) = (0, message.clone());
+                return Err(Error::Template { line, message });
+            }
+        };
+        let now = self.now;
         let turns: Vec<Value> = messages
             .iter()
             .map(|m| context! { role => m.role.as_str(), content => m.content.as_str() })
@@ -181,7 +199,11 @@ impl ChatTemplate {
             tools => (),
             documents => (),
         };
-        sandbox::run(move || run(&environment, context, fuel, limit))
+        sandbox::run(move || {
+            let mut environment = compile(source, now)?;
+            environment.set_fuel(Some(fuel));
+            run(&environment, context, fuel, limit)
+        })
     }
 }
 
@@ -207,7 +229,13 @@ fn run(
     Ok(String::from_utf8_lossy(&output.bytes).into_owned())
 }
 
-fn compile(source: String) -> Result<Environment<'static>, Error> {
+fn compile(source: String, now: Option<i64>) -> Result<Environment<'static>, Error> {
+    if source.len() > MAX_SOURCE {
+        return Err(Error::TemplateLimit {
+            what: "bytes of source",
+            limit: MAX_SOURCE as u64,
+        });
+    }
     let mut environment = Environment::new();
     // as the templates' authors run them
     let syntax = SyntaxConfig::builder()
@@ -220,8 +248,18 @@ fn compile(source: String) -> Result<Environment<'static>, Error> {
     environment.set_debug(false);
     environment.set_formatter(print);
     environment.set_recursion_limit(MAX_DEPTH);
-    environment.set_unknown_method_callback(method);
+    environment.set_unknown_method_callback(method::call);
     environment.add_filter("tojson", json::tojson);
+    environment.add_filter("fromjson", json::fromjson);
+    environment.add_filter("from_json", json::fromjson);
+    environment.add_filter(source::PERCENT, method::percent);
+    environment.add_function("joiner", minijinja_contrib::globals::joiner);
+    environment.add_function("cycler", minijinja_contrib::globals::cycler);
+    if let Some(seconds) = now {
+        environment.add_function("strftime_now", move |format: &str| {
+            time::strftime(format, seconds)
+        });
+    }
     environment.add_function("raise_exception", |message: String| {
         Err::<String, _>(
             minijinja::Error::new(ErrorKind::InvalidOperation, message.clone())
@@ -229,32 +267,9 @@ fn compile(source: String) -> Result<Environment<'static>, Error> {
         )
     });
     environment
-        .add_template_owned(NAME, source)
+        .add_template_owned(NAME, source::translated(&source))
         .map_err(|error| template_error(&error, 0))?;
     Ok(environment)
-}
-
-/// Python's methods; widths of `str.format` are bounded here, as the engine's fuel is charged only
-/// for the finished text.
-fn method(
-    state: &mut State,
-    value: &Value,
-    name: &str,
-    args: &[Value],
-) -> Result<Value, minijinja::Error> {
-    let digits = |text: &str| {
-        let runs = text.split(|c: char| !c.is_ascii_digit());
-        runs.map(str::len).max().unwrap_or(0)
-    };
-    if name == "format"
-        && value
-            .as_str()
-            .is_some_and(|text| digits(text) > MAX_WIDTH_DIGITS)
-    {
-        let message = format!("format: a number of over {MAX_WIDTH_DIGITS} digits");
-        return Err(minijinja::Error::new(ErrorKind::InvalidOperation, message));
-    }
-    minijinja_contrib::pycompat::unknown_method_callback(state, value, name, args)
 }
 
 /// Prints strings and numbers as they are, lists and maps only up to a length.

@@ -220,6 +220,24 @@ pub enum Error {
     /// Nothing was evaluated yet.
     #[error("there are no logits yet: evaluate a prompt first")]
     NoLogits,
+    /// Logits from which no token can be drawn: one is NaN or plus infinity, or all are minus infinity.
+    #[error("{}", not_finite(*sequence, *position, *found))]
+    NotFinite {
+        /// Whose, where there are several.
+        sequence: Option<u64>,
+        /// The position of the token that they follow, from 0.
+        position: u32,
+        /// How many are NaN or infinite, and of how many, where they were counted.
+        found: Option<[usize; 2]>,
+    },
+    /// All tokens are ruled out.
+    #[error(
+        "no token is allowed after position {position}: all are suppressed, ruled out or impossible"
+    )]
+    NoToken {
+        /// The position of the token that it would follow, from 0.
+        position: u32,
+    },
     /// From the sound.
     #[error(transparent)]
     Audio(#[from] warpsmith_audio::Error),
@@ -229,6 +247,17 @@ pub enum Error {
     /// From the device.
     #[error(transparent)]
     Device(Box<warpsmith_device::Error>),
+}
+
+fn not_finite(sequence: Option<u64>, position: u32, found: Option<[usize; 2]>) -> String {
+    let whose = sequence.map_or(String::new(), |sequence| format!(" of sequence {sequence}"));
+    let counted = found.map_or(String::new(), |[odd, all]| {
+        format!(" ({odd} of {all} are NaN or infinite)")
+    });
+    format!(
+        "the logits after position {position}{whose} are not finite{counted}: a weight is damaged, or a value left the \
+         range of its type"
+    )
 }
 
 impl From<warpsmith_graph::Error> for Error {

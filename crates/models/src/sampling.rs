@@ -3,6 +3,7 @@
 //! Order: repetition penalty, temperature, top-k, softmax, top-p, min-p, one draw.
 
 use crate::Error;
+use warpsmith_library::finite::drawable;
 
 /// Settings of the sampler. The default is greedy: temperature 0 and nothing else.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -99,19 +100,18 @@ fn pcg(input: u32) -> u32 {
 /// - min-p: of those, p >= min_p * p_first;
 /// - draw: the first token whose running sum exceeds u * (sum of what is left), u = [`uniform`].
 ///
-/// A NaN logit counts as minus infinity. Returns 0 for no logits at all. The settings are taken
+/// `None` where no token can be drawn: a logit is NaN or plus infinity, or all are minus infinity. The settings are taken
 /// as [`SamplerConfig::validate`] allows them. Costs a sort, in f64.
-pub fn reference_sample(logits: &[f32], recent: &[u32], config: &SamplerConfig, step: u32) -> u32 {
-    let mut logits: Vec<f64> = logits
-        .iter()
-        .map(|&l| {
-            if l.is_nan() {
-                f64::NEG_INFINITY
-            } else {
-                f64::from(l)
-            }
-        })
-        .collect();
+pub fn reference_sample(
+    logits: &[f32],
+    recent: &[u32],
+    config: &SamplerConfig,
+    step: u32,
+) -> Option<u32> {
+    if !drawable(logits) {
+        return None;
+    }
+    let mut logits: Vec<f64> = logits.iter().map(|l| f64::from(*l)).collect();
     let mut penalized: Vec<u32> = recent.to_vec();
     penalized.sort_unstable();
     penalized.dedup();
@@ -131,9 +131,9 @@ pub fn reference_sample(logits: &[f32], recent: &[u32], config: &SamplerConfig, 
             .total_cmp(&logits[a as usize])
             .then(a.cmp(&b))
     });
-    let Some(&best) = order.first() else { return 0 };
+    let best = *order.first()?;
     if config.temperature == 0.0 {
-        return best;
+        return Some(best);
     }
     if config.top_k > 0 {
         order.truncate(config.top_k as usize);
@@ -141,7 +141,7 @@ pub fn reference_sample(logits: &[f32], recent: &[u32], config: &SamplerConfig, 
 
     let temperature = f64::from(config.temperature);
     let max = logits[best as usize];
-    // an infinite maximum has weight 1 like any other maximum
+    // a maximum that a penalty made infinite has weight 1 like any other maximum
     let weight = |id: u32| match logits[id as usize] {
         l if l == max => 1.0,
         l => ((l - max) / temperature).exp(),
@@ -167,7 +167,7 @@ pub fn reference_sample(logits: &[f32], recent: &[u32], config: &SamplerConfig, 
         running += p;
         running > target
     });
-    order[drawn.unwrap_or(kept.len() - 1)]
+    Some(order[drawn.unwrap_or(kept.len() - 1)])
 }
 
 #[cfg(test)]
@@ -186,7 +186,8 @@ mod tests {
     fn counts(logits: &[f32], recent: &[u32], config: &SamplerConfig, steps: u32) -> Vec<u32> {
         let mut counts = vec![0; logits.len()];
         for step in 0..steps {
-            counts[reference_sample(logits, recent, config, step) as usize] += 1;
+            let drawn = reference_sample(logits, recent, config, step).expect("a token");
+            counts[drawn as usize] += 1;
         }
         counts
     }
@@ -194,13 +195,9 @@ mod tests {
     #[test]
     fn temperature_zero_takes_the_lowest_of_the_best() {
         let greedy = SamplerConfig::default();
-        assert_eq!(
-            reference_sample(&[1.0, 3.0, 3.0, f32::NAN], &[], &greedy, 0),
-            1
-        );
-        assert_eq!(reference_sample(&[f32::NAN; 2], &[], &greedy, 0), 0);
-        assert_eq!(reference_sample(&[-0.0, 0.0], &[], &greedy, 0), 0);
-        assert_eq!(reference_sample(&[], &[], &greedy, 0), 0);
+        let sample = |logits: &[f32]| reference_sample(logits, &[], &greedy, 0);
+        assert_eq!(sample(&[1.0, 3.0, 3.0, f32::NEG_INFINITY]), Some(1));
+        assert_eq!(sample(&[-0.0, 0.0]), Some(0));
     }
 
     #[test]
@@ -211,13 +208,13 @@ mod tests {
         };
         assert_eq!(
             reference_sample(&[3.0, 2.0, 1.0], &[0, 0, 9], &config, 0),
-            1
+            Some(1)
         );
         assert_eq!(
             reference_sample(&[5.0, 2.0, 1.0], &[0, 0, 0], &config, 0),
-            0
+            Some(0)
         );
-        assert_eq!(reference_sample(&[-1.0, -1.5], &[0], &config, 0), 1);
+        assert_eq!(reference_sample(&[-1.0, -1.5], &[0], &config, 0), Some(1));
     }
 
     #[test]
@@ -279,19 +276,17 @@ mod tests {
     }
 
     #[test]
-    fn infinite_logits_are_drawn_and_never_fail() {
-        let logits = [f32::INFINITY, 0.0, f32::INFINITY, f32::NEG_INFINITY];
-        let got = counts(&logits, &[], &warm(), 200);
-        assert!(
-            got[0] > 50 && got[2] > 50 && got[1] == 0 && got[3] == 0,
-            "{got:?}"
-        );
-        assert_eq!(
-            counts(&[f32::NEG_INFINITY; 2], &[], &warm(), 100)
-                .iter()
-                .sum::<u32>(),
-            100
-        );
+    fn nothing_is_drawn_from_logits_that_are_not_finite() {
+        let (inf, nan) = (f32::INFINITY, f32::NAN);
+        for logits in [&[inf, 0.0][..], &[0.0, nan], &[-inf, -inf], &[nan], &[]] {
+            for config in [warm(), SamplerConfig::default()] {
+                let drawn = reference_sample(logits, &[], &config, 3);
+                assert_eq!(drawn, None, "{logits:?}");
+            }
+        }
+        // What is impossible is never drawn.
+        let got = counts(&[0.5, -inf, 0.5], &[], &warm(), 200);
+        assert!(got[0] > 50 && got[1] == 0 && got[2] > 50, "{got:?}");
     }
 
     #[test]
@@ -396,7 +391,8 @@ mod tests {
             logits in prop::collection::vec(-20f32..20.0, 1..40), k in 1u32..5, step: u32, seed: u64)
         {
             let config = SamplerConfig { top_k: k, seed, ..warm() };
-            let drawn = logits[reference_sample(&logits, &[], &config, step) as usize];
+            let drawn = reference_sample(&logits, &[], &config, step).expect("a token");
+            let drawn = logits[drawn as usize];
             let better = logits.iter().filter(|&&l| l > drawn).count();
             prop_assert!(better < k as usize);
         }

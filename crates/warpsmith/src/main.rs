@@ -11,7 +11,7 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) if cli::output::is_closed(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            cli::output::note(&format!("error: {}", cli::output::one_line(&error)));
+            cli::output::warn(&format!("error: {}", cli::output::one_line(&error)));
             ExitCode::FAILURE
         }
     }

@@ -3,9 +3,11 @@
 mod assembled;
 mod checked;
 mod engine;
+mod finite;
 mod flat;
 mod lookup;
 mod paged;
+mod perplexity;
 mod persistent;
 mod returns;
 mod smollm2;

@@ -7,7 +7,7 @@ use crate::Error;
 use crate::cursor::Cursor;
 use crate::quant::WeightType;
 
-pub(super) const MAGIC: &[u8; 4] = b"GGUF";
+pub(crate) const MAGIC: &[u8; 4] = b"GGUF";
 pub(super) const ALIGNMENT: &str = "general.alignment";
 const DEFAULT_ALIGNMENT: u32 = 32;
 const MAX_RANK: u32 = 4;

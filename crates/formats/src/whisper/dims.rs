@@ -41,8 +41,8 @@ pub struct Dims {
 }
 
 impl Dims {
-    /// Each size with its name.
-    pub(super) fn fields(&self) -> [(&'static str, u32); 10] {
+    /// Every size by its name, in the order of ggml files.
+    pub fn fields(&self) -> [(&'static str, u32); 10] {
         let Dims {
             n_mels,
             n_audio_ctx,

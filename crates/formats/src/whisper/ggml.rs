@@ -10,7 +10,7 @@ use crate::map::Bytes;
 use crate::quant::WeightType;
 
 /// `ggml` as a little-endian number.
-pub(super) const MAGIC: [u8; 4] = *b"lmgg";
+pub(crate) const MAGIC: [u8; 4] = *b"lmgg";
 /// The file type is this number times the version of the quantised layouts, plus a type.
 const VERSION_FACTOR: u32 = 1000;
 /// The layouts of [`WeightType`] are of this version; before it scales were f32.

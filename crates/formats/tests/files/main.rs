@@ -2,6 +2,7 @@
 
 mod gguf_hostile;
 mod gguf_split;
+mod kinds;
 mod quant_vectors;
 mod round_trip;
 mod safetensors_files;

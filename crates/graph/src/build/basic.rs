@@ -206,7 +206,8 @@ impl Graph {
         Ok(self.push(Op::Rows { x, from }, Kind::F32, count, columns))
     }
 
-    /// The index of each row's largest element, the lowest on ties.
+    /// The index of each row's largest element, the lowest on ties; [`NOT_FINITE`](warpsmith_library::finite::NOT_FINITE)
+    /// for a row with NaN or plus infinity, or with nothing but minus infinity.
     ///
     /// # Errors
     /// A wrong operand, by name.
@@ -215,7 +216,8 @@ impl Graph {
         Ok(self.push(Op::ArgMax { x }, Kind::U32, rows, 1))
     }
 
-    /// Draws a token from each row of logits and moves the sampler's counters on: tokens are in its buffer.
+    /// Draws a token from each row of logits and moves the sampler's counters on: tokens are in its buffer,
+    /// [`NOT_FINITE`](warpsmith_library::finite::NOT_FINITE) where none can be drawn.
     ///
     /// # Errors
     /// A wrong operand, by name.

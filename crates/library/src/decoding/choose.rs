@@ -1,7 +1,10 @@
 //! The next tokens of each sequence: rules, log-softmax, then the most probable ones or a draw.
 
 use super::{LOWEST, clean, key_of, ln};
-use crate::team::{F32, Width, Word, read};
+use crate::{
+    finite::{NOT_FINITE, class, is_drawable},
+    team::{F32, Width, Word, read},
+};
 use warpsmith_kernel::{
     Cta, Device, Global, Kernel, Lane, LaunchError, Read, Scope, Val, args, require, steps, uni,
 };
@@ -10,7 +13,8 @@ args! {
     /// Row i has the logits of its own, or the only ones there are: sequences that begin alike. `banned` has a bit for each id that is never allowed, `banned_first` for those that may not come first.
     /// `settings` is the bits of the temperature (0 takes the most probable), and the seed's low and high word.
     /// `y[row]` is `count` pairs: an id and the bits of its log-probability among all that is allowed; id 2^32 - 1 where
-    /// less than `count` are.
+    /// less than `count` are. Where the logits are not such that a token can be drawn from them, all ids are [`NOT_FINITE`]
+    /// and all log-probabilities minus infinity.
     pub struct ChooseArgs {
         logits: In<f32>[logit_rows, vocab], history: In<u32>[rows, 4],
         banned: In<u32>[mask_words], banned_first: In<u32>[mask_words], settings: In<u32>[3],
@@ -117,8 +121,8 @@ impl<'k> Noise<'k> {
 }
 
 impl<'k> Row<'k> {
-    /// Logits from `i` on, minus infinity where the id is not allowed.
-    fn values(&self, i: Word<'k>, width: Width) -> Vec<F32<'k>> {
+    /// `logits` from `i` on, minus infinity where the id is not allowed.
+    fn allowed(&self, i: Word<'k>, logits: Vec<F32<'k>>) -> Vec<F32<'k>> {
         let word = i >> 5;
         let first = self.first.select(u32::MAX, 0u32);
         let banned = self.banned.at(word) | (self.banned_first.at(word) & first);
@@ -129,13 +133,13 @@ impl<'k> Row<'k> {
             let time = id.ge(self.times[0]) & id.lt(self.times[1]);
             (text | time) & (bits & (1 << at)).equals(0)
         };
-        let values = read(self.logits, i, width).into_iter().enumerate();
+        let values = logits.into_iter().enumerate();
         values
             .map(|(at, x)| allowed(at as u32).select(clean(x), f32::NEG_INFINITY))
             .collect()
     }
 
-    /// `state = body(i, values, state)` over the part of the row that belongs to `member` of `size`.
+    /// `state = body(i, logits, state)` over the part of the row that belongs to `member` of `size`.
     fn walk<S: warpsmith_kernel::State<'k>, C: Scope<'k>>(
         &self,
         scope: &mut C,
@@ -150,10 +154,10 @@ impl<'k> Row<'k> {
         let state = scope.fold_lanes(
             steps(member * 4, whole, size * 4),
             state,
-            |lane, i, state| body(lane, i, self.values(i, Width::Four), state),
+            |lane, i, state| body(lane, i, read(self.logits, i, Width::Four), state),
         );
         scope.fold_lanes(steps(member + whole, n, size), state, |lane, i, state| {
-            body(lane, i, self.values(i, Width::One), state)
+            body(lane, i, read(self.logits, i, Width::One), state)
         })
     }
 }
@@ -259,25 +263,29 @@ impl Kernel for Choose {
             cta,
             thread,
             threads,
-            (least, least),
-            |_, i, values, most| {
-                let values = values.into_iter().enumerate();
-                values.fold(most, |(text, time), (at, x)| {
+            (least, least, Word::constant(0)),
+            |_, i, logits, (text, time, highest)| {
+                let classes = logits.iter().map(|x| class(*x));
+                let highest = classes.fold(highest, |highest, own| highest.max(own));
+                let values = known.allowed(i, logits).into_iter().enumerate();
+                values.fold((text, time, highest), |(text, time, highest), (at, x)| {
                     let is_time = split(i, at);
                     (
                         text.max(is_time.select(f32::NEG_INFINITY, x)),
                         time.max(is_time.select(x, f32::NEG_INFINITY)),
+                        highest,
                     )
                 })
             },
         );
+        let drawable = is_drawable(cta.reduce(own.2, |a, b| a.max(b)));
         let most_text = cta.reduce(own.0, |a, b| a.max(b));
         let most = cta.reduce(own.1, |a, b| a.max(b)).max(most_text);
         // Nothing allowed at all: subtracting 0 then avoids inf - inf.
         let most = most.equals(f32::NEG_INFINITY).select(0.0, most);
         let none: F32 = Val::constant(0.0);
-        let own = known.walk(cta, thread, threads, (none, none), |_, i, values, sums| {
-            let values = values.into_iter().enumerate();
+        let own = known.walk(cta, thread, threads, (none, none), |_, i, logits, sums| {
+            let values = known.allowed(i, logits).into_iter().enumerate();
             values.fold(sums, |(text, time), (at, x)| {
                 // An infinite maximum has weight 1 like any other maximum.
                 let weight = x.equals(most).select(1.0, (x - most).exp());
@@ -311,8 +319,8 @@ impl Kernel for Choose {
         // The best of this thread among those behind the last that was taken.
         let scan = |lane: &mut Lane<'k>, after: Option<(Word<'k>, Word<'k>)>| {
             let start: (Word, Word) = (Val::constant(LOWEST), Val::constant(u32::MAX));
-            known.walk(lane, thread, threads, start, |lane, i, values, best| {
-                let values = values.into_iter().enumerate();
+            known.walk(lane, thread, threads, start, |lane, i, logits, best| {
+                let values = known.allowed(i, logits).into_iter().enumerate();
                 values.fold(best, |(key, place), (at, x)| {
                     let id = i + at as u32;
                     let x = match noise {
@@ -340,14 +348,15 @@ impl Kernel for Choose {
             let own = key.equals(top).select(place, u32::MAX);
             let taken = cta.reduce(own, |a, b| a.min(b));
             cta.leader(|lane| {
-                let found = taken.lt(a.vocab);
+                let found = taken.lt(a.vocab) & drawable;
                 let x = lane.either(
                     found,
                     |_| clean(known.logits.at(taken).varying()),
                     |_| Val::constant(f32::NEG_INFINITY),
                 );
-                y.set(2 * round, taken);
-                y.set(2 * round + 1, (x - offset).to_bits());
+                let value = drawable.select(x - offset, f32::NEG_INFINITY);
+                y.set(2 * round, drawable.select(taken, NOT_FINITE));
+                y.set(2 * round + 1, value.to_bits());
             });
             if round + 1 < self.pick.count() {
                 // Only the thread whose candidate was taken looks for another.

@@ -1,7 +1,10 @@
 //! Cases of the choice of tokens: every rule of timestamps, bans, several candidates, draws.
 
 use super::{Allowed, Choose, ChooseArgs, Pick, Rules, Vocabulary, gumbel, probability::tolerance};
-use crate::case::{AnyCase, Case, Expected, Random};
+use crate::{
+    case::{AnyCase, Case, Expected, Random},
+    finite::{NOT_FINITE, drawable},
+};
 
 /// A launch: what is chosen how, from what.
 struct Setting {
@@ -11,7 +14,40 @@ struct Setting {
     temperature: f32,
     /// Added to the logits of timestamps.
     lean: f32,
+    odd: Odd,
     histories: Vec<[u32; 4]>,
+}
+
+/// Logits that are no numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Odd {
+    /// There are none.
+    No,
+    /// Some tokens cannot be.
+    Holes,
+    /// Of every second row, one logit is NaN or plus infinity, be it allowed or not.
+    One,
+    /// Every second row is nothing but minus infinity.
+    Nothing,
+}
+
+impl Odd {
+    fn into(self, rng: &mut Random, row: usize, logits: &mut [f32]) {
+        let last = logits.len() as u32 - 1;
+        match self {
+            Odd::One if row % 2 == 1 => {
+                let odd = rng.pick(&[f32::NAN, -f32::NAN, f32::INFINITY]);
+                logits[rng.range(0, last) as usize] = odd;
+            }
+            Odd::Nothing if row % 2 == 1 => logits.fill(f32::NEG_INFINITY),
+            Odd::Holes => {
+                for _ in 0..last / 8 {
+                    logits[rng.range(0, last) as usize] = f32::NEG_INFINITY;
+                }
+            }
+            Odd::No | Odd::One | Odd::Nothing => {}
+        }
+    }
 }
 
 pub(super) fn cases(rng: &mut Random) -> Vec<Box<dyn AnyCase>> {
@@ -51,6 +87,7 @@ pub(super) fn cases(rng: &mut Random) -> Vec<Box<dyn AnyCase>> {
                     vocabulary: at,
                     temperature: if lean == 0.0 { 0.0 } else { 0.7 },
                     lean,
+                    odd: Odd::No,
                     histories: histories(at),
                 };
                 cases.push(Box::new(case(rng, &setting)));
@@ -65,9 +102,30 @@ pub(super) fn cases(rng: &mut Random) -> Vec<Box<dyn AnyCase>> {
             vocabulary: at,
             temperature: 0.9,
             lean: 0.0,
+            odd: Odd::No,
             histories: vec![[0; 4]; 3],
         };
         cases.push(Box::new(case(rng, &setting)));
+    }
+    for odd in [Odd::Holes, Odd::One, Odd::Nothing] {
+        for (rules, pick) in [
+            (Rules::Timestamps, Pick::Top(6)),
+            (Rules::Timestamps, Pick::Draw),
+            (Rules::Free, Pick::Top(1)),
+            (Rules::Free, Pick::Draw),
+        ] {
+            let at = vocabulary(1031, 900, 1000);
+            let setting = Setting {
+                rules,
+                pick,
+                vocabulary: at,
+                temperature: 0.8,
+                lean: 0.0,
+                odd,
+                histories: histories(at),
+            };
+            cases.push(Box::new(case(rng, &setting)));
+        }
     }
     // More candidates than are allowed.
     let at = vocabulary(33, 9, 20);
@@ -77,6 +135,7 @@ pub(super) fn cases(rng: &mut Random) -> Vec<Box<dyn AnyCase>> {
         vocabulary: at,
         temperature: 0.0,
         lean: 9.0,
+        odd: Odd::No,
         histories: histories(at),
     };
     cases.push(Box::new(case(rng, &setting)));
@@ -93,6 +152,15 @@ struct Outcome {
 
 fn outcome(setting: &Setting, logits: &[f32], bans: [&[u32]; 2], seed: u64, row: usize) -> Outcome {
     let history = setting.histories[row];
+    let count = setting.pick.count() as usize;
+    if !drawable(logits) {
+        return Outcome {
+            ids: vec![NOT_FINITE; count],
+            values: vec![f64::NEG_INFINITY; count],
+            tolerance: 0.0,
+            margin: f64::INFINITY,
+        };
+    }
     let allowed = match setting.rules {
         Rules::Free => Allowed::all(setting.vocabulary.vocab),
         Rules::Timestamps => Allowed::by_rules(setting.vocabulary, history),
@@ -121,6 +189,7 @@ fn outcome(setting: &Setting, logits: &[f32], bans: [&[u32]; 2], seed: u64, row:
     let most = ids
         .iter()
         .map(|id| x(*id))
+        .filter(|x| x.is_finite())
         .fold(0.0, |most, x| f64::max(most, x.abs()));
     let score = |id: u32| match setting.pick {
         Pick::Draw if setting.temperature > 0.0 => {
@@ -129,9 +198,9 @@ fn outcome(setting: &Setting, logits: &[f32], bans: [&[u32]; 2], seed: u64, row:
         }
         Pick::Top(_) | Pick::Draw => x(id),
     };
-    let mut ranked: Vec<(f64, u32)> = ids.iter().map(|id| (score(*id), *id)).collect();
+    let possible = ids.iter().filter(|id| x(**id) > f64::NEG_INFINITY);
+    let mut ranked: Vec<(f64, u32)> = possible.map(|id| (score(*id), *id)).collect();
     ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-    let count = setting.pick.count() as usize;
     for pair in ranked.windows(2).take(count) {
         margin = margin.min(pair[0].0 - pair[1].0);
     }
@@ -179,6 +248,7 @@ fn case(rng: &mut Random, setting: &Setting) -> Case<Choose> {
             for x in &mut own[timestamps as usize..] {
                 *x += setting.lean;
             }
+            setting.odd.into(rng, row, &mut own);
             let outcome = outcome(setting, &own, [&banned, &banned_first], seed, row);
             let others = if shared { rows } else { row + 1 };
             let margin =
@@ -195,8 +265,8 @@ fn case(rng: &mut Random, setting: &Setting) -> Case<Choose> {
     }
     Case {
         label: format!(
-            "{vocab} tokens, lean {}, temperature {}",
-            setting.lean, setting.temperature
+            "{vocab} tokens, lean {}, temperature {}, odd: {:?}",
+            setting.lean, setting.temperature, setting.odd
         ),
         kernel: Choose {
             rules: setting.rules,

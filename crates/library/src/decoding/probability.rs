@@ -3,12 +3,14 @@
 use super::{clean, ln};
 use crate::{
     case::{AnyCase, Case, EPS_F32, Expected, Random},
-    team::{F32, Team, read, spread},
+    finite::{class, drawable, is_drawable},
+    team::{F32, Team, Word, read, spread},
 };
 use warpsmith_kernel::{Cta, Device, Kernel, LaunchError, Val, args, require};
 
 args! {
-    /// `y[row] = logits[row, ids[row]] - ln(sum(exp(logits[row, ..limit])))`; NaN for an id from `limit` on.
+    /// `y[row] = logits[row, ids[row]] - ln(sum(exp(logits[row, ..limit])))`; NaN for an id from `limit` on, and where one of
+    /// these logits is NaN or plus infinity or all are minus infinity.
     pub struct ProbabilityArgs {
         logits: In<f32>[rows, vocab], ids: In<u32>[rows], y: Out<f32>[rows],
         rows: Scalar<u32>, vocab: Scalar<u32>, limit: Scalar<u32>,
@@ -52,11 +54,21 @@ impl Kernel for Probability {
         let x = a.logits.row(row);
         let aligned = x.aligned(16);
         let least: F32 = Val::constant(f32::NEG_INFINITY);
-        let own = spread(cta, a.limit, aligned, least, |_, i, width, most| {
-            let values = read(x, i, width).into_iter();
-            values.fold(most, |most, x| most.max(clean(x)))
-        });
-        let most = Team::total(cta, own, |a, b| a.max(b));
+        let none = Word::constant(0);
+        let own = spread(
+            cta,
+            a.limit,
+            aligned,
+            (least, none),
+            |_, i, width, state| {
+                let values = read(x, i, width).into_iter();
+                values.fold(state, |(most, highest), x| {
+                    (most.max(clean(x)), highest.max(class(x)))
+                })
+            },
+        );
+        let most = Team::total(cta, own.0, |a, b| a.max(b));
+        let drawable = is_drawable(cta.reduce(own.1, |a, b| a.max(b)));
         let none: F32 = Val::constant(0.0);
         let own = spread(cta, a.limit, aligned, none, |_, i, width, sum| {
             let values = read(x, i, width).into_iter();
@@ -70,7 +82,8 @@ impl Kernel for Probability {
             let id = a.ids.at(row);
             let own = clean(x.at(id.min(a.limit - 1)).varying());
             let value = own - most - ln(sum);
-            a.y.set(row, id.lt(a.limit).select(value, f32::NAN));
+            let known = id.lt(a.limit) & drawable;
+            a.y.set(row, known.select(value, f32::NAN));
         });
     }
 }
@@ -85,18 +98,32 @@ pub(super) fn tolerance(n: usize, most: f64, x: f64, sum: f64) -> f64 {
 
 pub(super) fn cases(rng: &mut Random, cases: &mut Vec<Box<dyn AnyCase>>) {
     for (rows, vocab, limit) in [(1, 1, 1), (3, 33, 32), (2, 5001, 5001), (5, 1024, 77)] {
-        let logits = rng.numbers((rows * vocab) as usize, 9.0);
+        let mut logits = rng.numbers((rows * vocab) as usize, 9.0);
+        if rows > 4 {
+            // Behind the limit nothing counts.
+            let places = [
+                (2, limit, f32::NAN),
+                (3, 5, f32::INFINITY),
+                (4, 7, f32::NAN),
+            ];
+            for (row, column, odd) in places {
+                logits[(row * vocab + column) as usize] = odd;
+            }
+            logits[..limit as usize].fill(f32::NEG_INFINITY);
+        }
         let mut ids: Vec<u32> = (0..rows).map(|_| rng.range(0, limit - 1)).collect();
         if rows > 2 {
             ids[1] = limit;
         }
         let (mut want, mut error) = (Vec::new(), Vec::new());
         for (x, id) in logits.chunks(vocab as usize).zip(&ids) {
+            let known = drawable(&x[..limit as usize]);
             let x: Vec<f64> = x[..limit as usize].iter().map(|x| f64::from(*x)).collect();
             let most = x.iter().copied().fold(f64::NEG_INFINITY, f64::max);
             let sum: f64 = x.iter().map(|x| (x - most).exp()).sum();
             let own = x.get(*id as usize).copied().unwrap_or(f64::NAN);
-            want.push(own - most - sum.ln());
+            let value = own - most - sum.ln();
+            want.push(if known { value } else { f64::NAN });
             error.push(tolerance(x.len(), most, own, sum));
         }
         cases.push(Box::new(Case {

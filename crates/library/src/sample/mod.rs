@@ -10,6 +10,7 @@ pub use reference::{Settings, sample_reference, uniform};
 
 use crate::{
     case::{AnyCase, Random},
+    finite::{NOT_FINITE, class, is_drawable},
     team::{F32, Width, Word, read, spread, write},
 };
 use warpsmith_kernel::{
@@ -18,7 +19,7 @@ use warpsmith_kernel::{
 };
 
 args! {
-    /// A token for each row of logits. The settings of a row are read on the device, so a replayed graph can be given
+    /// A token for each row of logits, [`NOT_FINITE`] where none can be drawn from them. The settings of a row are read on the device, so a replayed graph can be given
     /// new ones: `floats` is temperature, top-p, min-p, penalty; `integers` is top-k and the seed's low and high word.
     /// `steps` numbers the draws. `recent` is a ring to which `seen` ids have been written so far. `scratch` is scratch.
     pub struct SampleArgs {
@@ -131,11 +132,17 @@ impl Kernel for Sample {
 
         let from = a.logits.row(row);
         let aligned = from.aligned(16) & logits.aligned(16);
-        spread(cta, a.vocab, aligned, (), |_, i, width, ()| {
+        let none = Word::constant(0);
+        let highest = spread(cta, a.vocab, aligned, none, |_, i, width, highest| {
             let clean = |x: F32<'k>| x.equals(x).select(x, f32::NEG_INFINITY) + 0.0;
-            let values: Vec<F32> = read(from, i, width).into_iter().map(clean).collect();
+            let values = read(from, i, width);
+            let own = values.iter().map(|x| class(*x));
+            let highest = own.fold(highest, |highest, own| highest.max(own));
+            let values: Vec<F32> = values.into_iter().map(clean).collect();
             write(logits, i, &values);
+            highest
         });
+        let drawable = is_drawable(cta.reduce(highest, |a, b| a.max(b)));
         cta.if_all(penalty.differs(1.0), |cta| {
             cta.barrier();
             let recent = a.recent.row(row);
@@ -174,8 +181,9 @@ impl Kernel for Sample {
         let top = cta.reduce(key, |a, b| a.max(b));
         let place = key.equals(top).select(place, u32::MAX);
         let place = cta.reduce(place, |a, b| a.min(b));
-        let greedy = temperature.equals(0.0);
-        cta.if_all(greedy, |cta| cta.leader(|_| a.y.set(row, place)));
+        let greedy = temperature.equals(0.0) | !drawable;
+        let best = drawable.select(place, NOT_FINITE);
+        cta.if_all(greedy, |cta| cta.leader(|_| a.y.set(row, best)));
         cta.if_all(!greedy, |cta| {
             let most = float_of(top);
             let rate = Uniform::<f32>::constant(std::f32::consts::LOG2_E) / temperature;

@@ -1,7 +1,10 @@
 //! The sampler in f64, by sorting; and cases in which no decision hangs on the error of f32.
 
 use super::{Sample, SampleArgs};
-use crate::case::{AnyCase, Case, Expected, Random};
+use crate::{
+    case::{AnyCase, Case, Expected, Random},
+    finite::{NOT_FINITE, drawable},
+};
 
 /// How a row is sampled.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -43,23 +46,18 @@ pub fn uniform(seed: u64, step: u32) -> f32 {
     (h >> 8) as f32 / (1 << 24) as f32
 }
 
-/// The token, and how near the nearest decision was to falling otherwise, as a part of the whole.
+/// The token, and how near the nearest decision was to falling otherwise, as a part of the whole; [`NOT_FINITE`], for
+/// sure, where none can be drawn.
 pub fn sample_reference(
     logits: &[f32],
     recent: &[u32],
     settings: &Settings,
     step: u32,
 ) -> (u32, f64) {
-    let mut logits: Vec<f64> = logits
-        .iter()
-        .map(|x| {
-            if x.is_nan() {
-                f64::NEG_INFINITY
-            } else {
-                f64::from(*x)
-            }
-        })
-        .collect();
+    if !drawable(logits) {
+        return (NOT_FINITE, 1.0);
+    }
+    let mut logits: Vec<f64> = logits.iter().map(|x| f64::from(*x)).collect();
     let mut punished = recent.to_vec();
     punished.sort_unstable();
     punished.dedup();
@@ -130,22 +128,28 @@ enum Kind {
     Flat,
     /// Many exactly equal.
     Ties,
-    /// Peaked, with infinities and NaNs.
+    /// Peaked, with tokens that cannot be.
     Holes,
+    /// Peaked, but for one that is NaN or infinite.
+    Damaged,
+    /// Nothing but one number that is none.
+    Nothing,
 }
 
 impl Kind {
     fn logits(self, rng: &mut Random, n: u32) -> Vec<f32> {
+        let damaged = rng.range(0, n - 1);
+        let odd = rng.pick(&[f32::NAN, -f32::NAN, f32::INFINITY]);
+        let nothing = rng.pick(&[f32::NAN, f32::INFINITY, f32::NEG_INFINITY]);
         (0..n)
-            .map(|_| match self {
+            .map(|at| match self {
                 Kind::Peaked => (0..4).map(|_| rng.number(6.0)).sum(),
                 Kind::Flat => rng.number(0.5),
                 Kind::Ties => rng.pick(&[-1.0, 0.0, 0.5]),
-                Kind::Holes => match rng.range(0, 9) {
-                    0 => f32::NEG_INFINITY,
-                    1 => f32::NAN,
-                    _ => (0..4).map(|_| rng.number(6.0)).sum(),
-                },
+                Kind::Holes if at > 0 && rng.range(0, 9) < 2 => f32::NEG_INFINITY,
+                Kind::Damaged if at == damaged => odd,
+                Kind::Nothing => nothing,
+                Kind::Holes | Kind::Damaged => (0..4).map(|_| rng.number(6.0)).sum(),
             })
             .collect()
     }
@@ -167,10 +171,18 @@ const SURE: f64 = 2e-5;
 
 pub(super) fn cases(rng: &mut Random) -> Vec<Box<dyn AnyCase>> {
     let mut cases: Vec<Box<dyn AnyCase>> = Vec::new();
-    let kinds = [Kind::Peaked, Kind::Flat, Kind::Ties, Kind::Holes];
+    let kinds = [
+        Kind::Peaked,
+        Kind::Flat,
+        Kind::Ties,
+        Kind::Holes,
+        Kind::Damaged,
+        Kind::Nothing,
+    ];
     let mut shapes = vec![
         (1, 1, Kind::Peaked),
         (2, 2, Kind::Flat),
+        (2, 1, Kind::Nothing),
         (1, 49_152, Kind::Peaked),
     ];
     for n in [33, 257, 1000, 4099] {

@@ -2,12 +2,14 @@
 
 use crate::{
     case::{AnyCase, Case, Expected, Random, Updated},
+    finite::{NOT_FINITE, drawable},
     team::{F32, Team, Word, read, spread},
 };
 use warpsmith_kernel::{Cta, Device, Kernel, LaunchError, Scope, Val, args, require, uni};
 
 args! {
-    /// The index of the largest element of each row: the lowest among equals, never a NaN, 0 if there is nothing else.
+    /// The index of the largest element of each row, the lowest among equals; [`NOT_FINITE`] for a row with NaN or plus
+    /// infinity, or with nothing but minus infinity.
     /// `keys` and `places` are scratch; `counters` start and end at zero.
     pub struct ArgmaxArgs {
         x: In<f32>[rows, n], y: Out<u32>[rows],
@@ -27,13 +29,16 @@ impl Argmax {
     }
 }
 
-/// A number whose order as an integer is that of the float; NaN is below all, both zeros are equal.
+/// The orders of minus and plus infinity; NaN is above both.
+const INFINITE: [u32; 2] = [0x007f_ffff, 0xff80_0000];
+
+/// A number whose order as an integer is that of the float; NaN is above all, both zeros are equal.
 #[track_caller]
 pub(crate) fn order<'k>(x: F32<'k>) -> Word<'k> {
     let bits = (x + 0.0).to_bits();
     let negative = bits.ge(0x8000_0000);
     let key = bits ^ negative.select(u32::MAX, 0x8000_0000);
-    x.equals(x).select(key, 0u32)
+    x.equals(x).select(key, u32::MAX)
 }
 
 /// The best of a team's candidates: the highest key, the lowest place among equals.
@@ -106,7 +111,8 @@ impl Kernel for Argmax {
                 (better.select(next, key), better.select(there, place))
             });
             let (key, place) = best(cta, key, place);
-            let answer = key.equals(0).select(0u32, place);
+            let finite = key.gt(INFINITE[0]) & key.lt(INFINITE[1]);
+            let answer = finite.select(place, NOT_FINITE);
             cta.leader(|_| a.y.set(row, answer));
         });
     }
@@ -121,16 +127,19 @@ fn steps_over<'k>(
 
 /// The index on the host.
 pub fn argmax_reference(x: &[f32]) -> u32 {
-    let mut best: Option<(usize, f32)> = None;
-    for (at, x) in x.iter().enumerate().filter(|(_, x)| !x.is_nan()) {
-        if best.is_none_or(|(_, most)| *x > most) {
-            best = Some((at, *x));
+    if !drawable(x) {
+        return NOT_FINITE;
+    }
+    let mut best = 0;
+    for (at, next) in x.iter().enumerate() {
+        if *next > x[best] {
+            best = at;
         }
     }
-    best.map_or(0, |(at, _)| at as u32)
+    best as u32
 }
 
-/// Random rows, ties, infinities, NaNs, and rows of one kind only.
+/// Random rows, ties, minus infinities, rows with one odd number, and rows of one kind only.
 pub(crate) fn cases(rng: &mut Random) -> Vec<Box<dyn AnyCase>> {
     let mut shapes = vec![
         (1, 1, 1),
@@ -144,14 +153,27 @@ pub(crate) fn cases(rng: &mut Random) -> Vec<Box<dyn AnyCase>> {
     shapes.extend((0..4).map(|_| (rng.range(1, 5), rng.range(1, 5000), rng.range(1, 7))));
     let mut cases: Vec<Box<dyn AnyCase>> = Vec::new();
     for (rows, n, splits) in shapes {
-        for kind in ["random", "ties", "nans", "only nans", "minus infinities"] {
+        for kind in [
+            "random",
+            "ties",
+            "holes",
+            "one odd",
+            "only nans",
+            "minus infinities",
+        ] {
             let size = (rows * n) as usize;
             let x: Vec<f32> = match kind {
                 "random" => rng.numbers(size, 30.0),
                 "ties" => (0..size).map(|_| rng.pick(&[-1.0, -0.0, 0.0])).collect(),
-                "nans" => {
-                    let pool = [f32::NAN, -f32::NAN, f32::NEG_INFINITY, -5.0, f32::INFINITY];
+                "holes" => {
+                    let pool = [f32::NEG_INFINITY, -5.0, f32::MIN];
                     (0..size).map(|_| rng.pick(&pool)).collect()
+                }
+                "one odd" => {
+                    let mut x = rng.numbers(size, 30.0);
+                    let odd = rng.pick(&[f32::NAN, -f32::NAN, f32::INFINITY]);
+                    x[rng.range(0, size as u32 - 1) as usize] = odd;
+                    x
                 }
                 "only nans" => vec![f32::NAN; size],
                 _ => vec![f32::NEG_INFINITY; size],

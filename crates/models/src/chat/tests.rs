@@ -99,7 +99,6 @@ fn a_file_without_template_gets_chatml_and_with_one_its_own_tokens() {
     let of = |pairs: Vec<(String, GgufValue)>| {
         let metadata = Metadata::from_pairs(pairs).unwrap();
         ChatTemplate::from_gguf(&metadata, &tokenizer)
-            .unwrap()
             .render(&turns, GenerationPrompt::Omit)
             .unwrap()
     };
@@ -109,6 +108,282 @@ fn a_file_without_template_gets_chatml_and_with_one_its_own_tokens() {
         of(vec![("tokenizer.chat_template".to_owned(), own)]),
         "[hi]"
     );
+}
+
+/// A model with such a template is there for text; what is wrong is said when the template runs.
+#[test]
+fn a_model_whose_template_is_wrong_has_it_said_where_it_is_used() {
+    let turns = messages(&[("user", "hi")]);
+    let of = |template: &ChatTemplate| template.render(&turns, GenerationPrompt::Add);
+    let broken = ChatTemplate::of_model(Some("a\n{% if %}"));
+    assert!(broken.is_own());
+    assert!(
+        matches!(of(&broken), Err(Error::Template { line: 2, .. })),
+        "{:?}",
+        of(&broken)
+    );
+    let long = ChatTemplate::of_model(Some(&" ".repeat(MAX_SOURCE + 1)));
+    assert!(matches!(of(&long), Err(Error::TemplateLimit { .. })));
+    let pairs = vec![("tokenizer.chat_template".to_owned(), GgufValue::from(7u32))];
+    let metadata = Metadata::from_pairs(pairs).unwrap();
+    let tokenizer = Tokenizer::from_json(
+        br#"{"version":"1.0","added_tokens":[],"model":{"type":"BPE","vocab":{"h":0},"merges":[]}}"#,
+    )
+    .unwrap();
+    let number = ChatTemplate::from_gguf(&metadata, &tokenizer);
+    match of(&number) {
+        Err(Error::Template { message, .. }) => {
+            assert!(message.contains("tokenizer.chat_template"), "{message}");
+        }
+        other => panic!("{other:?}"),
+    }
+    assert!(!ChatTemplate::of_model(None).is_own());
+    assert_eq!(
+        of(&ChatTemplate::of_model(None)).unwrap(),
+        of(&ChatTemplate::chatml()).unwrap()
+    );
+}
+
+/// Expected values by CPython 3 and Jinja2.
+#[test]
+fn texts_are_formatted_as_python_formats_them() {
+    for (source, want) in [
+        ("{{ '%s' % 'x' }}", "x"),
+        (
+            "{{ '%s: %s\n' % (messages[0].role, messages[1].content) }}",
+            "user: yo\n",
+        ),
+        ("{{ '%d%%' % 7 }}", "7%"),
+        (
+            "{{ '%5.2f|%-4s|%04d|%x' % (3.14159, 'ab', 42, 255) }}",
+            " 3.14|ab  |0042|ff",
+        ),
+        ("{{ 'a%sc' % 'b' ~ 'd' }}", "abcd"),
+        ("{{ 'a' ~ '%s' % 'b' }}", "ab"),
+        ("{{ 'a' + '%s' % 'b' + 'c' }}", "abc"),
+        ("{{ ('%s-' % 'b') * 2 }}", "b-b-"),
+        ("{{ '%s-' * 2 % ('a', 'b') }}", "a-b-"),
+        ("{{ '%s' % messages[0]['role'] | upper }}", "USER"),
+        ("{{ ('%s' % messages[0]['role']) | upper }}", "USER"),
+        ("{{ '%s' % messages[1].content.upper() }}", "YO"),
+        ("{% set f = '%s!' %}{{ f % 'x' if f else '' }}", "x!"),
+        ("{% set t = '%s=%s' % ('a', 1) %}{{ t }}", "a=1"),
+        ("{% if '%s' % 1 == '1' %}yes{% endif %}", "yes"),
+        ("{% for c in '%s' % 'ab' %}{{ c }},{% endfor %}", "a,b,"),
+        ("{{ {'k': '%s' % 1, 'l': 7 % 4}['k'] }}", "1"),
+        ("{{ ['%s' % 1, 7 % 4] | join('/') }}", "1/3"),
+        ("{{ '%s' % ('%s' % 'in') }}", "in"),
+        (
+            "{{ 7 % 3 }}{{ -7 % 3 }}{{ 2 * 5 % 4 }}{{ 7.5 % 2 }}{{ 2 ** 3 % 5 }}",
+            "1221.53",
+        ),
+        ("{{ (1 == 1) != (3 % 2 == 0) }}", "True"),
+        (
+            "{{ 10 - 7 % 4 }}{{ 7 % 4 - 1 }}{{ (7 % 2) is odd }}",
+            "72True",
+        ),
+        ("{{ 'a' '%s' % 'b' }}", "ab"),
+        ("{{ '%s' % -3 }}", "-3"),
+        ("{{ '100 % sure' }}{# 5 % #}", "100 % sure"),
+    ] {
+        check(source, want);
+    }
+    for source in [
+        "{{ '%s %s' % 'x' }}",
+        "{{ 'x' % }}",
+        "{{ % 5 }}",
+        "{{ none % 2 }}",
+        "{{ '%99999d' % 1 }}",
+    ] {
+        assert!(render(source).is_err(), "{source}");
+    }
+}
+
+#[test]
+fn marks_of_the_assistants_text_for_training_are_transparent() {
+    check(
+        "{%- for m in messages %}{% if m.role == 'assistant' %}A:\n{% generation %}{{ m.content.lstrip('\n') }}E\n\
+         {% endgeneration %}{% else %}{{ m.role }}|{% endif %}{%- endfor %}",
+        "user|A:\nyoE\n",
+    );
+    check("a {%- generation -%} b {%- endgeneration %} c", "ab c");
+    check(
+        "{% raw %}{% generation %}{{ 1 % 2 }}{% endraw %}",
+        "{% generation %}{{ 1 % 2 }}",
+    );
+}
+
+#[test]
+fn json_goes_in_and_out() {
+    for (source, want) in [
+        ("{{ ('{\"a\": [1, null, \"é\"]}' | fromjson).a[2] }}", "é"),
+        (
+            "{{ '[1, 2.5, true]' | from_json | tojson }}",
+            "[1, 2.5, true]",
+        ),
+        ("{{ {'a': 1} | fromjson | tojson }}", "{\"a\": 1}"),
+        (
+            "{{ {'b': 1, 'a': {'d': 2, 'c': 3}} | tojson(sort_keys=true) }}",
+            "{\"a\": {\"c\": 3, \"d\": 2}, \"b\": 1}",
+        ),
+        (
+            "{{ {'b': [1, 2]} | tojson(separators=(',', ':')) }}",
+            "{\"b\":[1,2]}",
+        ),
+        ("{{ [1] | tojson(indent=2) }}", "[\n  1\n]"),
+        (
+            "{{ {'b': 1} | tojson(indent=1, ensure_ascii=false) }}",
+            "{\n \"b\": 1\n}",
+        ),
+    ] {
+        check(source, want);
+    }
+    for source in [
+        "{{ '{' | fromjson }}",
+        "{{ 1 | tojson(separators=(',',)) }}",
+        &format!(
+            "{{{{ '{}{}' | fromjson }}}}",
+            "[".repeat(100),
+            "]".repeat(100)
+        ),
+    ] {
+        assert!(render(source).is_err(), "{source}");
+    }
+}
+
+/// Expected values by CPython 3.
+#[test]
+fn texts_have_pythons_methods() {
+    for (source, want) in [
+        (
+            "'abcabc'.removeprefix('ab') ~ 'abc'.removesuffix('bc') ~ 'x'.removeprefix('y')",
+            "cabcax",
+        ),
+        (
+            "'a-b-c'.partition('-') | join('|') ~ 'abc'.partition('-') | join('|')",
+            "a|-|b-cabc||",
+        ),
+        ("'a-b-c'.rpartition('-') | join('|')", "a-b|-|c"),
+        (
+            "'a-b-c'.rsplit('-', 1) | join('|') ~ 'a-b-c'.rsplit('-')[0]",
+            "a-b|ca",
+        ),
+        (
+            "'42'.zfill(5) ~ '-42'.zfill(5) ~ '+1'.zfill(1)",
+            "00042-0042+1",
+        ),
+        (
+            "'ab'.ljust(4) ~ '|' ~ 'ab'.rjust(4, '.') ~ '|' ~ 'ab'.center(5) ~ '|' ~ 'a'.center(4, '*')",
+            "ab  |..ab|  ab |*a**",
+        ),
+        (
+            "'Hello World'.title() ~ 'x y'.split()[1] ~ 'aXb'.lower().count('x')",
+            "Hello Worldy1",
+        ),
+        (
+            "'abc'.find('c') ~ 'abc'.startswith(('x', 'a')) ~ 'a,b'.replace(',', ';', 1)",
+            "2Truea;b",
+        ),
+        (
+            "{'a': 1}.get('b', 7) ~ {'a': 1}.items() | list | length",
+            "71",
+        ),
+    ] {
+        check(&format!("{{{{ {source} }}}}"), want);
+    }
+    assert!(render("{{ 'a'.swapcase() }}").is_err());
+    assert!(render("{{ 'a'.ljust(99999999) }}").is_err());
+}
+
+/// Ways of saying things that the templates of well-known models use.
+#[test]
+fn templates_of_well_known_models_find_what_they_use() {
+    for (source, want) in [
+        // Llama 3: a system message apart, the rest by slices.
+        (
+            "{%- if messages[0]['role'] == 'user' %}{%- set first = messages[0]['content'] | trim %}\
+             {%- set messages = messages[1:] %}{%- endif %}{{ messages | length }}{{ first is string }}",
+            "1True",
+        ),
+        // Qwen 3: backwards, with a namespace.
+        (
+            "{%- set ns = namespace(last=messages|length - 1, found=false) %}{%- for m in messages[::-1] %}\
+             {%- set index = (messages|length - 1) - loop.index0 %}{%- if not ns.found and m.role == 'user' %}\
+             {%- set ns.found = true %}{%- set ns.last = index %}{%- endif %}{%- endfor %}{{ ns.last }}",
+            "0",
+        ),
+        (
+            "{%- set c = '<think>\\nhm\\n</think>\\n\\nyes' %}{{ c.split('</think>')[-1].lstrip('\\n') }}|\
+             {{- c.split('</think>')[0].rstrip('\\n').split('<think>')[-1].lstrip('\\n') }}",
+            "yes|hm",
+        ),
+        (
+            "{%- if enable_thinking is defined and enable_thinking is false %}x{%- endif %}y",
+            "y",
+        ),
+        // Mistral: roles alternate, counted by the rest of a division.
+        (
+            "{%- set ns = namespace(index=0) %}{%- for m in messages %}\
+             {%- if (m['role'] == 'user') != (ns.index % 2 == 0) %}{{ raise_exception('no') }}{%- endif %}\
+             {%- set ns.index = ns.index + 1 %}{%- endfor %}{{ ns.index }}",
+            "2",
+        ),
+        (
+            "{{ messages | selectattr('role', 'equalto', 'user') | list | length }}\
+             {{ messages | rejectattr('role', 'equalto', 'user') | map(attribute='content') | first }}",
+            "1yo",
+        ),
+        (
+            "{%- for key, val in {'a': 1, 'return': 2}.items() if key != 'return' %}{{ key }}={{ val }}{%- endfor %}",
+            "a=1",
+        ),
+        // Gemma: the assistant has another name.
+        (
+            "{%- for m in messages %}{{ 'model' if m['role'] == 'assistant' else m['role'] }}{{ '' if loop.last else ',' }}\
+             {%- endfor %}",
+            "user,model",
+        ),
+        // SmolLM3, gpt-oss: macros with defaults, tests for kinds, joined pieces.
+        (
+            "{%- macro kind(v, plain=true) -%}{%- if v is mapping %}map{%- elif v is string %}text{%- elif v is number %}\
+             number{%- elif v is iterable %}list{%- endif %}{{ '' if plain else '!' }}{%- endmacro -%}\
+             {{ kind({}) }} {{ kind('a') }} {{ kind(1) }} {{ kind([], plain=false) }}",
+            "map text number list!",
+        ),
+        (
+            "{%- set text -%}a{%- endset -%}{{ text ~ 'b' }}{%- set s = '' %}{%- for x in [1, none, 2] if x is not none -%}\
+             {{ x }}{%- if not loop.last %}, {% endif %}{%- endfor %}",
+            "ab1, 2",
+        ),
+        (
+            "{{ [['a', 1], ['b', 2]] | map('first') | join(', ') }}{{ 'x' in {'x': 1} }}{{ 'q' not in 'abc' }}",
+            "a, bTrueTrue",
+        ),
+        (
+            "{% for i in range(9) %}{% if i == 2 %}{% break %}{% endif %}{{ loop.index }}{{ loop.previtem }}{% endfor %}",
+            "120",
+        ),
+        (
+            "{% call(x) wrap() %}{{ x }}{% endcall %}{% macro wrap() %}<{{ caller('in') }}>{% endmacro %}",
+            "",
+        ),
+        (
+            "{{ 'a\\nb' | indent(2) }}{{ 'abc'[-1] }}{{ 'abc'[:-1] }}{{ [3,1,2] | sort | last }}{{ {'b':1,'a':2} | dictsort | first | first }}",
+            "a\n  bcab3a",
+        ),
+        (
+            "{{ none | default('d', true) }}{{ missing | default('e') }}{{ 3 | string + '!' }}{{ '4' | int + 1 }}",
+            "de3!5",
+        ),
+        ("{%- set j = joiner(', ') %}{{ j() }}a{{ j() }}b", "a, b"),
+    ] {
+        if want.is_empty() {
+            // Jinja2 calls a macro only behind where it stands.
+            assert!(render(source).is_err(), "{source}");
+        } else {
+            check(source, want);
+        }
+    }
 }
 
 #[test]

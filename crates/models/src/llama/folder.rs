@@ -8,22 +8,49 @@ use std::path::{Path, PathBuf};
 /// A JSON file larger than this is not one of ours.
 const MAX_JSON: u64 = 64 << 20;
 
-fn json(path: PathBuf) -> Result<Value, Error> {
+fn read(path: &Path, most: u64) -> Result<Vec<u8>, Error> {
     let read = || {
-        let size = std::fs::metadata(&path)?.len();
-        if size > MAX_JSON {
+        let size = std::fs::metadata(path)?.len();
+        if size > most {
             return Err(std::io::Error::other(format!(
-                "{size} bytes, expected at most {MAX_JSON}"
+                "{size} bytes, expected at most {most}"
             )));
         }
-        std::fs::read(&path)
+        std::fs::read(path)
     };
-    let bytes = read().map_err(|source| Error::Read {
-        path: path.clone(),
+    read().map_err(|source| Error::Read {
+        path: path.to_owned(),
         source,
-    })?;
+    })
+}
+
+fn json(path: PathBuf) -> Result<Value, Error> {
+    let bytes = read(&path, MAX_JSON)?;
     serde_json::from_slice(&bytes).map_err(|error| Error::Unsupported {
         what: format!("{}: {error}", path.display()),
+    })
+}
+
+/// The chat template of a folder: a file of its own, or a part of tokenizer_config.json, where several have names.
+fn template(folder: &Path) -> Result<Option<String>, Error> {
+    let own = folder.join("chat_template.jinja");
+    if own.exists() {
+        let text = read(&own, MAX_JSON)?;
+        return Ok(Some(String::from_utf8_lossy(&text).into_owned()));
+    }
+    let settings = folder.join("tokenizer_config.json");
+    if !settings.exists() {
+        return Ok(None);
+    }
+    let settings = json(settings)?;
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    Ok(match settings.get("chat_template") {
+        Some(Value::Array(named)) => {
+            let usual = named.iter().find(|one| one["name"] == "default");
+            usual.and_then(|one| text(&one["template"]))
+        }
+        Some(other) => text(other),
+        None => None,
     })
 }
 
@@ -51,18 +78,7 @@ pub(super) fn open(path: &Path) -> Result<(Config, Tokenizer, ChatTemplate), Err
     };
     let tokenizer =
         Tokenizer::from_json_file(folder.join("tokenizer.json"))?.with_end_of_generation(&ends);
-    let settings = folder.join("tokenizer_config.json");
-    let template = if settings.exists() {
-        json(settings)?
-            .get("chat_template")
-            .and_then(Value::as_str)
-            .map(str::to_owned)
-    } else {
-        None
-    };
-    let template = match template {
-        Some(source) => ChatTemplate::from_source(&source)?,
-        None => ChatTemplate::chatml()?,
-    };
+    let template = template(folder)?;
+    let template = ChatTemplate::of_model(template.as_deref()).with_tokens(&tokenizer);
     Ok((config, tokenizer, template))
 }

@@ -19,6 +19,16 @@ pub(super) struct Inputs {
     pub(super) start: Option<u32>,
 }
 
+impl Inputs {
+    /// Calls them what they are, for pictures.
+    pub(super) fn name(self, graph: &mut Graph) -> Result<(), Error> {
+        graph.name(self.ids, "token")?;
+        graph.name(self.positions, "position")?;
+        graph.name(self.visible, "length")?;
+        Ok(())
+    }
+}
+
 /// Where keys and values of earlier tokens are, layer by layer.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Memory<'a> {

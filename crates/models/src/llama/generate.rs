@@ -4,6 +4,7 @@ use super::session::{Last, Run, Session};
 use crate::Error;
 use std::ops::ControlFlow;
 use warpsmith_graph::{End, Persistent, Until};
+use warpsmith_library::finite::NOT_FINITE;
 
 /// Why a generation ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,8 +46,8 @@ impl Session {
     /// After a break the tokens given to `each` are the session's, whatever the kernel made beyond them.
     ///
     /// # Errors
-    /// [`Error::NoLogits`] before a prompt, [`Error::Unsupported`] for guesses with a sampler that is not greedy, device
-    /// errors.
+    /// [`Error::NoLogits`] before a prompt, [`Error::NotFinite`] where no token can be drawn, [`Error::Unsupported`] for
+    /// guesses with a sampler that is not greedy, device errors.
     pub fn generate(
         &mut self,
         most: usize,
@@ -141,7 +142,8 @@ impl Session {
             self.history.push(drawn);
             drawn = token;
             taken += 1;
-            stopped = each(token).is_break();
+            // Nothing follows it: it is one of the ends.
+            stopped = token == NOT_FINITE || each(token).is_break();
         }
         if stopped {
             running.stop();
@@ -149,7 +151,8 @@ impl Session {
         let (end, all) = running.finish()?;
         *made += taken;
         if all as usize == taken {
-            (self.drawn, self.last) = (Some(drawn), Some(Last::Decode));
+            self.last = Some(Last::Decode);
+            self.take(drawn)?;
         }
         Ok(match end {
             Some(End::Token) if all as usize == taken => Some(Ended::Token),
@@ -170,10 +173,13 @@ impl Session {
         if known.is_none_or(|(known, _)| known != ends)
             && let Some(decode) = &self.decode
         {
+            // Nor does anything follow where no token can be drawn.
+            let mut all = ends.to_vec();
+            all.push(NOT_FINITE);
             let until = Until {
                 token: &self.state.token,
                 position: &self.state.position,
-                ends,
+                ends: &all,
                 context: self.context,
                 most: self.context,
             };

@@ -135,11 +135,12 @@ impl Session {
         report.accepted += accepted as u64;
         self.stale = true;
         for (row, token) in best.iter().take(accepted + 1).enumerate() {
-            self.history.extend(self.drawn.replace(*token));
+            self.history.extend(self.drawn.take());
             self.last = Some(Last::Checked {
                 rows: best.len() as u32,
                 row: row as u32,
             });
+            self.take(*token)?;
             *made += 1;
             if let Some(ended) = given(*token, ends, each) {
                 return Ok(Some(ended));
@@ -180,6 +181,7 @@ impl Session {
             visible: graph.ids_in(input, 2 * n..3 * n)?,
             start: None,
         };
+        inputs.name(&mut graph)?;
         let hidden = hidden(&mut graph, &self.model, Memory::Own(&self.caches), inputs)?;
         let logits = logits(&mut graph, &self.model, hidden)?;
         let best = graph.argmax(logits)?;

@@ -2,11 +2,13 @@
 
 mod config;
 mod engine;
+mod evaluate;
 mod folder;
 mod forward;
 mod generate;
 mod lookup;
 mod model;
+mod perplexity;
 mod session;
 mod source;
 
@@ -15,5 +17,6 @@ pub use engine::{Engine, EngineOptions, EngineReport, Event, Request, SequenceId
 pub use generate::Ended;
 pub use lookup::LookupReport;
 pub use model::{Bundle, Model, Progress};
+pub use perplexity::{Perplexity, Window, Windows};
 pub use session::{Run, Session, SessionOptions};
 pub use source::{LayerPart, Part, Source, Tensor};

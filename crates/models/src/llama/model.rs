@@ -265,7 +265,7 @@ impl Bundle {
                 let config =
                     Config::from_gguf(metadata, gguf.tensor("rope_freqs.weight").is_some())?;
                 let tokenizer = Tokenizer::from_gguf(metadata)?;
-                let template = ChatTemplate::from_gguf(metadata, &tokenizer)?;
+                let template = ChatTemplate::from_gguf(metadata, &tokenizer);
                 (config, tokenizer, template)
             }
             Source::Safetensors(_) => super::folder::open(path)?,

@@ -1,6 +1,7 @@
 //! Sessions: one sequence with its cache, evaluated in chunks and continued token by token.
 
 use super::{
+    evaluate::{Evaluated, check_logits, count_odd},
     forward::{Inputs, Memory, hidden, logits},
     lookup::Lookup,
     model::Model,
@@ -16,7 +17,7 @@ use warpsmith_graph::{
     Cache, Graph, Node, Persistent, Plan, Precision, Sampler, SamplerState, Shape, SharedDispatch,
     SharedObserver,
 };
-use warpsmith_library::{attention::CacheType, sample::Settings};
+use warpsmith_library::{attention::CacheType, finite::NOT_FINITE, sample::Settings};
 
 /// How decode steps run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,8 +48,6 @@ pub struct SessionOptions {
     pub lookup: u32,
 }
 
-/// Tokens of a prompt that are evaluated together.
-const CHUNK: usize = 512;
 /// The context of a session that does not say.
 const DEFAULT_CONTEXT: u32 = 4096;
 
@@ -91,12 +90,6 @@ pub(super) enum Last {
         rows: u32,
         row: u32,
     },
-}
-
-/// A chunk that was evaluated.
-pub(super) struct Evaluated {
-    plan: Plan,
-    logits: Node,
 }
 
 /// The plan of a decode step.
@@ -206,7 +199,7 @@ impl Session {
     }
 
     /// A plan; where somebody observes, one in which every operation has a value to be seen.
-    fn plan(&self, graph: &Graph) -> Result<Plan, Error> {
+    pub(super) fn plan(&self, graph: &Graph) -> Result<Plan, Error> {
         let precision = self.options.precision;
         Ok(match &self.watch.observer {
             Some(_) => Plan::plain(&self.stream, graph, precision)?,
@@ -250,7 +243,7 @@ impl Session {
         self.drawn = None;
     }
 
-    fn check(&self, ids: &[u32]) -> Result<(), Error> {
+    pub(super) fn check(&self, ids: &[u32]) -> Result<(), Error> {
         let vocab = self.model.config().vocab;
         if let Some(id) = ids.iter().find(|id| **id >= vocab) {
             return Err(Error::TokenId {
@@ -270,81 +263,18 @@ impl Session {
         Ok(())
     }
 
-    /// Evaluates a chunk; `heads` says of how many last rows logits are computed.
-    fn chunk(&mut self, ids: &[u32], heads: u32) -> Result<Evaluated, Error> {
-        let rows = ids.len() as u32;
-        let start = self.len();
-        let positions: Vec<u32> = (start..start + rows).collect();
-        let visible: Vec<u32> = positions.iter().map(|position| position + 1).collect();
-        let (tokens, positions, visible) = (
-            self.stream.upload_new(ids)?,
-            self.stream.upload_new(&positions)?,
-            self.stream.upload_new(&visible)?,
-        );
-        let mut graph = Graph::new();
-        let inputs = Inputs {
-            ids: graph.ids(&tokens),
-            positions: graph.ids(&positions),
-            visible: graph.ids(&visible),
-            start: Some(start),
-        };
-        let hidden = hidden(&mut graph, &self.model, Memory::Own(&self.caches), inputs)?;
-        let rows_of_interest = graph.rows(hidden, rows - heads, heads)?;
-        let logits = logits(&mut graph, &self.model, rows_of_interest)?;
-        graph.keep(logits)?;
-        let plan = self.plan(&graph)?;
-        self.run("prefill", &plan)?;
-        self.history.extend_from_slice(ids);
-        self.drawn = None;
-        Ok(Evaluated { plan, logits })
-    }
-
-    /// Appends tokens and computes the logits of the last one.
-    ///
-    /// # Errors
-    /// [`Error::ContextFull`] and [`Error::TokenId`] before anything is written; device errors.
-    pub fn prefill(
-        &mut self,
-        ids: &[u32],
-        progress: &mut dyn FnMut(usize, usize),
-    ) -> Result<(), Error> {
-        self.check(ids)?;
-        let mut done = 0;
-        for chunk in ids.chunks(CHUNK) {
-            let evaluated = self.chunk(chunk, 1)?;
-            done += chunk.len();
-            self.stream.synchronize()?;
-            progress(done, ids.len());
-            self.last = Some(Last::Prefill(evaluated));
-        }
-        Ok(())
-    }
-
-    /// Appends tokens and gives the logits of every one: `each(first position, rows of logits)`.
-    ///
-    /// # Errors
-    /// As [`Session::prefill`].
-    pub fn evaluate(
-        &mut self,
-        ids: &[u32],
-        each: &mut dyn FnMut(usize, &[f32]),
-    ) -> Result<(), Error> {
-        self.check(ids)?;
-        for chunk in ids.chunks(CHUNK) {
-            let first = self.history.len();
-            self.last = None;
-            let Evaluated { plan, logits } = self.chunk(chunk, chunk.len() as u32)?;
-            let rows = self.stream.download(plan.floats(logits)?)?.wait()?;
-            each(first, &rows);
-        }
-        Ok(())
-    }
-
     /// The logits of the last position: one transfer.
     ///
     /// # Errors
-    /// [`Error::NoLogits`] before a prompt.
+    /// [`Error::NoLogits`] before a prompt, [`Error::NotFinite`].
     pub fn logits(&mut self) -> Result<Vec<f32>, Error> {
+        let logits = self.last_logits()?;
+        check_logits(&logits, self.len().saturating_sub(1))?;
+        Ok(logits)
+    }
+
+    /// The same whatever they are.
+    fn last_logits(&self) -> Result<Vec<f32>, Error> {
         let slice = match (&self.last, &self.decode) {
             (Some(Last::Prefill(Evaluated { plan, logits })), _) => plan.floats(*logits)?,
             (Some(Last::Decode), Some(decode)) => decode.plan.floats(decode.logits)?,
@@ -387,7 +317,7 @@ impl Session {
     /// Draws a token from the last logits, on the device: 4 bytes come back. After a step it is the token of that step.
     ///
     /// # Errors
-    /// [`Error::NoLogits`] before a prompt.
+    /// [`Error::NoLogits`] before a prompt, [`Error::NotFinite`] where no token can be drawn.
     pub fn sample(&mut self) -> Result<u32, Error> {
         if let Some(drawn) = self.drawn {
             return Ok(drawn);
@@ -434,14 +364,33 @@ impl Session {
 
     fn token(&mut self) -> Result<u32, Error> {
         let id = self.stream.download(&self.state.token)?.wait()?[0];
-        self.drawn = Some(id);
+        self.take(id)?;
         Ok(id)
+    }
+
+    /// Takes what was drawn behind the tokens of the cache.
+    ///
+    /// # Errors
+    /// [`Error::NotFinite`] if that is no token.
+    pub(super) fn take(&mut self, drawn: u32) -> Result<(), Error> {
+        self.drawn = (drawn != NOT_FINITE).then_some(drawn);
+        if self.drawn.is_some() {
+            return Ok(());
+        }
+        // Only now they cross, to be counted.
+        let found = self.last_logits().ok();
+        Err(Error::NotFinite {
+            sequence: None,
+            position: self.len().saturating_sub(1),
+            found: found.map(|logits| count_odd(&logits)),
+        })
     }
 
     /// Appends the token that was drawn last and draws the next: nothing goes up, 4 bytes come back.
     ///
     /// # Errors
-    /// [`Error::ContextFull`] where the cache is full, [`Error::NoLogits`] before a token was drawn.
+    /// [`Error::ContextFull`] where the cache is full, [`Error::NoLogits`] before a token was drawn, [`Error::NotFinite`]
+    /// where none can be drawn.
     pub fn step(&mut self) -> Result<u32, Error> {
         let drawn = self.drawn.ok_or(Error::NoLogits)?;
         if self.len() == self.context {
@@ -483,6 +432,7 @@ impl Session {
             visible: graph.ids(&self.state.length),
             start: None,
         };
+        inputs.name(&mut graph)?;
         let hidden = hidden(&mut graph, &self.model, Memory::Own(&self.caches), inputs)?;
         let logits = logits(&mut graph, &self.model, hidden)?;
         graph.draw(logits, &self.sampler)?;

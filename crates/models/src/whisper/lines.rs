@@ -9,7 +9,10 @@ use crate::{Error, llama::Run};
 use std::sync::Arc;
 use warpsmith_device::Stream;
 use warpsmith_graph::{At, Decision, Graph, LineSizes, LineState, Persistent, Until};
-use warpsmith_library::decoding::{Parents, Pick, Rules};
+use warpsmith_library::{
+    decoding::{Parents, Pick, Rules},
+    finite::NOT_FINITE,
+};
 
 /// A way in which sequences are decoded together.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,6 +65,9 @@ impl Mode {
     }
 }
 
+/// What a row has in the place of a token where none is allowed.
+const NO_TOKEN: u32 = u32::MAX;
+
 /// Sequences with their plans.
 pub(crate) struct LineSet {
     mode: Mode,
@@ -84,6 +90,19 @@ fn mask(ids: &[u32], vocab: u32) -> Result<Vec<u32>, Error> {
         *word |= 1 << (id % 32);
     }
     Ok(words)
+}
+
+/// Refuses what is no token.
+fn check(id: u32, sequence: Option<u64>, position: u32) -> Result<(), Error> {
+    match id {
+        NOT_FINITE => Err(Error::NotFinite {
+            sequence,
+            position,
+            found: None,
+        }),
+        NO_TOKEN => Err(Error::NoToken { position }),
+        _ => Ok(()),
+    }
 }
 
 impl LineSet {
@@ -168,7 +187,8 @@ impl LineSet {
                 let until = Until {
                     token: &state.choices,
                     position: &state.positions,
-                    ends: &[vocabulary.end],
+                    // Nothing follows where no token can be drawn.
+                    ends: &[vocabulary.end, NOT_FINITE, NO_TOKEN],
                     // A step leaves the position of the token that it took.
                     context: cache.capacity() - 1,
                     most: cache.capacity(),
@@ -208,12 +228,14 @@ impl LineSet {
         stream.upload(&mut self.state.positions, &vec![len - 1; rows])?;
         stream.upload(&mut self.state.visible, &vec![len; rows])?;
         shared.run("first", &self.first)?;
-        self.read(stream)
+        self.read(stream, len - 1)
     }
 
+    /// The next step, of tokens at `position`.
     pub(crate) fn step(
         &mut self,
         shared: &Shared,
+        position: u32,
         choices: Option<&[[u32; 2]]>,
     ) -> Result<Vec<Vec<Candidate>>, Error> {
         let stream = &shared.stream;
@@ -225,13 +247,14 @@ impl LineSet {
         }
         let step = self.step.as_ref().ok_or(Error::NoLogits)?;
         shared.run("step", step)?;
-        self.read(stream)
+        self.read(stream, position)
     }
 
     /// Takes the first token of the one row and makes at most `most` more in one launch; `None` where that is not how
-    /// this mode runs. `each` gets them while the kernel runs.
+    /// this mode runs. `each` gets them while the kernel runs. The first one has `position`.
     pub(crate) fn rest(
         &mut self,
+        position: u32,
         most: u32,
         each: &mut dyn FnMut(Candidate),
     ) -> Result<Option<u32>, Error> {
@@ -243,14 +266,20 @@ impl LineSet {
         }
         let mut running = persistent.start(most)?;
         let mut words = [0; 2];
-        while running.record(&mut words)? {
-            each(Candidate {
-                id: words[0],
-                log_probability: f32::from_bits(words[1]),
-            });
+        let mut right = Ok(());
+        let mut at = position;
+        while right.is_ok() && running.record(&mut words)? {
+            right = check(words[0], None, at);
+            at += 1;
+            if right.is_ok() {
+                each(Candidate {
+                    id: words[0],
+                    log_probability: f32::from_bits(words[1]),
+                });
+            }
         }
         let (_, made) = running.finish()?;
-        Ok(Some(made))
+        right.map(|()| Some(made))
     }
 
     pub(crate) fn draw(
@@ -270,8 +299,8 @@ impl LineSet {
         Ok(stream.upload(&mut self.state.settings, &settings)?)
     }
 
-    /// What came of a decision: 8 bytes for each candidate.
-    fn read(&self, stream: &Stream) -> Result<Vec<Vec<Candidate>>, Error> {
+    /// What came of a decision behind `position`: 8 bytes for each candidate.
+    fn read(&self, stream: &Stream, position: u32) -> Result<Vec<Vec<Candidate>>, Error> {
         let (buffer, count) = match self.mode.pick() {
             Pick::Draw => (&self.state.choices, 1),
             Pick::Top(count) => (&self.state.candidates, count as usize),
@@ -282,6 +311,13 @@ impl LineSet {
             log_probability: f32::from_bits(pair[1]),
         };
         let rows = words.chunks_exact(2 * count);
+        let several = self.mode.rows() > 1;
+        for (row, words) in (0u64..).zip(rows.clone()) {
+            // A beam that leads nowhere leaves its place to others.
+            if words[0] != NO_TOKEN || !matches!(self.mode, Mode::Beams(_)) {
+                check(words[0], several.then_some(row), position)?;
+            }
+        }
         Ok(rows
             .map(|row| row.as_chunks::<2>().0.iter().map(candidate).collect())
             .collect())

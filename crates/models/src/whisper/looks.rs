@@ -156,7 +156,15 @@ impl LookPass {
             scores.extend(rows.chunks_exact(width).flat_map(|row| &row[..frames]));
         }
         let sure = stream.download(plan.floats(self.sure)?)?.wait()?;
+        let first = predicted.start;
         let sure = &sure[padding..][predicted];
+        if let Some(at) = sure.iter().position(|sure| sure.is_nan()) {
+            return Err(Error::NotFinite {
+                sequence: None,
+                position: (first + at) as u32,
+                found: None,
+            });
+        }
         Ok((scores, sure.iter().map(|sure| sure.exp()).collect()))
     }
 }

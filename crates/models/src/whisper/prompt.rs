@@ -94,12 +94,19 @@ impl Prompt {
         Ok(rows.range(rows.len() - vocab..rows.len())?)
     }
 
-    /// The probability of the no-speech token after the token `back` places from the end.
-    pub(crate) fn no_speech(&self, stream: &Stream, back: usize) -> Result<f32, Error> {
+    /// The probability of the no-speech token after the token `back` places from the end of `len`.
+    pub(crate) fn no_speech(&self, stream: &Stream, len: u32, back: usize) -> Result<f32, Error> {
         let rows = stream
             .download(self.pass.plan.floats(self.no_speech)?)?
             .wait()?;
         let at = rows.len().checked_sub(back + 1).ok_or(Error::NoLogits)?;
+        if rows[at].is_nan() {
+            return Err(Error::NotFinite {
+                sequence: None,
+                position: len - 1 - back as u32,
+                found: None,
+            });
+        }
         Ok(rows[at].exp())
     }
 }

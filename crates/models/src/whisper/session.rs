@@ -333,20 +333,21 @@ impl Session {
     /// (0 is the last). 16 bytes come back.
     ///
     /// # Errors
-    /// A `back` above 3 or past the prompt's start; device errors.
+    /// A `back` above 3 or past the prompt's start; [`Error::NotFinite`]; device errors.
     pub fn no_speech(&self, back: usize) -> Result<f32, Error> {
         let len = self.cache.len();
         let prompt = self.prompts.iter().find(|prompt| prompt.size() >= len);
         let prompt = prompt
             .filter(|_| back < len as usize)
             .ok_or(Error::NoLogits)?;
-        prompt.no_speech(&self.shared.stream, back)
+        prompt.no_speech(&self.shared.stream, len, back)
     }
 
     /// The first tokens after the prompt, in mode `at`.
     ///
     /// # Errors
-    /// [`Error::NoLogits`] before a prompt; device errors.
+    /// [`Error::NoLogits`] before a prompt; [`Error::NotFinite`] and [`Error::NoToken`] where no token can be taken; device
+    /// errors.
     pub fn first(&mut self, at: usize) -> Result<Vec<Vec<Candidate>>, Error> {
         if self.cache.is_empty() {
             return Err(Error::NoLogits);
@@ -366,14 +367,15 @@ impl Session {
     /// At most 64 bytes cross for each row.
     ///
     /// # Errors
-    /// [`Error::ContextFull`]; choices of another number; device errors.
+    /// [`Error::ContextFull`]; choices of another number; as [`Session::first`]; device errors.
     pub fn step(
         &mut self,
         at: usize,
         choices: Option<&[[u32; 2]]>,
     ) -> Result<Vec<Vec<Candidate>>, Error> {
         self.cache.extend(1)?;
-        self.lines[at].step(&self.shared, choices)
+        let position = self.cache.len() - 1;
+        self.lines[at].step(&self.shared, position, choices)
     }
 
     /// The tokens after the first, at most `most`, in one launch: how many, or `None` where mode `at` runs step by step.
@@ -388,7 +390,7 @@ impl Session {
         }
         let room = self.cache.capacity() - self.cache.len();
         let most = most.min(room as usize) as u32;
-        let made = self.lines[at].rest(most, each)?;
+        let made = self.lines[at].rest(self.cache.len(), most, each)?;
         if let Some(made) = made {
             self.cache.extend(made)?;
         }

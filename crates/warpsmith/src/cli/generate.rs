@@ -30,6 +30,7 @@ const OUTPUT: &str = "Output";
   warpsmith generate --model smollm2.gguf --prompt \"Name a cat\" --prompt \"Name a dog\" --json
   warpsmith generate --model smollm2.gguf --prompts questions.txt --max-tokens 64
   warpsmith generate --model smollm2.gguf --temperature 0 --lookup 6 --prompt-file report.txt
+  warpsmith generate --model smollm2.gguf --json --logprobs 5 --raw \"The capital of France is\"
   cat question.txt | warpsmith generate --model smollm2.gguf --system \"Answer in French\"")]
 pub(crate) struct Generate {
     #[command(flatten)]
@@ -69,6 +70,12 @@ pub(crate) struct Generate {
     /// itself. Needs --temperature 0.
     #[arg(long, value_name = "N", help_heading = OUTPUT, value_parser = clap::value_parser!(u32).range(1..=63))]
     lookup: Option<u32>,
+    /// With --json, of each token the natural logarithm of its probability, and of the N most probable ones in its place,
+    /// by the logits as they are, before temperature and penalty: a list logprobs of id, piece, logprob, top. Tokens come
+    /// by single steps then.
+    #[arg(long, value_name = "N", help_heading = OUTPUT, requires = "json", value_parser = clap::value_parser!(u32).range(0..=1000),
+        conflicts_with_all = ["parallel", "lookup", "prompts"])]
+    logprobs: Option<u32>,
     /// Prints one JSON object instead: prompt_ids, ids, text, stop_reason (stop, length, eog, context or
     /// interrupted), seed, device, timing, launches, transfers; with --lookup also lookup (passes, guessed, accepted).
     #[arg(long, help_heading = OUTPUT)]
@@ -85,9 +92,10 @@ impl Generate {
             true => vec![self.prompt.read()?],
             false => texts.iter().cloned().map(Prompt::Text).collect(),
         };
-        if prompts.len() > 1 && (self.lookup.is_some() || self.trace.is_asked()) {
+        let alone = self.lookup.is_some() || self.logprobs.is_some() || self.trace.is_asked();
+        if prompts.len() > 1 && alone {
             bail!(
-                "--lookup, --timeline and --trace-stats are for one prompt, not for {}",
+                "--lookup, --logprobs, --timeline and --trace-stats are for one prompt, not for {}",
                 prompts.len()
             );
         }
@@ -95,7 +103,7 @@ impl Generate {
         let opened = open(&self.model)?;
         let ids = prompts
             .into_iter()
-            .map(|prompt| self.prompt.ids(prompt, &self.model.model, &opened));
+            .map(|prompt| self.prompt.ids(prompt, &opened));
         let mut ids = ids.collect::<Result<Vec<_>>>()?;
         if self.parallel.is_some() || ids.len() > 1 {
             let task = parallel::Task {
@@ -128,12 +136,14 @@ impl Generate {
             prompt: &ids,
             max_tokens: self.max_tokens as usize,
             stops,
+            logprobs: self.logprobs.map(|most| most as usize),
         };
         let made = if self.json {
-            generate(&mut session, task, &mut |_| Ok(()))?
+            generate(&mut session, task, &mut |_| Ok(()))
         } else {
-            generate(&mut session, task, &mut output::print)?
+            generate(&mut session, task, &mut output::print)
         };
+        let made = made.map_err(|error| opened.named(error))?;
         traces.finish(&opened.device)?;
         let setting = Setting {
             prompt: &ids,
@@ -142,6 +152,7 @@ impl Generate {
             load_s: opened.load_s,
             before_s,
             lookup: self.lookup.map(|_| session.lookup_report()),
+            context: [session.context(), opened.bundle.model.config().context],
             launches_per_step: if made.steps == 0 {
                 session.launches_per_step()?
             } else {

@@ -2,6 +2,7 @@
 
 use super::{
     interrupt::Watch,
+    logprobs::Chosen,
     output::{Unit, bar},
     written::Written,
 };
@@ -58,6 +59,8 @@ pub(crate) struct Task<'a> {
     pub(crate) prompt: &'a [u32],
     pub(crate) max_tokens: usize,
     pub(crate) stops: StopMatcher,
+    /// How many of the most probable tokens are told of each: tokens then come by single steps, and all logits with them.
+    pub(crate) logprobs: Option<usize>,
 }
 
 /// What came out, and what it took.
@@ -68,6 +71,8 @@ pub(crate) struct Generation {
     /// The text shown.
     pub(crate) text: String,
     pub(crate) stop: StopReason,
+    /// Of each token, where that is asked for.
+    pub(crate) logprobs: Vec<Chosen>,
     /// Prompt tokens that were not in the session before.
     pub(crate) prefilled: usize,
     /// From the beginning until the first token was drawn.
@@ -94,6 +99,7 @@ pub(crate) fn generate(
         prompt,
         max_tokens,
         stops,
+        logprobs,
     } = task;
     let watch = Watch::begin();
     let (start, before) = (Instant::now(), device.stats());
@@ -102,6 +108,7 @@ pub(crate) fn generate(
         ids: Vec::new(),
         text: String::new(),
         stop: StopReason::Length,
+        logprobs: Vec::new(),
         prefilled: new.len(),
         prefill: Duration::ZERO,
         decode: Duration::ZERO,
@@ -139,13 +146,23 @@ pub(crate) fn generate(
         // Why it stopped, where this side decided.
         let mut why = Ok(None);
         let ends = tokenizer.end_of_generation();
-        let ended = session.generate(max_tokens, ends, &mut |next| {
+        let mut each = |next| {
             why = take(next);
             match why {
                 Ok(None) => ControlFlow::Continue(()),
                 Ok(Some(_)) | Err(_) => ControlFlow::Break(()),
             }
-        })?;
+        };
+        let ended = match logprobs {
+            None => session.generate(max_tokens, ends, &mut each)?,
+            Some(most) => {
+                let told = &mut out.logprobs;
+                stepwise(session, max_tokens, ends, &mut |next, logits| {
+                    told.push(Chosen::of(logits, next, most, tokenizer));
+                    each(next)
+                })?
+            }
+        };
         out.stop = match (why?, ended) {
             (Some(reason), _) => reason,
             (None, ended) => ended.into(),
@@ -161,6 +178,32 @@ pub(crate) fn generate(
     (out.prefill, out.decode) = (first, end.saturating_sub(first));
     (out.all, out.decoding) = (after - before, after - counts);
     Ok(out)
+}
+
+/// The same tokens as [`Session::generate`] by single steps, each with the logits that it was drawn from.
+fn stepwise(
+    session: &mut Session,
+    most: usize,
+    ends: &[u32],
+    each: &mut dyn FnMut(u32, &[f32]) -> ControlFlow<()>,
+) -> Result<Ended> {
+    for made in 0..most {
+        let token = if made == 0 {
+            session.sample()?
+        } else if session.len() == session.context() {
+            return Ok(Ended::Context);
+        } else {
+            session.step()?
+        };
+        let stopped = each(token, &session.logits()?).is_break();
+        if ends.contains(&token) {
+            return Ok(Ended::Token);
+        }
+        if stopped {
+            return Ok(Ended::Stopped);
+        }
+    }
+    Ok(Ended::Length)
 }
 
 /// Prefills `ids`, with a bar on a terminal; `false` if Ctrl-C came.

@@ -9,7 +9,8 @@ use std::{
 };
 use warpsmith::{graph::Plan, models::llama::Run};
 
-/// Shows the graph of a decode step: how many operations and launches it has, and a picture of it.
+/// Shows the graph of a decode step: how many operations and launches it has, and a picture of it, in which equal layers
+/// are drawn once.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   warpsmith graph --model smollm2.gguf

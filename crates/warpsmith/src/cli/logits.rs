@@ -76,7 +76,7 @@ impl Logits {
         let mut all = Sink::create(&self.files.all)?;
         let mut nll = Sink::create(&self.files.nll)?;
         let opened = open(&self.model)?;
-        let ids = self.prompt.ids(prompt, &self.model.model, &opened)?;
+        let ids = self.prompt.ids(prompt, &opened)?;
         let mut session = opened.session(&self.model, ids.len() as u64, self.model.run.into())?;
         let width = opened.bundle.model.config().vocab as usize;
 

@@ -3,6 +3,7 @@
 mod chat;
 mod check;
 mod completions;
+mod context;
 mod devices;
 mod generate;
 mod generation;
@@ -10,13 +11,16 @@ mod graph;
 mod inspect;
 mod interrupt;
 mod kernels;
+mod kind;
 mod log;
 mod logits;
+mod logprobs;
 mod man;
 mod open;
 mod options;
 pub(crate) mod output;
 mod parallel;
+mod perplexity;
 mod profile;
 mod prompt;
 mod report;
@@ -37,6 +41,7 @@ use std::process::ExitCode;
 #[command(after_help = "Examples:
   warpsmith generate --model smollm2.gguf \"Explain warps in one line\"
   warpsmith chat --model smollm2.gguf
+  warpsmith perplexity --model smollm2.gguf text.txt
   warpsmith transcribe --model whisper-base speech.flac --format srt
   warpsmith profile --model smollm2.gguf --out profile
   warpsmith devices
@@ -45,16 +50,21 @@ use std::process::ExitCode;
   warpsmith run --script fault.json --check
 
 Exit status: 0; 1 for an error, in one line on standard error; 2 for wrong usage; 130 after Ctrl-C.
-RUST_LOG=info (or debug, or warpsmith_device=trace) writes to standard error what is loaded, planned, built and launched.")]
+RUST_LOG=info (or debug, or warpsmith_device=trace) writes to standard error what is loaded, planned, built and launched.
+NO_COLOR=1 keeps colours out of help, errors and reports.")]
 pub(crate) struct Cli {
     #[command(subcommand)]
     command: Command,
+    /// Only errors and warnings go to standard error: no summary, no progress.
+    #[arg(long, short, global = true)]
+    quiet: bool,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
     Generate(generate::Generate),
     Logits(logits::Logits),
+    Perplexity(perplexity::Perplexity),
     Chat(chat::Chat),
     Transcribe(transcribe::Transcribe),
     Inspect(inspect::Inspect),
@@ -73,11 +83,15 @@ enum Command {
 pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
     interrupt::install()?;
     log::listen()?;
+    if cli.quiet {
+        output::be_quiet();
+    }
     match cli.command {
         Command::Generate(command) => command.run(),
         Command::Chat(command) => command.run(),
         Command::Transcribe(command) => command.run(),
         Command::Logits(command) => command.run().map(|()| ExitCode::SUCCESS),
+        Command::Perplexity(command) => command.run(),
         Command::Graph(command) => command.run().map(|()| ExitCode::SUCCESS),
         Command::Profile(command) => command.run().map(|()| ExitCode::SUCCESS),
         Command::Inspect(command) => command.run().map(|()| ExitCode::SUCCESS),

@@ -1,25 +1,23 @@
 //! Opens a device and loads a model onto it.
 
 use super::{
+    context, kind,
     options::ModelArgs,
     output::{Unit, bar, printable},
 };
 use anyhow::{Context, Result, bail};
 use std::{
-    path::{Path, PathBuf},
+    path::PathBuf,
     time::{Instant, SystemTime, UNIX_EPOCH},
 };
 use warpsmith::{
     device::{Device, Fresh, Selector, Settings, VirtualCard, devices},
-    formats::gguf::Gguf,
+    formats::Kind,
     models::{
         chat::ChatTemplate,
         llama::{Bundle, Engine, EngineOptions, Run, Session, SessionOptions},
     },
 };
-
-/// The context of a session where nothing asks for another one.
-const DEFAULT_CONTEXT: u64 = 4096;
 
 /// A model ready to run.
 #[derive(Debug)]
@@ -31,6 +29,11 @@ pub(crate) struct Opened {
 }
 
 impl Opened {
+    /// The error of a full context with the option that makes it larger.
+    pub(crate) fn named(&self, error: anyhow::Error) -> anyhow::Error {
+        context::named(error, self.bundle.model.config().context)
+    }
+
     /// The chat template, told what time it is.
     pub(crate) fn template(&self) -> ChatTemplate {
         let now = SystemTime::now()
@@ -44,6 +47,17 @@ impl Opened {
         self.guessing_session(args, need, run, 0)
     }
 
+    /// A session for exactly `context` tokens, evaluated and not continued.
+    pub(crate) fn session_of(&self, args: &ModelArgs, context: u32) -> Result<Session> {
+        let options = SessionOptions {
+            context,
+            precision: args.precision.into(),
+            run: Run::Eager,
+            ..SessionOptions::default()
+        };
+        Session::new(&self.bundle.model, &options).context("cannot make room for the context")
+    }
+
     /// A session for `need` tokens that guesses up to `lookup` at once.
     pub(crate) fn guessing_session(
         &self,
@@ -52,13 +66,9 @@ impl Opened {
         run: Run,
         lookup: u32,
     ) -> Result<Session> {
-        let most = self.bundle.model.config().context;
-        let context = match args.ctx_size {
-            Some(context) => context,
-            None => most.min(need.max(DEFAULT_CONTEXT).try_into().unwrap_or(u32::MAX)),
-        };
+        let trained = self.bundle.model.config().context;
         let options = SessionOptions {
-            context,
+            context: context::of_session(args, trained, need),
             precision: args.precision.into(),
             run,
             tokens_per_launch: args.tokens_per_launch.unwrap_or(0),
@@ -70,13 +80,10 @@ impl Opened {
 
     /// An engine for `sequences` sequences of `need` tokens each.
     pub(crate) fn engine(&self, args: &ModelArgs, sequences: u32, need: u64) -> Result<Engine> {
-        let most = self.bundle.model.config().context;
+        let trained = self.bundle.model.config().context;
         let options = EngineOptions {
             sequences,
-            context: match args.ctx_size {
-                Some(context) => context,
-                None => most.min(need.try_into().unwrap_or(u32::MAX)),
-            },
+            context: context::of_sequences(args, trained, need),
             precision: args.precision.into(),
             run: args.run.into(),
             ..EngineOptions::default()
@@ -88,6 +95,7 @@ impl Opened {
 /// Opens the device and loads the model, with a bar on a terminal.
 pub(crate) fn open(args: &ModelArgs) -> Result<Opened> {
     let start = Instant::now();
+    kind::expect(&args.model, Kind::Text)?;
     let settings = Settings {
         disk_cache: cache_folder(),
         fresh: Fresh::AsIs,
@@ -150,32 +158,4 @@ pub(crate) fn cache_folder() -> Option<PathBuf> {
         .or_else(|| folder("LOCALAPPDATA"))
         .or_else(|| Some(folder("HOME")?.join(".cache")))?;
     Some(base.join("warpsmith").join("kernels"))
-}
-
-/// Whether the model at `path` brings a chat template of its own.
-pub(crate) fn has_template(path: &Path) -> Result<bool> {
-    let is_safetensors = path.is_dir()
-        || path
-            .extension()
-            .is_some_and(|e| e == "safetensors" || e == "json");
-    if !is_safetensors {
-        return Ok(Gguf::open(path)?
-            .metadata()
-            .opt_str("tokenizer.chat_template")?
-            .is_some());
-    }
-    let folder = if path.is_dir() {
-        path
-    } else {
-        path.parent().unwrap_or(Path::new("."))
-    };
-    let settings = folder.join("tokenizer_config.json");
-    let Ok(bytes) = std::fs::read(&settings) else {
-        return Ok(false);
-    };
-    let settings: serde_json::Value =
-        serde_json::from_slice(&bytes).with_context(|| settings.display().to_string())?;
-    Ok(settings
-        .get("chat_template")
-        .is_some_and(|template| template.is_string()))
 }

@@ -7,6 +7,7 @@ use std::{
     fmt, fs,
     io::{self, IsTerminal, Write},
     path::Path,
+    sync::atomic::{AtomicBool, Ordering::Relaxed},
 };
 
 /// Nobody reads standard output any more.
@@ -41,8 +42,23 @@ pub(crate) fn print_json(value: &impl Serialize) -> Result<()> {
     print(&(serde_json::to_string_pretty(value)? + "\n"))
 }
 
-/// Writes a line to standard error; that it cannot be written has nowhere to be said.
+/// Whether only errors and warnings go to standard error.
+static QUIET: AtomicBool = AtomicBool::new(false);
+
+/// From now on notes and bars are left out.
+pub(crate) fn be_quiet() {
+    QUIET.store(true, Relaxed);
+}
+
+/// Writes a line to standard error, unless nobody wants to know; that it cannot be written has nowhere to be said.
 pub(crate) fn note(line: &str) {
+    if !QUIET.load(Relaxed) {
+        warn(line);
+    }
+}
+
+/// Writes a line to standard error that is wanted in any case: what is wrong.
+pub(crate) fn warn(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
 }
 
@@ -100,7 +116,7 @@ pub(crate) enum Unit {
 
 /// A bar on standard error, hidden where that is no terminal.
 pub(crate) fn bar(what: &'static str, total: u64, unit: Unit) -> ProgressBar {
-    let target = if io::stderr().is_terminal() {
+    let target = if io::stderr().is_terminal() && !QUIET.load(Relaxed) {
         ProgressDrawTarget::stderr()
     } else {
         ProgressDrawTarget::hidden()

@@ -162,7 +162,9 @@ pub(crate) fn run(task: Task<'_>, json: bool) -> Result<ExitCode> {
         let number = lines.len() + 1;
         let text = texts.get(of).map_or(String::new(), |text| beginning(text));
         lines.push(Line {
-            id: id.with_context(|| format!("prompt {}", of + 1))?,
+            id: id
+                .map_err(|error| opened.named(error.into()))
+                .with_context(|| format!("prompt {}", of + 1))?,
             prompt: of,
             label: format!("--- {number} (seed {}){text}", sampler.seed),
             open: Some(Written::after(prompt, tokenizer, stops.clone())),

@@ -1,6 +1,7 @@
 //! `profile`: where the time of a model's passes goes, operation by operation.
 
 use super::{
+    kind,
     open::{cache_folder, open, selector_with},
     options::{ModelArgs, RunArg},
     output::{self, Unit, bar, printable},
@@ -19,6 +20,7 @@ use std::{
 use warpsmith::{
     audio::Spectrogram,
     device::{Device, Fresh, Settings, TimedWork},
+    formats::Kind,
     models::{
         Error,
         llama::{Run, Session},
@@ -209,6 +211,7 @@ impl ProfileModel {
             ..Settings::default()
         };
         let selector = selector_with(&self.model.device, self.model.threads)?;
+        kind::expect(&self.model.model, Kind::Speech)?;
         let device = Device::open_with(&selector, settings).context("cannot open the device")?;
         let loading = bar("loading", 0, Unit::Bytes);
         let bundle = whisper::Bundle::load(&device, &self.model.model, &mut |done, total| {

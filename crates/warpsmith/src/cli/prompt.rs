@@ -1,10 +1,6 @@
 //! Prompts: from the command line, a file, messages or standard input, to token ids.
 
-use super::{
-    Cli,
-    open::{Opened, has_template},
-    output::printable,
-};
+use super::{Cli, open::Opened, output::printable};
 use anyhow::{Context, Result, bail};
 use clap::{Args, CommandFactory, error::ErrorKind};
 use std::{
@@ -94,19 +90,26 @@ impl PromptArgs {
     }
 
     /// The token ids of a prompt.
-    pub(crate) fn ids(&self, prompt: Prompt, model: &Path, opened: &Opened) -> Result<Vec<u32>> {
+    pub(crate) fn ids(&self, prompt: Prompt, opened: &Opened) -> Result<Vec<u32>> {
         let messages = match prompt {
             Prompt::Messages(messages) => messages,
             Prompt::Text(text) => {
-                let as_chat =
-                    self.chat || self.system.is_some() || (!self.raw && has_template(model)?);
+                let own = opened.bundle.template.is_own();
+                let as_chat = self.chat || self.system.is_some() || (!self.raw && own);
                 if !as_chat {
                     return filled(opened.bundle.tokenizer.encode(&text, Special::Parse)?);
                 }
                 conversation(self.system.as_deref(), text)
             }
         };
-        let text = opened.template().render(&messages, GenerationPrompt::Add)?;
+        let text = opened.template().render(&messages, GenerationPrompt::Add);
+        let text = text.with_context(|| {
+            let instead = match self.messages {
+                Some(_) => "",
+                None => "; --raw goes on with the text as it is",
+            };
+            format!("the conversation cannot be written as the model wants it{instead}")
+        })?;
         filled(opened.bundle.tokenizer.encode(&text, Special::Parse)?)
     }
 }

@@ -1,7 +1,9 @@
 //! What a generation took: as JSON, and as lines for people.
 
 use super::{
+    context::remedy,
     generation::{Generation, StopReason},
+    logprobs::Chosen,
     output::bytes,
 };
 use serde::Serialize;
@@ -22,6 +24,11 @@ pub(crate) struct Report<'a> {
     pub(crate) transfers: Transfers,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) lookup: Option<Guesses>,
+    #[serde(skip_serializing_if = "<[Chosen]>::is_empty")]
+    pub(crate) logprobs: &'a [Chosen],
+    /// What is said of a full context.
+    #[serde(skip)]
+    full: String,
 }
 
 /// What guessing tokens from earlier text brought.
@@ -111,6 +118,8 @@ pub(crate) struct Setting<'a> {
     pub(crate) lookup: Option<LookupReport>,
     /// Kernels of a decode step, where no step was run.
     pub(crate) launches_per_step: u64,
+    /// Tokens that the context holds, and that the model was trained for.
+    pub(crate) context: [u32; 2],
 }
 
 impl<'a> Report<'a> {
@@ -124,6 +133,7 @@ impl<'a> Report<'a> {
             before_s,
             lookup,
             launches_per_step,
+            context: [context, trained],
         } = setting;
         let prefill_s = made.prefill.as_secs_f64();
         Report {
@@ -157,6 +167,11 @@ impl<'a> Report<'a> {
                 guessed: found.guessed,
                 accepted: found.accepted,
             }),
+            logprobs: &made.logprobs,
+            full: format!(
+                "the context of {context} tokens is full; {}",
+                remedy(context, trained)
+            ),
         }
     }
 
@@ -173,6 +188,8 @@ impl<'a> Report<'a> {
             launches,
             transfers,
             lookup,
+            logprobs: _,
+            full,
         } = self;
         let first = match timing.first_token_s {
             Some(seconds) => format!(
@@ -185,7 +202,7 @@ impl<'a> Report<'a> {
             StopReason::Stop => "a stop string came",
             StopReason::Length => "as many tokens as asked for",
             StopReason::Eog => "the model ended the text",
-            StopReason::Context => "the context is full",
+            StopReason::Context => full,
             StopReason::Interrupted => "interrupted",
         };
         let launched = if launches.per_token > 0.0 && launches.per_token < 1.0 {

@@ -1,6 +1,7 @@
 //! `transcribe`: speech to text.
 
 use super::{
+    kind,
     open::{cache_folder, selector_with},
     options::{PrecisionArg, RunArg},
     output::{self, Unit, bar, bytes, one_line, printable},
@@ -19,6 +20,7 @@ use std::{
 use warpsmith::{
     audio::{FRAMES_PER_SECOND, Pcm, SAMPLE_RATE, SampleType, Spectrogram},
     device::{Device, Fresh, Selector, Settings, Snapshot},
+    formats::Kind,
     models::whisper::{
         Bundle, ListenOptions, MOST_BEAMS, Transcriber,
         tokenizer::{Start, Task},
@@ -235,6 +237,7 @@ impl Transcribe {
             ..Settings::default()
         };
         let selector = selector_with(&self.device, self.threads)?;
+        kind::expect(&self.model, Kind::Speech)?;
         let device = Device::open_with(&selector, settings).context("cannot open the device")?;
         let start = Instant::now();
         let loading = bar("loading", 0, Unit::Bytes);

@@ -7,6 +7,7 @@ use super::{
     sequence::Sequence,
 };
 use crate::Error;
+use warpsmith_library::finite::NOT_FINITE;
 
 impl Engine {
     /// Evaluates tokens of the prompts that wait: [`MOST_ROWS`], or as many as running sequences shall wait for.
@@ -34,6 +35,11 @@ impl Engine {
             let staging = self.staging as usize;
             let token = self.state.token.view().range(staging..staging + 1)?;
             let token = self.stream.download(token)?.wait()?[0];
+            if token == NOT_FINITE {
+                events.push(sequence.not_finite());
+                self.give(&sequence.pages);
+                continue;
+            }
             let id = sequence.id;
             events.push(Event::Token { id, token });
             if let Some(ended) = sequence.push(token, self.options.context as usize) {

@@ -138,6 +138,8 @@ impl Passes {
             visible,
             start: None,
         };
+        inputs.name(&mut graph)?;
+        graph.name(slots, "sequence")?;
         let memory = Memory::Paged {
             layers: over.layers,
             slots,

@@ -2,9 +2,9 @@
 
 use super::{
     super::generate::Ended,
-    options::{Request, SequenceId},
+    options::{Event, Request, SequenceId},
 };
-use crate::sampling::SamplerConfig;
+use crate::{Error, sampling::SamplerConfig};
 
 /// A sequence: its tokens, and where their keys and values are.
 #[derive(Clone, Debug)]
@@ -58,6 +58,18 @@ impl Sequence {
             Some(Ended::Context)
         } else {
             None
+        }
+    }
+
+    /// That no token can be drawn behind those in the pages.
+    pub(super) fn not_finite(&self) -> Event {
+        Event::Failed {
+            id: self.id,
+            error: Error::NotFinite {
+                sequence: Some(self.id.0),
+                position: self.cached.saturating_sub(1) as u32,
+                found: None,
+            },
         }
     }
 

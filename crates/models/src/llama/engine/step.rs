@@ -7,6 +7,7 @@ use super::{
     sequence::Sequence,
 };
 use crate::Error;
+use warpsmith_library::finite::NOT_FINITE;
 
 impl Engine {
     /// One pass of all running sequences.
@@ -39,6 +40,11 @@ impl Engine {
             let sequence = &mut self.running[slot];
             let id = sequence.id;
             sequence.cached += 1;
+            if token == NOT_FINITE {
+                events.push(sequence.not_finite());
+                ended.push(slot);
+                continue;
+            }
             events.push(Event::Token { id, token });
             if let Some(why) = sequence.push(token, context) {
                 events.push(Event::Finished { id, ended: why });

@@ -1,0 +1,119 @@
+//! Python's methods, and its formatting by `%`.
+
+use minijinja::{Error, ErrorKind, State, Value, context};
+use minijinja_contrib::pycompat::unknown_method_callback;
+
+/// Digits of a width or precision in a format.
+const MAX_WIDTH_DIGITS: usize = 4;
+
+/// The longest text that a method makes longer.
+const MAX_LEN: usize = 1 << 20;
+
+fn wrong(message: String) -> Error {
+    Error::new(ErrorKind::InvalidOperation, message)
+}
+
+/// Widths are bounded here, as the engine's fuel is charged only for the finished text.
+fn check_widths(format: &str) -> Result<(), Error> {
+    let runs = format.split(|c: char| !c.is_ascii_digit());
+    if runs.map(str::len).max().unwrap_or(0) > MAX_WIDTH_DIGITS {
+        return Err(wrong(format!(
+            "format: a number of over {MAX_WIDTH_DIGITS} digits"
+        )));
+    }
+    Ok(())
+}
+
+/// `value.name(args)`.
+pub(super) fn call(
+    state: &mut State,
+    value: &Value,
+    name: &str,
+    args: &[Value],
+) -> Result<Value, Error> {
+    let Some(text) = value.as_str() else {
+        return unknown_method_callback(state, value, name, args);
+    };
+    let given: Vec<Option<&str>> = args.iter().map(Value::as_str).collect();
+    let pieces =
+        |parts: &[&str]| Value::from(parts.iter().copied().map(Value::from).collect::<Vec<_>>());
+    Ok(match (name, &given[..]) {
+        ("format", _) => {
+            check_widths(text)?;
+            return unknown_method_callback(state, value, name, args);
+        }
+        ("removeprefix", [Some(prefix)]) => text.strip_prefix(prefix).unwrap_or(text).into(),
+        ("removesuffix", [Some(suffix)]) => text.strip_suffix(suffix).unwrap_or(text).into(),
+        ("partition", [Some(by)]) if !by.is_empty() => match text.split_once(by) {
+            Some((before, after)) => pieces(&[before, by, after]),
+            None => pieces(&[text, "", ""]),
+        },
+        ("rpartition", [Some(by)]) if !by.is_empty() => match text.rsplit_once(by) {
+            Some((before, after)) => pieces(&[before, by, after]),
+            None => pieces(&["", "", text]),
+        },
+        ("rsplit", [Some(by), most @ ..]) if !by.is_empty() && most.len() <= 1 => {
+            let most = match args.get(1) {
+                Some(most) => i64::try_from(most.clone())?,
+                None => -1,
+            };
+            let mut parts: Vec<&str> = match usize::try_from(most) {
+                Ok(most) => text.rsplitn(most.saturating_add(1), by).collect(),
+                Err(_) => text.rsplit(by).collect(),
+            };
+            parts.reverse();
+            state.consume_fuel(parts.len() as u64)?;
+            pieces(&parts)
+        }
+        ("zfill" | "ljust" | "rjust" | "center", [None, fill @ ..]) if fill.len() <= 1 => {
+            let width = usize::try_from(i64::try_from(args[0].clone())?.max(0)).unwrap_or(0);
+            if width > MAX_LEN {
+                return Err(wrong(format!("{name}: a width over {MAX_LEN}")));
+            }
+            let fill = fill.first().copied().flatten().unwrap_or(" ");
+            state.consume_fuel(width as u64 / 16)?;
+            justified(text, name, width, fill).into()
+        }
+        ("swapcase" | "casefold" | "encode" | "translate", _) => {
+            return Err(wrong(format!("{name}: this method of texts is not known")));
+        }
+        _ => return unknown_method_callback(state, value, name, args),
+    })
+}
+
+/// `text` in `width` characters, as the method `name` fills it up.
+fn justified(text: &str, name: &str, width: usize, fill: &str) -> String {
+    let missing = width.saturating_sub(text.chars().count());
+    match name {
+        "ljust" => text.to_owned() + &fill.repeat(missing),
+        "rjust" => fill.repeat(missing) + text,
+        "center" => {
+            // Python's: the odd one goes to the left of an odd width.
+            let left = missing / 2 + (missing & width & 1);
+            fill.repeat(left) + text + &fill.repeat(missing - left)
+        }
+        _ => {
+            let (sign, digits) = match text.strip_prefix(['-', '+']) {
+                Some(digits) => text.split_at(text.len() - digits.len()),
+                None => ("", text),
+            };
+            format!("{sign}{}{digits}", "0".repeat(missing))
+        }
+    }
+}
+
+/// `left % right`: the rest of a division, or a text whose fields are filled.
+pub(super) fn percent(state: &mut State, left: &Value, right: Value) -> Result<Value, Error> {
+    let Some(format) = left.as_str() else {
+        let rest = state.env().compile_expression("left % right")?;
+        return rest.eval(context! { left, right });
+    };
+    check_widths(format)?;
+    let mut args = vec![left.clone()];
+    if right.is_tuple() {
+        args.extend(right.try_iter()?);
+    } else {
+        args.push(right);
+    }
+    state.apply_filter("format", &args)
+}

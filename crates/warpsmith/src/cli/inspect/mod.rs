@@ -1,0 +1,167 @@
+//! `inspect`: what is in a model file.
+
+mod contents;
+
+use super::output::{bytes, print, print_json, printable};
+use anyhow::{Context, Result};
+use clap::Args;
+use contents::{Contents, Tensor};
+use serde_json::{Value as Json, json};
+use std::{collections::BTreeMap, fmt::Write, path::PathBuf};
+use warpsmith::formats::quant::WeightType;
+
+/// Characters of a text that are shown.
+const WIDEST: usize = 96;
+
+/// Shows what is in a model: metadata and tensors, without reading the weights; or in a tokenizer.json.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  warpsmith inspect smollm2.gguf
+  warpsmith inspect --json smollm2.gguf
+  warpsmith inspect whisper-base
+  warpsmith inspect whisper-base/tokenizer.json")]
+pub(crate) struct Inspect {
+    /// A GGUF file (the first, where it is split), safetensors or their index, a model.bin of CTranslate2, a ggml file of
+    /// Whisper, a tokenizer.json, or a folder with one of them.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Prints one JSON object; long arrays are given by their length and first values.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Inspect {
+    pub(crate) fn run(self) -> Result<()> {
+        let name = || {
+            format!(
+                "cannot inspect {}",
+                printable(&self.file.display().to_string())
+            )
+        };
+        let contents = Contents::read(&self.file).with_context(name)?;
+        if self.json {
+            print_json(&as_json(&contents))
+        } else {
+            print(&as_text(&contents)?)
+        }
+    }
+}
+
+fn as_json(contents: &Contents) -> Json {
+    let Contents {
+        format,
+        pairs,
+        tensors,
+    } = contents;
+    let totals = totals(tensors);
+    let metadata: serde_json::Map<String, Json> = pairs
+        .iter()
+        .map(|pair| (pair.key.clone(), pair.json.clone()))
+        .collect();
+    let tensors: Vec<Json> = tensors
+        .iter()
+        .map(|t| json!({ "name": t.name, "type": t.ty.name(), "shape": t.shape, "bytes": t.bytes }))
+        .collect();
+    let types: serde_json::Map<String, Json> = totals
+        .by_type
+        .iter()
+        .map(|(ty, (count, bytes))| {
+            (
+                ty.name().to_owned(),
+                json!({ "tensors": count, "bytes": bytes }),
+            )
+        })
+        .collect();
+    json!({
+        "format": format, "metadata": metadata, "tensors": tensors, "types": types,
+        "parameters": totals.elements, "bytes": totals.bytes,
+    })
+}
+
+fn as_text(contents: &Contents) -> Result<String> {
+    let Contents {
+        format,
+        pairs,
+        tensors,
+    } = contents;
+    let totals = totals(tensors);
+    let mut out = format!("{format}: {} keys", pairs.len());
+    if !tensors.is_empty() {
+        write!(out, ", {} tensors", tensors.len())?;
+    }
+    out.push('\n');
+    for pair in pairs {
+        writeln!(
+            out,
+            "  {} ({}) = {}",
+            printable(&pair.key),
+            pair.ty,
+            pair.text
+        )?;
+    }
+    if tensors.is_empty() {
+        return Ok(out);
+    }
+    let width = tensors
+        .iter()
+        .map(|t| t.name.chars().count())
+        .max()
+        .unwrap_or(0)
+        .min(WIDEST);
+    for Tensor {
+        name,
+        ty,
+        shape,
+        bytes: size,
+    } in tensors
+    {
+        writeln!(
+            out,
+            "  {:<width$}  {ty:<7}  {:<20}  {}",
+            printable(name),
+            shape_text(shape),
+            bytes(*size)
+        )?;
+    }
+    for (ty, (count, size)) in &totals.by_type {
+        writeln!(out, "{ty:<7} in {count} tensors, {}", bytes(*size))?;
+    }
+    writeln!(
+        out,
+        "{} parameters, {}",
+        totals.elements,
+        bytes(totals.bytes)
+    )?;
+    Ok(out)
+}
+
+struct Totals {
+    by_type: BTreeMap<WeightType, (usize, u64)>,
+    elements: u64,
+    bytes: u64,
+}
+
+fn totals(tensors: &[Tensor]) -> Totals {
+    let mut totals = Totals {
+        by_type: BTreeMap::new(),
+        elements: 0,
+        bytes: 0,
+    };
+    for tensor in tensors {
+        let (count, bytes) = totals.by_type.entry(tensor.ty).or_default();
+        *count += 1;
+        *bytes = bytes.saturating_add(tensor.bytes);
+        totals.bytes = totals.bytes.saturating_add(tensor.bytes);
+        let elements = tensor
+            .shape
+            .iter()
+            .fold(1u64, |product, n| product.saturating_mul(*n));
+        totals.elements = totals.elements.saturating_add(elements);
+    }
+    totals
+}
+
+fn shape_text(shape: &[u64]) -> String {
+    let dims: Vec<String> = shape.iter().map(u64::to_string).collect();
+    format!("[{}]", dims.join(", "))
+}
