@@ -4,8 +4,14 @@
 #[path = "common/verdicts.rs"]
 mod verdicts;
 
-use verdicts::{Verdict, cases, ours};
-use warpsmith_ptx::{ir::Span, parse::parse, print::print};
+use verdicts::{Verdict, cases};
+use warpsmith_ptx::{
+    diag::{Code, Diagnostic},
+    ir::Span,
+    parse::parse,
+    print::print,
+    verify::verify,
+};
 
 #[test]
 fn we_take_what_the_assembler_takes_and_refuse_what_it_refuses() {
@@ -19,9 +25,10 @@ fn we_take_what_the_assembler_takes_and_refuse_what_it_refuses() {
             || (case.verdict == Verdict::Refuses && verdict == Verdict::Unsupported);
         if !fits {
             faults.push(format!(
-                "line {}: {:?}, ours {verdict:?}: {}\n    {found:?}",
+                "line {}: {:?} for {}, ours {verdict:?}: {}\n    {found:?}",
                 case.line,
                 case.verdict,
+                case.arch,
                 case.text.lines().last().unwrap_or_default(),
             ));
         }
@@ -50,4 +57,19 @@ fn what_is_taken_survives_printing() {
         let again = parse(&text).unwrap_or_else(|found| panic!("{found:#?}\n{text}"));
         assert_eq!(module, again, "line {}: {text}", case.line);
     }
+}
+
+/// What we make of a text, with the reasons.
+fn ours(text: &str) -> (Verdict, Vec<Diagnostic>) {
+    let found = match parse(text) {
+        Ok(module) => verify(module).err().unwrap_or_default(),
+        Err(found) => found,
+    };
+    let unsupported = |one: &Diagnostic| matches!(one.code, Code::Unsupported { .. });
+    let verdict = match &found[..] {
+        [] => Verdict::Takes,
+        all if all.iter().all(unsupported) => Verdict::Unsupported,
+        _ => Verdict::Refuses,
+    };
+    (verdict, found)
 }

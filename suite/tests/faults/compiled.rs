@@ -205,6 +205,7 @@ pub(crate) fn report(
             pointer(0),
             pointer(1),
             Arg::Bytes {
+                ty: None,
                 bytes: sizes.n.to_le_bytes().to_vec(),
                 pointers: Vec::new(),
             },
@@ -212,6 +213,7 @@ pub(crate) fn report(
     };
     let then = sizes.then.map(launch);
     let script = Script {
+        text: String::new(),
         ptx: Path::new(FOLDER).join(file).with_extension("ptx"),
         target: None,
         sms: Some(4),

@@ -149,6 +149,7 @@ fn run(name: &str, sizes: &Sizes, reference: Option<fn(u32) -> u32>) -> Report {
         offset: 0,
     };
     let script = Script {
+        text: String::new(),
         ptx: Path::new(FOLDER).join(name).with_extension("ptx"),
         target: None,
         sms: Some(4),
@@ -167,6 +168,7 @@ fn run(name: &str, sizes: &Sizes, reference: Option<fn(u32) -> u32>) -> Report {
                 pointer(0),
                 pointer(1),
                 Arg::Bytes {
+                    ty: None,
                     bytes: sizes.n.to_le_bytes().to_vec(),
                     pointers: Vec::new(),
                 },

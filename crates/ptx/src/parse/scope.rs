@@ -198,7 +198,7 @@ impl Scope<'_> {
             let plain = digits == "0" || !digits.starts_with(['0', '+']);
             plain && digits.parse::<u32>().is_ok_and(|number| number < count)
         };
-        self.names.keys().any(|name| of(name))
+        self.names.keys().any(of)
     }
 
     fn find(&self, name: &str) -> Option<Symbol> {

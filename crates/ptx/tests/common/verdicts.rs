@@ -1,11 +1,6 @@
 //! Small modules with what NVIDIA's assembler says of each.
 
 use std::path::Path;
-use warpsmith_ptx::{
-    diag::{Code, Diagnostic},
-    parse::parse,
-    verify::verify,
-};
 
 /// What becomes of a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,19 +65,4 @@ fn case(line: usize, text: &str) -> Case {
         arch: head[head.len() - 1].to_owned(),
         text: text + "\n",
     }
-}
-
-/// What we make of a text, with the reasons.
-pub(crate) fn ours(text: &str) -> (Verdict, Vec<Diagnostic>) {
-    let found = match parse(text) {
-        Ok(module) => verify(module).err().unwrap_or_default(),
-        Err(found) => found,
-    };
-    let unsupported = |one: &Diagnostic| matches!(one.code, Code::Unsupported { .. });
-    let verdict = match &found[..] {
-        [] => Verdict::Takes,
-        all if all.iter().all(unsupported) => Verdict::Unsupported,
-        _ => Verdict::Refuses,
-    };
-    (verdict, found)
 }

@@ -230,8 +230,8 @@ mod tests {
     #[test]
     fn files_of_the_repository_are_relative_to_it() {
         let folders = Folders {
-            current: "/home/me/repo/sub".into(),
-            root: "/home/me/repo".into(),
+            current: "/srv/me/repo/sub".into(),
+            root: "/srv/me/repo".into(),
         };
         let places = Places {
             file: "k.ptx",
@@ -240,7 +240,7 @@ mod tests {
         for (file, wanted) in [
             ("k.cu", Some("sub/k.cu")),
             ("../src/./k.cu", Some("src/k.cu")),
-            ("/home/me/repo/a b.cu", Some("a%20b.cu")),
+            ("/srv/me/repo/a b.cu", Some("a%20b.cu")),
             ("/usr/local/cuda/include/x.h", None),
             ("../../other/k.cu", None),
         ] {
@@ -248,6 +248,6 @@ mod tests {
             let uri = found.as_ref().and_then(|found| found["uri"].as_str());
             assert_eq!(uri, wanted, "{file}");
         }
-        assert_eq!(folder(&folders.root), "file:///home/me/repo/");
+        assert_eq!(folder(&folders.root), "file:///srv/me/repo/");
     }
 }
