@@ -265,7 +265,13 @@ impl Checker {
         if let Some((_, cta)) = self.current.take() {
             self.spare.push(cta);
         }
-        if self.waiting.is_empty() {
+        self.copies_ended();
+    }
+
+    /// Where no copy is in flight any more, none reads anything.
+    pub(super) fn copies_ended(&mut self) {
+        let pending = self.current.iter().flat_map(|(_, cta)| &cta.pending);
+        if self.waiting.is_empty() && pending.into_iter().all(Vec::is_empty) {
             self.lent = Bounds::default();
         }
     }

@@ -254,6 +254,7 @@ impl Checker {
         cta.pending[at.warp as usize].extend(kept);
         cta.cross();
         self.landed(at, &late);
+        self.copies_ended();
     }
 
     /// The copies of a lane so far arrive at an `mbarrier` when they are done.
@@ -293,6 +294,7 @@ impl Checker {
             });
         }
         cta.cross();
+        self.copies_ended();
     }
 }
 

@@ -53,10 +53,10 @@ impl Way {
 /// One lane's access to bytes `from..to` of the 16.
 #[derive(Clone, Copy, Debug)]
 struct Past {
-    from: u64,
-    to: u64,
-    way: Way,
     cell: Cell,
+    from: u8,
+    to: u8,
+    way: Way,
 }
 
 /// The accesses kept of one piece, the latest last.
@@ -78,7 +78,7 @@ impl Crowds {
 }
 
 /// Bytes `from..to` as bits.
-fn bits(from: u64, to: u64) -> u32 {
+fn bits(from: u8, to: u8) -> u32 {
     (1 << to) - (1 << from)
 }
 
@@ -96,8 +96,8 @@ impl History {
         let number = self.gather(node);
         let mut crowd = std::mem::take(self.crowds.all.get_mut(number)?);
         let new = Past {
-            from: at - sector,
-            to: stop - sector,
+            from: (at - sector) as u8,
+            to: (stop - sector) as u8,
             way: Way::of(who),
             cell: cell::alone(now, 0),
         };
@@ -149,8 +149,8 @@ impl History {
             for byte in (0..1usize << log).step_by(step as usize).rev() {
                 let byte = byte as u64;
                 crowd.push(Past {
-                    from: start + byte,
-                    to: start + byte + step,
+                    from: (start + byte) as u8,
+                    to: (start + byte + step) as u8,
                     way,
                     cell: cell::alone(seen, byte),
                 });
@@ -182,7 +182,7 @@ impl History {
                     writes: past.way.writes(),
                     constant,
                 };
-                Some((seen, from))
+                Some((seen, u64::from(from)))
             };
             let one_launch = epoch.launch == who.launch;
             let one_writes = new.way.writes() || past.way.writes();

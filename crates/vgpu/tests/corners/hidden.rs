@@ -215,7 +215,7 @@ second:
     ),
 ];
 
-const COPIES: [Case; 8] = [
+const COPIES: [Case; 9] = [
     case(
         "a copy of another lane to the same bytes",
         "    cp.async.ca.shared.global [%r4], [%rd1], 4;
@@ -254,6 +254,17 @@ const COPIES: [Case; 8] = [
     cp.async.wait_all;",
     )
     .in_order(),
+    case(
+        "another thread stores to a source behind a barrier that is no wait",
+        "    cp.async.ca.shared.global [%r4], [%rd1], 4;
+    bar.sync 0;
+    xor.b32 %r6, %r0, 33;
+    mul.wide.u32 %rd10, %r6, 4;
+    add.u64 %rd10, %rd0, %rd10;
+    st.global.u32 [%rd10], %r0;  // fault: async_early
+    cp.async.wait_all;",
+    )
+    .block(64),
     case(
         "the bytes behind those that a copy reads are stored to",
         "    mov.u16 %h1, 1;
