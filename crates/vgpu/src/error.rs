@@ -246,8 +246,10 @@ pub struct Waiting {
 pub enum Awaited {
     /// A barrier of the CTA, by its number.
     Barrier(u32),
-    /// Lanes of its warp.
+    /// Lanes of its warp that an instruction names.
     Lanes(u32),
+    /// The other lanes of its warp, which came another way.
+    Others(u32),
     /// Another value in memory.
     Word {
         /// Where, as the instruction names it.
@@ -277,7 +279,9 @@ impl fmt::Display for Waiting {
         )?;
         match awaits {
             Awaited::Barrier(number) => write!(f, "barrier {number}"),
-            Awaited::Lanes(lanes) => write!(f, "lanes 0x{lanes:x} of the warp"),
+            Awaited::Lanes(lanes) | Awaited::Others(lanes) => {
+                write!(f, "lanes 0x{lanes:x} of the warp")
+            }
             Awaited::Word {
                 address,
                 shared,

@@ -269,6 +269,27 @@ SKIP:
         &[(Kind::BarrierDivergence, 3, None)],
     );
     clean("  barrier.sync 0;\n  bar.sync 0;", 1, 64);
+    // Lanes that come to a barrier apart are ordered by it.
+    let apart = |barrier: &str| {
+        format!(
+            "  shl.b32 %r2, %r0, 2;
+  mov.u32 %r3, tile;
+  add.u32 %r2, %r3, %r2;
+  and.b32 %r4, %r0, 1;
+  setp.eq.u32 %p1, %r4, 1;
+  st.shared.u32 [%r2], %r0;
+  @%p1 bra ODD;
+{barrier}
+  bra JOIN;
+ODD:
+{barrier}
+JOIN:
+  xor.b32 %r4, %r2, 4;
+  ld.shared.u32 %r5, [%r4];
+  add.u32 %r5, %r5, 1;"
+        )
+    };
+    clean(&apart("  barrier.sync 0;"), 1, 64);
     let findings = run("  bar.sync 1, 96;", 1, 64, 64, 64);
     assert_eq!(seen(&findings), [(Kind::BarrierCount, 1, None)]);
 }

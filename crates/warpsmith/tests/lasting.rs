@@ -109,6 +109,8 @@ fn what_was_found_before_the_time_is_over_is_reported_in_every_format() {
                     assert_eq!(json["status"], "error");
                     assert_eq!(json["findings"][0]["kind"], "oob_global");
                     assert_eq!(json["findings"][0]["line"], 8);
+                    let line = json["failure"]["line"].as_u64().expect("where it was");
+                    assert!((9..=12).contains(&line), "{out}");
                 }
                 _ => {
                     let json: Value = serde_json::from_str(&out).expect("JSON");

@@ -88,8 +88,11 @@ impl Cta {
             return;
         };
         for (i, warp) in self.warps.iter().enumerate() {
-            for parked in warp.parked.iter().filter(|p| p.barrier as usize == id) {
-                checker.release(i as u32, parked.lanes, id);
+            // Lanes that came apart are ordered by it as well.
+            let here = warp.parked.iter().filter(|p| p.barrier as usize == id);
+            let lanes = here.fold(0, |lanes, parked| lanes | parked.lanes);
+            if lanes != 0 {
+                checker.release(i as u32, lanes, id);
             }
         }
         let parked = self.warps.iter().flat_map(|warp| &warp.parked);

@@ -16,6 +16,7 @@ fn rank(waiting: &Waiting) -> u32 {
         Awaited::Nothing => 1,
         Awaited::Lanes(_) => 2,
         Awaited::Barrier(_) => 3,
+        Awaited::Others(_) => 4,
     }
 }
 
@@ -50,7 +51,7 @@ impl Cta {
                         let others = warp.live & !stay.lanes;
                         (
                             wait.unwrap_or_else(|| program.span(start)),
-                            Awaited::Lanes(others),
+                            Awaited::Others(others),
                         )
                     }
                     How::Gated => match program.gate(stay.block) {
@@ -119,7 +120,7 @@ impl Cta {
             Awaited::Word {
                 address, shared, ..
             } => Some((address, shared)),
-            Awaited::Barrier(_) | Awaited::Lanes(_) | Awaited::Nothing => None,
+            Awaited::Barrier(_) | Awaited::Lanes(_) | Awaited::Others(_) | Awaited::Nothing => None,
         });
         // One barrier that never fills; where several are waited for, each waits for who waits elsewhere.
         let parked = || self.warps.iter().flat_map(|warp| &warp.parked);

@@ -131,12 +131,8 @@ pub(super) fn settle(ctx: &mut Ctx) -> Option<*const MicroOp> {
         from = block + 1;
     }
     for at in &gates {
-        // Others have left meanwhile; to a barrier nobody else can come now.
-        let lanes = if at.op.more[0] == class::BARRIER {
-            at.lanes
-        } else {
-            ready(ctx, &at.op, at.lanes, at.lanes)
-        };
+        // Others have left meanwhile.
+        let lanes = ready(ctx, &at.op, at.lanes, at.lanes);
         if lanes != 0 {
             leave(ctx, at.block, lanes);
             return Some(pass(ctx, &at.op, lanes));
@@ -144,6 +140,11 @@ pub(super) fn settle(ctx: &mut Ctx) -> Option<*const MicroOp> {
     }
     if let Some(next) = meet(ctx, &gates) {
         return Some(next);
+    }
+    // To a barrier nobody else can come now.
+    if let Some(at) = gates.iter().find(|at| at.op.more[0] == class::BARRIER) {
+        leave(ctx, at.block, at.lanes);
+        return Some(pass(ctx, &at.op, at.lanes));
     }
     // A barrier of the CTA may bring more lanes.
     if !ctx.warp.parked.is_empty() {
