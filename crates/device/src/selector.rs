@@ -103,7 +103,7 @@ impl Settings {
         }
     }
 
-    /// The same in an order of CTAs and warps that `seed` decides.
+    /// The same in an order of CTAs, warps and lanes that `seed` decides.
     pub fn with_seed(self, seed: u64) -> Settings {
         Settings {
             seed: Some(seed),

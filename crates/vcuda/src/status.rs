@@ -85,9 +85,14 @@ impl From<&Error> for Status {
             Error::Fault(fault) => match fault.kind {
                 FaultKind::OutOfBounds { .. } => Status::IllegalAddress,
                 FaultKind::Misaligned { .. } => Status::MisalignedAddress,
-                FaultKind::Deadlock { .. } | FaultKind::Budget { .. } => Status::LaunchTimeout,
+                FaultKind::Deadlock { .. } | FaultKind::Budget { .. } | FaultKind::Stopped => {
+                    Status::LaunchTimeout
+                }
                 FaultKind::StackFull { .. } => Status::IllegalAddress,
-                FaultKind::Trap | FaultKind::Misuse(_) => Status::LaunchFailed,
+                FaultKind::Trap
+                | FaultKind::Partial { .. }
+                | FaultKind::TwoPlaces { .. }
+                | FaultKind::Misuse(_) => Status::LaunchFailed,
             },
         }
     }

@@ -15,6 +15,7 @@ mod finding;
 mod history;
 mod holes;
 mod look;
+mod lost;
 mod memory;
 mod order;
 mod ordering;

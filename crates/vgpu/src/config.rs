@@ -1,6 +1,16 @@
 //! What a virtual GPU looks like from outside.
 
-use crate::{check::Checks, tier::Tier};
+use crate::{
+    check::{Checks, Finding},
+    tier::Tier,
+};
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 use warpsmith_ptx::target::{PtxVersion, Target};
 
 /// What a virtual GPU reports and how it runs.
@@ -22,18 +32,83 @@ pub struct Config {
     pub shared_per_block: u32,
     /// CTAs that a cooperative launch may have.
     pub cooperative_ctas: u64,
+    /// The most CTAs that a multiprocessor holds at once; threads and shared memory leave room for fewer.
+    pub ctas_per_sm: u32,
     /// The newest PTX version it takes.
     pub max_ptx: PtxVersion,
     /// What is checked while kernels run; `None` runs at full speed.
     pub checks: Option<Checks>,
-    /// Runs CTAs, and the warps of each, in an order that this number decides; `None` in theirs.
+    /// Runs CTAs, the warps of each, and lanes that nothing orders, in an order that this number decides; `None` in theirs,
+    /// with the lanes of a warp in step.
     ///
     /// An order is the same each time where one thread runs it: with [`Config::checks`], or one worker.
     pub seed: Option<u64>,
     /// Instructions a launch may run, each counted once for a warp, before it is stopped; `None` lets it run.
     pub budget: Option<u64>,
+    /// Whether nothing but its launches changes device memory while one runs. Then a launch in which nothing can change
+    /// any more is a deadlock at once; else only while the host waits for the only stream, and has no words that kernels
+    /// see.
+    pub closed: bool,
+    /// What stops its launches from outside.
+    pub stop: Option<Stop>,
+    /// Who is told of each finding as it comes.
+    pub observer: Option<Observer>,
     /// Whether a fresh allocation is filled with `0xFF` (NaN in every float type).
     pub poison: bool,
+}
+
+impl Config {
+    /// The CTAs of an ordinary launch that the device holds at once, by their threads and bytes of shared memory.
+    pub(crate) fn resident(&self, threads: u32, shared: u32) -> u64 {
+        let sm = self.target.sm;
+        let most = match sm {
+            75 => 1024,
+            86 | 87 | 89 | 120.. => 1536,
+            _ => 2048,
+        };
+        let by_threads = most / threads.next_multiple_of(32).max(32);
+        let by_shared = self.shared_per_block.checked_div(shared);
+        let each = self.ctas_per_sm.min(by_threads);
+        let each = by_shared.map_or(each, |fit| fit.min(each));
+        u64::from(self.sms.max(1)) * u64::from(each.max(1))
+    }
+}
+
+/// Stops launches; clones stop the same ones.
+#[derive(Clone, Debug, Default)]
+pub struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// Launches that run end with [`FaultKind::Stopped`](crate::FaultKind::Stopped), and later ones begin so.
+    pub fn stop(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether they are to stop.
+    pub fn is_stopped(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Who is told of findings.
+#[derive(Clone)]
+pub struct Observer(Arc<dyn Fn(&Finding) + Send + Sync>);
+
+impl Observer {
+    /// Calls `tell` with each finding when it is first seen, from the thread that runs the launch.
+    pub fn new(tell: impl Fn(&Finding) + Send + Sync + 'static) -> Observer {
+        Observer(Arc::new(tell))
+    }
+
+    pub(crate) fn tell(&self, finding: &Finding) {
+        (self.0)(finding);
+    }
+}
+
+impl fmt::Debug for Observer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Observer")
+    }
 }
 
 impl Default for Config {
@@ -47,10 +122,14 @@ impl Default for Config {
             tier: None,
             shared_per_block: 227 << 10,
             cooperative_ctas: 1 << 14,
+            ctas_per_sm: 32,
             max_ptx: PtxVersion::new(8, 8),
             checks: None,
             seed: None,
             budget: None,
+            closed: false,
+            stop: None,
+            observer: None,
             poison: false,
         }
     }

@@ -160,11 +160,29 @@ pub enum FaultKind {
     },
     /// `trap`.
     Trap,
-    /// Every thread of the CTA waits.
+    /// Nothing can change any more: every thread of the CTAs that the device holds waits, or has left.
     Deadlock {
-        /// Warps, how many of their lanes wait, and where.
-        waiting: Vec<(u32, u32, Span)>,
+        /// Who waits where.
+        waiting: Vec<Waiting>,
+        /// CTAs that have not begun, since the device holds no more.
+        not_begun: u64,
     },
+    /// Some lanes run an instruction that needs the whole warp.
+    Partial {
+        /// How many.
+        lanes: u32,
+        /// Lanes of the warp.
+        of: u32,
+        /// Where others are.
+        elsewhere: Option<Span>,
+    },
+    /// Lanes exchange values with lanes at another instruction, which the virtual GPU does not do.
+    TwoPlaces {
+        /// The other instruction.
+        other: Span,
+    },
+    /// It was stopped from outside ([`Config::stop`](crate::Config::stop)).
+    Stopped,
     /// The launch ran as many instructions as it may ([`Config::budget`](crate::Config::budget)).
     Budget {
         /// Instructions, each counted once for a warp.
@@ -208,6 +226,92 @@ pub enum Misuse {
     ParameterStore,
 }
 
+/// Lanes of a warp that wait.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    /// The CTA.
+    pub cta: [u32; 3],
+    /// The warp in its CTA.
+    pub warp: u32,
+    /// The lanes.
+    pub lanes: u32,
+    /// Where.
+    pub span: Span,
+    /// What for.
+    pub awaits: Awaited,
+}
+
+/// What a thread waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Awaited {
+    /// A barrier of the CTA, by its number.
+    Barrier(u32),
+    /// Lanes of its warp that an instruction names.
+    Lanes(u32),
+    /// The other lanes of its warp, which came another way.
+    Others(u32),
+    /// Another value in memory.
+    Word {
+        /// Where, as the instruction names it.
+        address: u64,
+        /// Whether that is shared memory.
+        shared: bool,
+        /// What stands there.
+        value: u64,
+    },
+    /// Nothing: what it repeats reads no memory.
+    Nothing,
+}
+
+impl fmt::Display for Waiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Waiting {
+            cta: [x, y, z],
+            warp,
+            lanes,
+            span,
+            awaits,
+        } = self;
+        let count = lanes.count_ones();
+        write!(
+            f,
+            "warp {warp} of cta ({x}, {y}, {z}) waits with {count} lanes at {span} for "
+        )?;
+        match awaits {
+            Awaited::Barrier(number) => write!(f, "barrier {number}"),
+            Awaited::Lanes(lanes) | Awaited::Others(lanes) => {
+                write!(f, "lanes 0x{lanes:x} of the warp")
+            }
+            Awaited::Word {
+                address,
+                shared,
+                value,
+            } => {
+                let space = if *shared { "shared " } else { "" };
+                write!(f, "another value than {value} at {space}0x{address:x}")
+            }
+            Awaited::Nothing => f.write_str("nothing that could come"),
+        }
+    }
+}
+
+/// The most of those who wait that a message names.
+const NAMED: usize = 8;
+
+/// Who waits, as far as a message names them, and how many more there are.
+pub(crate) fn names(waiting: &[Waiting], not_begun: u64) -> String {
+    let mut parts: Vec<String> = waiting.iter().take(NAMED).map(Waiting::to_string).collect();
+    if waiting.len() > NAMED {
+        parts.push(format!("{} more wait", waiting.len() - NAMED));
+    }
+    if not_begun > 0 {
+        parts.push(format!(
+            "{not_begun} CTAs have not begun, for the device holds no more at once"
+        ));
+    }
+    parts.join("; ")
+}
+
 /// A fault of a running kernel. The first one of a launch is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
@@ -241,12 +345,18 @@ impl fmt::Display for Fault {
             FaultKind::OutOfBounds { bytes } => write!(f, "access of {bytes} bytes out of bounds")?,
             FaultKind::Misaligned { bytes } => write!(f, "misaligned access of {bytes} bytes")?,
             FaultKind::Trap => f.write_str("trap")?,
-            FaultKind::Deadlock { waiting } => {
-                f.write_str("deadlock:")?;
-                for (warp, lanes, at) in waiting {
-                    write!(f, " warp {warp} waits with {lanes} lanes at {at};")?;
-                }
+            FaultKind::Deadlock { waiting, not_begun } => {
+                return write!(f, "deadlock in {kernel}: {}", names(waiting, *not_begun));
             }
+            FaultKind::Partial { lanes, of, .. } => write!(
+                f,
+                "{lanes} of {of} lanes of the warp run an instruction that all must run together"
+            )?,
+            FaultKind::TwoPlaces { other } => write!(
+                f,
+                "lanes exchange values with lanes at {other}, which is not supported by the virtual GPU"
+            )?,
+            FaultKind::Stopped => f.write_str("stopped")?,
             FaultKind::Budget { instructions } => write!(
                 f,
                 "stopped: the launch has run the {instructions} instructions of its budget"

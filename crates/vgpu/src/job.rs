@@ -1,17 +1,19 @@
 //! One launch as workers see it: what to run and how far it is.
 
 use crate::{
-    error::{Error, Fault},
+    config::Stop,
+    error::{Error, Fault, FaultKind, Waiting},
     exec::LaunchView,
     lower::Program,
     machine::Inner,
     memory::Window,
     order,
+    outside::Outside,
     printed::Printed,
     sched::Cta,
 };
 use std::{
-    collections::VecDeque,
+    collections::{BTreeMap, VecDeque},
     sync::{
         Arc, Mutex, PoisonError, Weak,
         atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
@@ -63,6 +65,31 @@ impl Drop for Workspace {
     }
 }
 
+/// What bounds a launch.
+#[derive(Default)]
+pub(crate) struct Limits {
+    /// All CTAs exist at once.
+    pub(crate) cooperative: bool,
+    /// What decides the order of CTAs, warps and lanes.
+    pub(crate) seed: Option<u64>,
+    /// Instructions that it may run.
+    pub(crate) budget: Option<u64>,
+    /// CTAs that the device holds at once, and threads that run them.
+    pub(crate) resident: u64,
+    pub(crate) workers: u64,
+    /// What stops it from outside.
+    pub(crate) stop: Option<Stop>,
+    /// What the host may do meanwhile; `None` if it does nothing.
+    pub(crate) outside: Option<Arc<Outside>>,
+}
+
+/// A CTA that can only wait, as long as nothing changes.
+struct Quiet {
+    /// How many changes there were.
+    changes: u64,
+    waiting: Vec<Waiting>,
+}
+
 /// A launch. Reset before each run; run by one engine and any number of helpers.
 pub(crate) struct Job {
     pub(crate) program: Arc<Program>,
@@ -71,27 +98,34 @@ pub(crate) struct Job {
     pub(crate) shared_bytes: u32,
     pub(crate) global: Window,
     pub(crate) total: u64,
-    pub(crate) cooperative: bool,
+    pub(crate) limits: Limits,
     pub(crate) workspace: Option<Workspace>,
     /// Where what its kernel prints goes.
     pub(crate) printed: Option<Arc<Printed>>,
-    /// What decides the order of CTAs and warps.
-    pub(crate) seed: Option<u64>,
-    /// Instructions that it may run, and those it has run.
-    budget: Option<u64>,
+    /// Instructions it has run.
     spent: AtomicU64,
     /// The next CTA that nobody has taken.
     next: AtomicU64,
     /// CTAs that have not ended.
     left: AtomicU64,
+    /// Changes that others may see by CTAs that are watched, and one for each that begins to be.
+    changes: AtomicU64,
+    /// CTAs that can only wait, by their number.
+    quiet: Mutex<BTreeMap<u64, Quiet>>,
+    /// Whether more CTAs may want to begin than the device holds: workers have more than one, or are more than that.
+    tight: AtomicBool,
     /// The number of this run, by which a CTA's frames know what they were set up for.
     pub(crate) serial: AtomicU64,
     abort: AtomicBool,
     error: Mutex<Option<Error>>,
-    /// CTAs of a cooperative launch between their turns.
+    /// CTAs that have begun, between their turns.
     pub(crate) queue: Mutex<VecDeque<Box<Cta>>>,
     /// Helpers at work.
     pub(crate) running: AtomicU32,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Job {
@@ -100,8 +134,7 @@ impl Job {
         view: LaunchView,
         shared_bytes: u32,
         global: Window,
-        cooperative: bool,
-        (seed, budget): (Option<u64>, Option<u64>),
+        limits: Limits,
     ) -> Job {
         let total = view.grid.iter().map(|n| u64::from(*n)).product();
         Job {
@@ -110,14 +143,15 @@ impl Job {
             shared_bytes,
             global,
             total,
-            cooperative,
+            limits,
             workspace: None,
             printed: None,
-            seed,
-            budget,
             spent: AtomicU64::new(0),
             next: AtomicU64::new(0),
             left: AtomicU64::new(0),
+            changes: AtomicU64::new(0),
+            quiet: Mutex::default(),
+            tight: AtomicBool::new(false),
             serial: AtomicU64::new(0),
             abort: AtomicBool::new(false),
             error: Mutex::new(None),
@@ -130,6 +164,10 @@ impl Job {
     pub(crate) fn reset(&self, serial: u64) {
         self.next.store(0, Ordering::Relaxed);
         self.left.store(self.total, Ordering::Relaxed);
+        self.changes.store(0, Ordering::Relaxed);
+        lock(&self.quiet).clear();
+        let few = self.limits.resident < self.limits.workers;
+        self.tight.store(few, Ordering::Relaxed);
         self.serial.store(serial, Ordering::Relaxed);
         self.abort.store(false, Ordering::Relaxed);
         self.spent.store(0, Ordering::Relaxed);
@@ -138,27 +176,82 @@ impl Job {
         }
     }
 
-    /// Takes the next CTA.
+    /// Takes the next CTA, if the device has room for it.
     pub(crate) fn take(&self) -> Option<u64> {
-        if self.aborted() {
+        if self.aborted() || self.next.load(Ordering::Relaxed) >= self.total {
             return None;
         }
-        let index = self.next.fetch_add(1, Ordering::Relaxed);
-        let place = |index| match self.seed {
+        let tight = self.tight.load(Ordering::SeqCst).then(|| lock(&self.quiet));
+        if tight.is_some() && self.begun() >= self.limits.resident {
+            return None;
+        }
+        let index = self.next.fetch_add(1, Ordering::SeqCst);
+        drop(tight);
+        if index >= self.total {
+            return None;
+        }
+        Some(match self.limits.seed {
             Some(seed) => order::permuted(seed, index, self.total),
             None => index,
-        };
-        (index < self.total).then(|| place(index))
+        })
     }
 
-    /// A CTA has ended.
-    pub(crate) fn end(&self) {
-        self.left.fetch_sub(1, Ordering::Release);
+    /// CTAs that have begun and not ended.
+    fn begun(&self) -> u64 {
+        let taken = self.next.load(Ordering::SeqCst).min(self.total);
+        let ended = self.total - self.left.load(Ordering::SeqCst);
+        taken.saturating_sub(ended)
+    }
+
+    /// A CTA has ended, which may have `waited`. What it did counts for those that wait.
+    pub(crate) fn end(&self, index: u64, waited: bool) {
+        if waited {
+            lock(&self.quiet).remove(&index);
+        }
+        self.left.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    /// Something has changed that others may see.
+    pub(crate) fn change(&self, count: u64) {
+        self.changes.fetch_add(count, Ordering::SeqCst);
+    }
+
+    /// How often something has changed: a CTA that ends may have changed anything.
+    pub(crate) fn changes(&self) -> u64 {
+        let ended = self.total - self.left.load(Ordering::SeqCst);
+        self.changes.load(Ordering::SeqCst) + ended
+    }
+
+    /// CTA `index` can only wait, as long as there are no more than so many changes. If that is so of all that have
+    /// begun, no other can begin, and nothing comes from outside: who waits where, and how many have not begun.
+    pub(crate) fn wait(
+        &self,
+        index: u64,
+        changes: u64,
+        waiting: impl FnOnce() -> Vec<Waiting>,
+    ) -> Option<(Vec<Waiting>, u64)> {
+        self.tight.store(true, Ordering::SeqCst);
+        let mut quiet = lock(&self.quiet);
+        if quiet.get(&index).is_none_or(|own| own.changes != changes) {
+            let waiting = waiting();
+            quiet.insert(index, Quiet { changes, waiting });
+        }
+        let begun = self.begun();
+        let next = self.next.load(Ordering::SeqCst).min(self.total);
+        let room = next < self.total && begun < self.limits.resident;
+        let now = self.changes();
+        let all = quiet.len() as u64 == begun && quiet.values().all(|own| own.changes == now);
+        let outside = self.limits.outside.as_ref();
+        if room || !all || outside.is_some_and(|outside| !outside.is_quiet()) {
+            return None;
+        }
+        let waiting = quiet.values().flat_map(|own| own.waiting.clone());
+        Some((waiting.collect(), self.total - next))
     }
 
     /// Some instructions are run; the budget, if that was more than is left of it.
     pub(crate) fn spend(&self, instructions: u64) -> Option<u64> {
-        let budget = self.budget?;
+        let budget = self.limits.budget?;
         let spent = self.spent.fetch_add(instructions, Ordering::Relaxed) + instructions;
         (spent > budget).then_some(budget)
     }
@@ -173,9 +266,30 @@ impl Job {
         self.abort.load(Ordering::Relaxed)
     }
 
+    /// Whether it is to be stopped from outside.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.limits.stop.as_ref().is_some_and(Stop::is_stopped)
+    }
+
     /// Keeps the first fault and stops the launch.
     pub(crate) fn fail(&self, fault: Fault) {
-        self.stop(fault.into());
+        self.stop(match fault.kind {
+            // That is no fault of the kernel.
+            FaultKind::TwoPlaces { other } => Error::Unsupported {
+                kernel: fault.kernel,
+                span: fault.span,
+                what: format!("an exchange with lanes at {other}"),
+            },
+            FaultKind::OutOfBounds { .. }
+            | FaultKind::Misaligned { .. }
+            | FaultKind::Trap
+            | FaultKind::Deadlock { .. }
+            | FaultKind::Partial { .. }
+            | FaultKind::Stopped
+            | FaultKind::StackFull { .. }
+            | FaultKind::Budget { .. }
+            | FaultKind::Misuse(_) => fault.into(),
+        });
     }
 
     /// A worker panicked: stops the launch.
@@ -185,8 +299,7 @@ impl Job {
     }
 
     fn stop(&self, error: Error) {
-        let mut first = self.error.lock().unwrap_or_else(PoisonError::into_inner);
-        first.get_or_insert(error);
+        lock(&self.error).get_or_insert(error);
         self.abort.store(true, Ordering::Relaxed);
     }
 
@@ -195,7 +308,6 @@ impl Job {
         if !self.aborted() {
             return Ok(());
         }
-        let mut error = self.error.lock().unwrap_or_else(PoisonError::into_inner);
-        error.take().map_or(Ok(()), Err)
+        lock(&self.error).take().map_or(Ok(()), Err)
     }
 }

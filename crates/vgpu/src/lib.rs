@@ -8,6 +8,7 @@
 //! - a fault of the guest is a [`Fault`] value that names kernel, place, CTA and thread, and the machine
 //!   stays usable after it.
 
+mod bytes;
 pub mod check;
 mod config;
 mod error;
@@ -18,6 +19,7 @@ mod machine;
 mod memory;
 mod module;
 mod order;
+mod outside;
 mod pool;
 mod printed;
 mod sched;
@@ -26,10 +28,11 @@ mod signal;
 mod stream;
 mod tier;
 
-pub use config::Config;
-pub use error::{Error, Fault, FaultKind, Limit, Misuse};
+pub use bytes::Bytes;
+pub use config::{Config, Observer, Stop};
+pub use error::{Awaited, Error, Fault, FaultKind, Limit, Misuse, Waiting};
 pub use machine::Machine;
 pub use module::{Kernel, Module, Param};
 pub use signal::{Completion, Event};
-pub use stream::{Bytes, Launch, Prepared, Stream};
+pub use stream::{Launch, Prepared, Stream};
 pub use tier::Tier;

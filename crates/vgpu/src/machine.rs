@@ -6,6 +6,7 @@ use crate::{
     error::Error,
     memory::Arena,
     module::Module,
+    outside::Outside,
     pool::Pool,
     printed::Printed,
     stream::Stream,
@@ -32,6 +33,7 @@ pub(crate) struct Inner {
     /// What the host has waited for, and how many streams there were.
     host: Host,
     streams: AtomicU64,
+    pub(crate) outside: Arc<Outside>,
 }
 
 impl Machine {
@@ -59,10 +61,10 @@ impl Machine {
         let pool = Pool::new(helpers)?;
         let checker = match &config.checks {
             Some(checks) => {
-                let (base, size) = arena.range();
-                let checker = Checker::new(checks.clone(), base, size);
+                let range = arena.range();
+                let checker = Checker::new(checks.clone(), config.observer.clone(), range);
                 let fail = |error: std::io::Error| Error::Reserve {
-                    bytes: size,
+                    bytes: range.1,
                     reason: error.to_string(),
                 };
                 Some(Mutex::new(Some(Box::new(checker.map_err(fail)?))))
@@ -78,6 +80,7 @@ impl Machine {
             printed: Arc::default(),
             host: Host::default(),
             streams: AtomicU64::new(0),
+            outside: Arc::default(),
         })))
     }
 
@@ -172,6 +175,27 @@ impl Machine {
         Ok(())
     }
 
+    /// Device memory of `bytes` that the host writes while kernels run, by [`Machine::store_word`]: a kernel may wait for
+    /// that, whatever else waits. [`Machine::free_words`] gives it back.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`].
+    pub fn alloc_words(&self, bytes: u64) -> Result<u64, Error> {
+        let address = self.alloc(bytes)?;
+        self.0.outside.words.fetch_add(1, Ordering::SeqCst);
+        Ok(address)
+    }
+
+    /// Gives back what [`Machine::alloc_words`] gave.
+    ///
+    /// # Errors
+    /// [`Error::NotAllocated`].
+    pub fn free_words(&self, address: u64) -> Result<(), Error> {
+        self.free(address)?;
+        self.0.outside.words.fetch_sub(1, Ordering::SeqCst);
+        Ok(())
+    }
+
     /// One aligned word of device memory, while kernels run: what was written before it is seen after this.
     ///
     /// # Errors
@@ -192,8 +216,10 @@ impl Machine {
         done.map_err(|_| Error::Range { address, len: 4 })
     }
 
-    /// Where a byte of device memory is in this process; whoever writes there races with running kernels.
+    /// Where a byte of device memory is in this process; whoever writes there races with running kernels, which may wait
+    /// for that from now on.
     pub fn host_pointer(&self, address: u64) -> Option<*mut u8> {
+        self.0.outside.words.fetch_add(1, Ordering::SeqCst);
         self.0.arena.window().pointer(address)
     }
 }

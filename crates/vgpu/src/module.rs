@@ -252,6 +252,7 @@ impl Kernel {
             block,
             checked: self.loaded.machine.config.checks.is_some(),
             counted: self.loaded.machine.config.budget.is_some(),
+            apart: self.loaded.machine.config.seed.is_some(),
         })?);
         Ok(Arc::clone(programs().entry(key).or_insert(program)))
     }

@@ -1,4 +1,4 @@
-//! Orders of CTAs and warps by a seed.
+//! Orders of CTAs, warps and lanes by a seed.
 
 /// A small generator (Steele, Lea and Flood, 2014: SplitMix64).
 #[derive(Clone, Copy, Debug)]

@@ -65,6 +65,11 @@ impl Pool {
         Ok(pool)
     }
 
+    /// Threads that may work on a launch.
+    pub(crate) fn workers(&self) -> u64 {
+        self.helpers.len() as u64 + 1
+    }
+
     /// Runs a launch to its end with `worker` and, if there is enough to do, the helpers.
     pub(crate) fn run(&self, job: &Arc<Job>, worker: &mut Worker) {
         let mut serial = lock(&self.turn);
@@ -156,7 +161,7 @@ impl Drop for Pool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{exec::LaunchView, lower::Program, memory::Window};
+    use crate::{exec::LaunchView, job::Limits, lower::Program, memory::Window};
 
     /// A launch whose every CTA makes its worker divide by zero.
     fn broken(cooperative: bool) -> Arc<Job> {
@@ -173,7 +178,12 @@ mod tests {
             own: Default::default(),
         };
         let program = Arc::new(Program::empty());
-        let mut job = Job::new(program, view, 0, Window::EMPTY, cooperative, (None, None));
+        let limits = Limits {
+            cooperative,
+            resident: u64::MAX,
+            ..Limits::default()
+        };
+        let mut job = Job::new(program, view, 0, Window::EMPTY, limits);
         job.total = 64;
         Arc::new(job)
     }

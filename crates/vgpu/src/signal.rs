@@ -3,6 +3,7 @@
 use crate::{
     check::{Host, Progress},
     error::Error,
+    outside::Outside,
 };
 use std::{
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
@@ -15,11 +16,19 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// The bytes of a read, once it is done.
 #[derive(Clone, Debug)]
-pub struct Completion(Arc<Signal<Result<Vec<u8>, Error>>>, Option<Waited>);
+pub struct Completion {
+    signal: Arc<Signal<Result<Vec<u8>, Error>>>,
+    waited: Option<Waited>,
+    outside: Arc<Outside>,
+}
 
 /// A point in a stream.
 #[derive(Clone, Debug)]
-pub struct Event(Arc<Signal<Instant>>, Option<Waited>);
+pub struct Event {
+    signal: Arc<Signal<Instant>>,
+    waited: Option<Waited>,
+    outside: Arc<Outside>,
+}
 
 /// What a wait of the host makes known to a checker.
 #[derive(Clone, Debug)]
@@ -68,12 +77,16 @@ impl<T> Signal<T> {
 }
 
 impl Completion {
-    pub(crate) fn new(waited: Option<Waited>) -> Completion {
-        Completion(Signal::new(), waited)
+    pub(crate) fn new(waited: Option<Waited>, outside: &Arc<Outside>) -> Completion {
+        Completion {
+            signal: Signal::new(),
+            waited,
+            outside: Arc::clone(outside),
+        }
     }
 
     pub(crate) fn set(&self, bytes: Result<Vec<u8>, Error>) {
-        self.0.set(bytes);
+        self.signal.set(bytes);
     }
 
     /// Waits and takes the bytes; empty if they were taken before.
@@ -81,8 +94,10 @@ impl Completion {
     /// # Errors
     /// Those of the read, or of the stream before it.
     pub fn wait(&self) -> Result<Vec<u8>, Error> {
-        let mut value = self.0.wait();
-        Waited::note(self.1.as_ref());
+        let waits = self.outside.wait();
+        let mut value = self.signal.wait();
+        drop(waits);
+        Waited::note(self.waited.as_ref());
         value
             .replace(Ok(Vec::new()))
             .unwrap_or_else(|| Ok(Vec::new()))
@@ -90,37 +105,43 @@ impl Completion {
 
     /// Whether [`Completion::wait`] would not wait.
     pub fn is_done(&self) -> bool {
-        lock(&self.0.value).is_some()
+        lock(&self.signal.value).is_some()
     }
 }
 
 impl Event {
-    pub(crate) fn new(waited: Option<Waited>) -> Event {
-        Event(Signal::new(), waited)
+    pub(crate) fn new(waited: Option<Waited>, outside: &Arc<Outside>) -> Event {
+        Event {
+            signal: Signal::new(),
+            waited,
+            outside: Arc::clone(outside),
+        }
     }
 
     pub(crate) fn set(&self, at: Instant) {
-        self.0.set(at);
+        self.signal.set(at);
     }
 
     /// Waits for the stream to come to it.
     pub fn wait(&self) {
+        let waits = self.outside.wait();
         self.reached();
-        Waited::note(self.1.as_ref());
+        drop(waits);
+        Waited::note(self.waited.as_ref());
     }
 
     /// Waits, which tells the host nothing.
     pub(crate) fn reached(&self) {
-        drop(self.0.wait());
+        drop(self.signal.wait());
     }
 
     /// What it comes after.
     pub(crate) fn point(&self) -> Option<&Progress> {
-        self.1.as_ref().map(|waited| &waited.point)
+        self.waited.as_ref().map(|waited| &waited.point)
     }
 
     /// When the stream came to it.
     pub fn done_at(&self) -> Option<Instant> {
-        *lock(&self.0.value)
+        *lock(&self.signal.value)
     }
 }

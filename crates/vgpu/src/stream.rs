@@ -1,10 +1,11 @@
 //! Streams: commands in order, done by an engine thread.
 
 use crate::{
+    bytes::Bytes,
     check::{Checker, LaunchOrder, StreamOrder},
     error::{Error, Limit},
     exec::LaunchView,
-    job::{Job, Workspace},
+    job::{Job, Limits, Workspace},
     machine::{Inner, Machine, check},
     memory::Own,
     module::Kernel,
@@ -90,36 +91,6 @@ impl Command {
 /// Host code in a stream.
 type Call = Box<dyn FnOnce(Result<(), &Error>) + Send>;
 
-/// Bytes to be written: owned, or shared with the caller.
-#[derive(Clone, Debug)]
-pub enum Bytes {
-    /// Owned.
-    Owned(Vec<u8>),
-    /// Shared.
-    Shared(Arc<[u8]>),
-}
-
-impl From<Vec<u8>> for Bytes {
-    fn from(bytes: Vec<u8>) -> Bytes {
-        Bytes::Owned(bytes)
-    }
-}
-
-impl From<Arc<[u8]>> for Bytes {
-    fn from(bytes: Arc<[u8]>) -> Bytes {
-        Bytes::Shared(bytes)
-    }
-}
-
-impl AsRef<[u8]> for Bytes {
-    fn as_ref(&self) -> &[u8] {
-        match self {
-            Bytes::Owned(bytes) => bytes,
-            Bytes::Shared(bytes) => bytes,
-        }
-    }
-}
-
 pub(crate) struct Shared {
     queue: Mutex<VecDeque<Command>>,
     pushed: Condvar,
@@ -156,6 +127,7 @@ impl Stream {
                 reason: e.to_string(),
             })?;
         let order = machine.0.stream_order();
+        machine.0.outside.streams.fetch_add(1, Ordering::SeqCst);
         Ok(Stream {
             order,
             machine,
@@ -311,8 +283,20 @@ impl Stream {
             own: Own::default(),
         };
         let global = self.machine.0.arena.window();
-        let limits = (config.seed, config.budget);
-        let mut job = Job::new(program, view, shared, global, cooperative, limits);
+        let limits = Limits {
+            cooperative,
+            seed: config.seed,
+            budget: config.budget,
+            resident: if cooperative {
+                u64::MAX
+            } else {
+                config.resident(threads as u32, shared)
+            },
+            workers: self.machine.0.pool.workers(),
+            stop: config.stop.clone(),
+            outside: (!config.closed).then(|| Arc::clone(&self.machine.0.outside)),
+        };
+        let mut job = Job::new(program, view, shared, global, limits);
         job.workspace = workspace;
         job.printed = kernel.prints().then(|| Arc::clone(&self.machine.0.printed));
         Ok(job)
@@ -335,7 +319,7 @@ impl Stream {
     /// [`Error::Range`].
     pub fn read(&self, address: u64, len: u64) -> Result<Completion, Error> {
         self.in_range(address, len)?;
-        let completion = Completion::new(self.waited());
+        let completion = Completion::new(self.waited(), &self.machine.0.outside);
         self.push(Command::Read(address, len, completion.clone()));
         Ok(completion)
     }
@@ -372,7 +356,7 @@ impl Stream {
 
     /// Marks this point of the stream.
     pub fn record(&self) -> Event {
-        let event = Event::new(self.waited());
+        let event = Event::new(self.waited(), &self.machine.0.outside);
         self.push(Command::Record(event.clone()));
         event
     }
@@ -409,6 +393,7 @@ impl Stream {
             std::hint::spin_loop();
         }
         if !done() {
+            let _waits = self.machine.0.outside.wait();
             let mut waiting = lock(&self.shared.waiters);
             while !done() {
                 waiting = self
@@ -435,6 +420,8 @@ impl Drop for Stream {
             // An engine that panicked has nothing left to do.
             drop(engine.join());
         }
+        let outside = &self.machine.0.outside;
+        outside.streams.fetch_sub(1, Ordering::SeqCst);
     }
 }
 

@@ -269,28 +269,96 @@ SKIP:
         &[(Kind::BarrierDivergence, 3, None)],
     );
     clean("  barrier.sync 0;\n  bar.sync 0;", 1, 64);
+    // Lanes that come to a barrier apart are ordered by it.
+    let apart = |barrier: &str| {
+        format!(
+            "  shl.b32 %r2, %r0, 2;
+  mov.u32 %r3, tile;
+  add.u32 %r2, %r3, %r2;
+  and.b32 %r4, %r0, 1;
+  setp.eq.u32 %p1, %r4, 1;
+  st.shared.u32 [%r2], %r0;
+  @%p1 bra ODD;
+{barrier}
+  bra JOIN;
+ODD:
+{barrier}
+JOIN:
+  xor.b32 %r4, %r2, 4;
+  ld.shared.u32 %r5, [%r4];
+  add.u32 %r5, %r5, 1;"
+        )
+    };
+    clean(&apart("  barrier.sync 0;"), 1, 64);
     let findings = run("  bar.sync 1, 96;", 1, 64, 64, 64);
     assert_eq!(seen(&findings), [(Kind::BarrierCount, 1, None)]);
 }
 
 #[test]
 fn shuffles_read_lanes_that_take_part() {
-    fault(
-        "  setp.lt.u32 %p1, %r0, 16;
+    let reads = |then: &str| {
+        format!(
+            "{OWN}  setp.lt.u32 %p1, %r0, 16;
   @!%p1 bra OUT;
   shfl.sync.idx.b32 %r2, %r0, 20, 31, 0xffff;
-OUT:",
-        1,
-        32,
-        &[(Kind::ShflInactive, 3, None)],
-    );
+{then}
+OUT:"
+        )
+    };
+    // What nobody uses does not matter; what is computed of it and dropped does not either.
+    let dropped = [
+        "",
+        "  add.u32 %r3, %r2, 1;\n  mov.u32 %r3, 5;\n  st.global.u32 [%d1], %r3;",
+        "  add.u32 %r3, %r2, 1;\n  setp.gt.u32 %p2, %r0, 40;\n  selp.u32 %r3, %r3, 7, %p2;\n  st.global.u32 [%d1], %r3;",
+        "  setp.gt.u32 %p2, %r2, 3;\n  setp.lt.or.u32 %p3, %r0, 99, %p2;\n  mov.u32 %r2, 4;\n  st.global.u32 [%d1], %r2;",
+        "  setp.gt.u32 %p2, %r0, 40;\n  mov.u32 %r3, 1;\n  @%p2 add.u32 %r3, %r3, %r2;\n  st.global.u32 [%d1], %r3;",
+        "  shfl.sync.idx.b32 %r3, %r2, 4, 31, 0xffff;\n  shfl.sync.idx.b32 %r2, %r0, 4, 31, 0xffff;\n  st.global.u32 [%d1], %r2;",
+    ];
+    for then in dropped {
+        clean(&reads(then), 1, 32);
+    }
+    let used = [
+        ("  st.global.u32 [%d1], %r2;", 6),
+        (
+            "  mul.lo.u32 %r3, %r2, %r2;\n  st.global.u32 [%d1], %r3;",
+            7,
+        ),
+        ("  setp.eq.u32 %p2, %r2, 7;\n  @%p2 bra OUT;", 7),
+        (
+            "  setp.eq.u32 %p2, %r2, 7;\n  @%p2 st.global.u32 [%d1], %r0;",
+            7,
+        ),
+        (
+            "  and.b32 %r3, %r2, 4;\n  cvt.u64.u32 %d3, %r3;\n  add.u64 %d3, %d0, %d3;\n  ld.global.u32 %r4, [%d3];",
+            9,
+        ),
+        ("  atom.global.add.u32 %r3, [%d0], %r2;", 6),
+        (
+            "  shfl.sync.idx.b32 %r3, %r2, 4, 31, 0xffff;\n  st.global.u32 [%d1], %r3;",
+            7,
+        ),
+        (
+            "  setp.gt.u32 %p2, %r0, 3;\n  selp.u32 %r3, %r2, 7, %p2;\n  st.global.u32 [%d1], %r3;",
+            8,
+        ),
+        (
+            "  setp.gt.u32 %p2, %r2, 3;\n  selp.u32 %r3, 1, 7, %p2;\n  st.global.u32 [%d1], %r3;",
+            8,
+        ),
+        ("  redux.sync.add.u32 %r3, %r2, 0xffff;", 6),
+    ];
+    for (then, line) in used {
+        fault(&reads(then), 1, 32, &[(Kind::ShflInactive, line, Some(5))]);
+    }
     fault(
         "  shfl.sync.bfly.b32 %r2, %r0, 1, 31, 0xfffe;",
         1,
         32,
         &[(Kind::Mask, 1, None)],
     );
-    clean("  shfl.sync.bfly.b32 %r2, %r0, 16, 31, -1;", 1, 32);
+    let whole =
+        format!("{OWN}  shfl.sync.bfly.b32 %r2, %r0, 16, 31, -1;\n  st.global.u32 [%d1], %r2;");
+    clean(&whole, 1, 32);
 }
 
 #[test]

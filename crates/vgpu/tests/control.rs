@@ -3,7 +3,7 @@
 mod common;
 
 use common::Bench;
-use warpsmith_vgpu::{Config, Error, FaultKind, Launch, Tier};
+use warpsmith_vgpu::{Awaited, Config, Error, FaultKind, Launch, Tier};
 
 fn each_tier(check: impl Fn(Tier)) {
     for tier in Tier::available() {
@@ -198,13 +198,15 @@ fn a_barrier_nobody_comes_to_is_a_deadlock() {
     let Err(Error::Fault(fault)) = bench.run(1, 64, &[]) else {
         panic!("no fault")
     };
-    let FaultKind::Deadlock { waiting } = &fault.kind else {
+    let FaultKind::Deadlock { waiting, not_begun } = &fault.kind else {
         panic!("{fault}")
     };
+    let waits = waiting.iter().map(|one| (one.warp, one.lanes, &one.awaits));
     assert_eq!(
-        waiting.iter().map(|(w, l, _)| (*w, *l)).collect::<Vec<_>>(),
-        [(0, 32), (1, 32)]
+        waits.collect::<Vec<_>>(),
+        [(0, !0, &Awaited::Barrier(1)), (1, !0, &Awaited::Barrier(2))]
     );
+    assert_eq!(*not_begun, 0);
 }
 
 #[test]

@@ -162,8 +162,8 @@ extern "C" __global__ void partial(u32 *a, u32 *b, u32 n) {
     u32 i = threadIdx.x;
     if (i < n) {
         u32 v = a[i], mates = __activemask();
-        v += __shfl_xor_sync(mates, v, 1);  // fault: shfl_inactive
-        b[i] = v;
+        v += __shfl_xor_sync(mates, v, 1);  // other: shfl_inactive
+        b[i] = v;  // fault: shfl_inactive
     }
 }
 extern "C" __global__ void partial_clean(u32 *a, u32 *b, u32 n) {

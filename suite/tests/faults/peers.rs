@@ -11,13 +11,9 @@ use std::{collections::BTreeSet, fs, path::Path};
 use warpsmith::{
     report::{Issue, Level, Report, check_file},
     script::{
-        Arg, Buffer, Contents, Error, Freed, LaunchSpec, Mode, Script, Settings, Wanted,
-        WantedContents,
+        Arg, Buffer, Contents, Freed, LaunchSpec, Mode, Script, Settings, Wanted, WantedContents,
     },
-    vgpu::{
-        Error as DeviceError, FaultKind,
-        check::{Checks, Kind},
-    },
+    vgpu::check::{Checks, Kind},
 };
 use warpsmith_ptx::{findings::Limits, types::Type};
 
@@ -249,14 +245,18 @@ fn against_marks(text: &str, kind: &str, issues: &[Issue]) -> Vec<String> {
 #[test]
 fn a_barrier_of_the_grid_that_a_cta_does_not_come_to_ends_with_who_waits_where() {
     let report = run("unequal", &at(3, 32, 1), None);
-    let Some(Error::Device(DeviceError::Fault(fault))) = &report.failure else {
-        panic!("{:?}", report.failure);
-    };
-    assert!(matches!(fault.kind, FaultKind::Budget { .. }), "{fault}");
-    let line = report.source.spot(fault.span).line.expect("a line");
+    let issue = report.issues.first().expect("a finding");
+    assert_eq!((issue.kind, &report.failure.is_none()), ("deadlock", &true));
+    let line = issue.place.line.expect("a line");
     let text = report.source.line(line).expect("of the file");
     assert!(text.ends_with("// waits"), "{line}: {text}");
-    assert!(fault.cta[0] < 2, "the last CTA has left: {fault}");
+    let cta = issue.place.block.expect("a CTA")[0];
+    assert!(cta < 2, "the last CTA has left: {}", issue.message);
+    let word = issue
+        .allocation
+        .as_ref()
+        .and_then(|word| word.name.as_deref());
+    assert_eq!(word, Some("a"));
 }
 
 #[test]

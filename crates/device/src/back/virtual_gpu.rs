@@ -97,7 +97,7 @@ impl Back for VirtualGpu {
     }
 
     fn words(&self, len: usize) -> Result<Box<dyn BackWords>, Error> {
-        let address = self.0.alloc(4 * len as u64)?;
+        let address = self.0.alloc_words(4 * len as u64)?;
         let words = VirtualWords {
             machine: self.0.clone(),
             address,
@@ -171,7 +171,7 @@ impl BackWords for VirtualWords {
 
 impl Drop for VirtualWords {
     fn drop(&mut self) {
-        let freed = self.machine.free(self.address);
+        let freed = self.machine.free_words(self.address);
         freed.expect("an address that `alloc` gave is freed once");
     }
 }

@@ -7,13 +7,14 @@ use super::{
     copies::{Bounds, Pending},
     history::History,
     holes::Holes,
+    lost::Lost,
     memory::Global,
     order::LaunchOrder,
     pages::Pages,
     report::{Findings, New},
     undefined::Origins,
 };
-use crate::{exec::LaunchView, lower::Program, memory::Own};
+use crate::{config::Observer, exec::LaunchView, lower::Program, memory::Own};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use warpsmith_ptx::ir::Name;
@@ -125,6 +126,7 @@ pub(crate) struct Checker {
     /// The places of copies that were not waited for, where that was told.
     pub(super) told: FxHashSet<u32>,
     pub(super) constants: Bounds,
+    pub(super) lost: Lost,
 }
 
 /// The number of a CTA in its launch.
@@ -133,9 +135,13 @@ pub(super) fn linear(view: &LaunchView) -> u32 {
 }
 
 impl Checker {
-    pub(crate) fn new(checks: Checks, base: u64, size: u64) -> std::io::Result<Checker> {
+    pub(crate) fn new(
+        checks: Checks,
+        observer: Option<Observer>,
+        (base, size): (u64, u64),
+    ) -> std::io::Result<Checker> {
         Ok(Checker {
-            findings: Findings::new(checks),
+            findings: Findings::new(checks, observer),
             global: Global::new(base, size)?,
             launch: 0,
             launches: Vec::new(),
@@ -149,6 +155,7 @@ impl Checker {
             lent: Bounds::default(),
             told: FxHashSet::default(),
             constants: Bounds::default(),
+            lost: Lost::default(),
         })
     }
 
@@ -195,6 +202,7 @@ impl Checker {
         for (start, bytes) in &program.constants {
             self.constants.add(*start, start + bytes);
         }
+        self.lost.clear();
         self.waiting.clear();
         self.current = None;
         self.warps = view.block.iter().product::<u32>().div_ceil(32).max(1);

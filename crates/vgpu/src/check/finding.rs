@@ -56,7 +56,7 @@ kinds! {
     BarrierCount = "barrier_count";
     /// Every thread waits.
     Deadlock = "deadlock";
-    /// A shuffle from a lane that does not take part.
+    /// A use of what a shuffle read from a lane that does not take part.
     ShflInactive = "shfl_inactive";
     /// A member mask that lacks the caller.
     Mask = "mask";

@@ -1,6 +1,7 @@
 //! Findings collected: one for each pair of places, counted.
 
 use super::{Checks, Finding, Kind, Place, Verdict};
+use crate::config::Observer;
 use rustc_hash::FxHashMap;
 use warpsmith_ptx::ir::{Name, Span};
 
@@ -35,6 +36,7 @@ pub(crate) struct Findings {
     checks: Checks,
     races: bool,
     copies: bool,
+    observer: Option<Observer>,
     all: Vec<Finding>,
     index: FxHashMap<Key, usize>,
 }
@@ -50,12 +52,13 @@ pub(crate) struct New {
 }
 
 impl Findings {
-    pub(crate) fn new(checks: Checks) -> Findings {
+    pub(crate) fn new(checks: Checks, observer: Option<Observer>) -> Findings {
         let races = checks.any(&[Kind::RaceShared, Kind::RaceGlobal, Kind::BenignRace]);
         Findings {
             races,
             copies: races || checks.any(&[Kind::AsyncEarly]),
             checks,
+            observer,
             ..Findings::default()
         }
     }
@@ -112,6 +115,9 @@ impl Findings {
             help: help(kind),
             verdict: Verdict::Bug,
         });
+        if let (Some(observer), Some(finding)) = (&self.observer, self.all.last()) {
+            observer.tell(finding);
+        }
     }
 
     /// Takes them.
@@ -139,8 +145,12 @@ fn help(kind: Kind) -> &'static str {
         }
         Kind::BarrierDivergence => "move the barrier to where all lanes of the warp come",
         Kind::BarrierCount => "the count is a multiple of 32, and as many threads must come",
-        Kind::Deadlock => "each barrier waits for threads that wait elsewhere or have left",
-        Kind::ShflInactive => "the lane that is read from must run the same shuffle",
+        Kind::Deadlock => {
+            "each waits for threads that wait elsewhere, have left, or have no room to begin"
+        }
+        Kind::ShflInactive => {
+            "the lane that is read from must run the same shuffle, or what it gives must be dropped"
+        }
         Kind::Mask => "a thread's own bit belongs into its member mask",
         Kind::AsyncEarly => {
             "wait with cp.async.wait_group and a barrier before the data are read, written to again, or their source is"

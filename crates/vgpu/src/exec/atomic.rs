@@ -8,7 +8,7 @@
 //! - Vectors are one atomic for each element.
 
 use super::{
-    Ctx, Handler, MicroOp,
+    Ctx, Handler, MicroOp, Note, Reaches,
     flow::SPIN_COST,
     half::{Bf16, F16},
     lane::{Lane, one_nan},
@@ -359,6 +359,18 @@ pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
             aux: u32::from(at.wide),
             more,
             ..op
+        });
+        let reaches = Reaches {
+            place: ldst::place_of(space),
+            wide: at.wide,
+            scalar: false,
+            offset: imm,
+            bytes: ty.bytes(),
+        };
+        l.note(if more[0] == 1 {
+            Note::Writes(reaches)
+        } else {
+            Note::Swaps(reaches)
         });
     }
     Ok(())

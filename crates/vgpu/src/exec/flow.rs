@@ -2,22 +2,27 @@
 //!
 //! - Lanes that part wait in `wait[block]`; the lowest pending block runs, and lanes that come to it join.
 //! - A block that the analysis calls convergent runs only with all live lanes: uniform registers rest on it.
-//! - A gate holds lanes of a `.sync` op until its members are there (or nobody else can come).
+//! - A gate holds lanes of a `.sync` op until its members are there, have left, or are about to (`gate.rs`).
 //! - A barrier parks lanes; `sched.rs` releases them.
 //! - Jumps burn fuel; an empty tank ends the turn, and the next turn prefers another block.
+//! - Where a seed decides the order of lanes, any pending block may be next, and for a part of its lanes (`apart.rs`).
 
+mod apart;
 mod call;
 mod gate;
 mod guard;
 mod hint;
+mod stay;
 
+pub(crate) use apart::LaneOrder;
 pub(crate) use guard::{begin_guard, end_guard};
 pub(super) use hint::lower_hint;
+pub(crate) use stay::{Calls, How, Stay};
 
-use super::{Ctx, Flow, MicroOp};
+use super::{Ctx, Flow, MicroOp, Trace};
 use crate::{
     error::{Error, FaultKind, Misuse},
-    lower::{BarrierTerm, Lowerer, Term},
+    lower::{BarrierTerm, Lowerer, Term, class},
 };
 
 /// Jumps a warp may take in one turn.
@@ -71,6 +76,10 @@ pub(crate) struct Warp {
     pub(crate) index: u32,
     /// Lanes that exist and have not exited.
     pub(crate) live: u32,
+    /// Lanes that exist.
+    all: u32,
+    /// Those that go straight from block to block: all live ones where they go in step, none elsewhere.
+    whole: u32,
     /// Lanes of the running block.
     pub(crate) active: u32,
     pending: Vec<u64>,
@@ -82,6 +91,8 @@ pub(crate) struct Warp {
     rotate: bool,
     /// Whether a register may be undefined, where that is checked.
     pub(crate) tainted: bool,
+    /// Whether a value may be one that a shuffle did not bring, where that is checked.
+    pub(crate) lost: bool,
     /// What is undefined of what `cp.async` has read for each lane.
     pub(crate) copied: Option<Box<[u32; 32]>>,
     /// Whether it has begun.
@@ -92,6 +103,8 @@ pub(crate) struct Warp {
     pub(crate) arrivals: Vec<Parked>,
     /// The calls that each lane is in.
     calls: Vec<call::Stack>,
+    /// What it does, while that is watched.
+    pub(crate) trace: Option<Box<Trace>>,
 }
 
 impl Warp {
@@ -99,7 +112,10 @@ impl Warp {
     pub(crate) fn start(&mut self, index: u32, live: u32, blocks: usize) {
         self.index = index;
         self.live = live;
+        self.all = live;
+        self.trace = None;
         self.tainted = false;
+        self.lost = false;
         self.entered = false;
         self.copied = None;
         self.active = 0;
@@ -163,7 +179,7 @@ impl Ctx {
     #[inline(always)]
     pub(crate) fn goto(&mut self, block: u32) -> *const MicroOp {
         self.fuel -= 1;
-        if self.fuel >= 0 && self.warp.active == self.warp.live {
+        if self.fuel >= 0 && self.warp.active == self.warp.whole {
             return self.block(block);
         }
         self.goto_slow(block)
@@ -179,6 +195,9 @@ impl Ctx {
             self.stop = Stop::Fuel;
             return std::ptr::null();
         }
+        if self.lanes.is_some() {
+            return self.goto_apart(block);
+        }
         if !convergent
             && self.warp.wait[block as usize] == 0
             && first(&self.warp.pending, 0).is_none_or(|low| low > block)
@@ -192,6 +211,11 @@ impl Ctx {
 
     /// The next block of the warp that can run, with its lanes active; null if there is none.
     pub(crate) fn pick(&mut self) -> *const MicroOp {
+        if self.lanes.is_some()
+            && let Some(op) = self.pick_apart()
+        {
+            return op;
+        }
         let warp = &mut self.warp;
         let start = if std::mem::take(&mut warp.rotate) {
             warp.cursor + 1
@@ -212,12 +236,12 @@ impl Ctx {
             self.activate(lanes);
             return self.block(block);
         }
-        if let Some(block) = first(&warp.gated, 0) {
-            warp.gated[block as usize / 64] &= !(1 << (block % 64));
-            let lanes = std::mem::take(&mut warp.gate[block as usize]);
-            self.activate(lanes);
-            return self.block(block);
+        if first(&warp.gated, 0).is_some()
+            && let Some(op) = gate::settle(self)
+        {
+            return op;
         }
+        let warp = &mut self.warp;
         warp.active = 0;
         self.stop = if warp.live == 0 {
             Stop::Done
@@ -230,6 +254,8 @@ impl Ctx {
     /// Starts or goes on with the warp until its turn ends.
     pub(crate) fn run_turn(&mut self, fuel: i32) {
         self.fuel = fuel;
+        let in_step = self.lanes.is_none();
+        self.warp.whole = if in_step { self.warp.live } else { 0 };
         let op = self.pick();
         self.run_from(op);
     }
@@ -237,6 +263,7 @@ impl Ctx {
     fn exit(&mut self, lanes: u32) {
         let warp = &mut self.warp;
         warp.live &= !lanes;
+        warp.whole &= warp.live;
         let rest = warp.active & !lanes;
         self.activate(rest);
     }
@@ -362,33 +389,6 @@ impl Flow for Trap {
             ctx.fault(op, kind, lanes.trailing_zeros(), None);
         }
         ctx.goto(op.aux)
-    }
-}
-
-/// Waits for the member lanes in scalar `a`, then goes on with block `aux`.
-struct Gate;
-impl Flow for Gate {
-    fn run(ctx: &mut Ctx, op: &MicroOp) -> *const MicroOp {
-        let block = op.aux as usize;
-        if op.b == 1 {
-            return gate::each(ctx, op);
-        }
-        let members = ctx.scalar(op.a) as u32 & ctx.warp.live;
-        let here = ctx.warp.active | ctx.warp.gate[block];
-        if members & !here == 0 {
-            if here != ctx.warp.active {
-                ctx.warp.gate[block] = 0;
-                ctx.warp.gated[block / 64] &= !(1 << (block % 64));
-                ctx.activate(here);
-            }
-            if op.c == 1 {
-                super::ordered::gate(ctx, op);
-            }
-            return ctx.block(op.aux);
-        }
-        ctx.warp.gate[block] = here;
-        ctx.warp.gated[block / 64] |= 1 << (block % 64);
-        ctx.pick()
     }
 }
 
@@ -522,16 +522,18 @@ pub(crate) fn emit_flow(l: &mut Lowerer, term: &Term) -> Result<(), Error> {
         },
         Term::Gate {
             members,
-            orders,
+            class,
             next,
         } => {
             let (a, varies) = l.gate_members(members.as_ref())?;
+            l.gates.push((*next, l.ops.len() as u32));
             MicroOp {
                 a,
                 b: u32::from(varies),
-                c: u32::from(*orders),
+                c: u32::from(*class == class::WARP),
+                more: [*class, 0, 0, 0],
                 aux: *next,
-                ..l.flow::<Gate>()
+                ..l.flow::<gate::Gate>()
             }
         }
         Term::Barrier(barrier) => emit_barrier(l, barrier)?,

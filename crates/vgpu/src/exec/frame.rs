@@ -5,8 +5,8 @@
 #![allow(unsafe_code)]
 
 use super::{
-    MicroOp,
-    flow::{Stop, Warp},
+    MicroOp, Run,
+    flow::{LaneOrder, Stop, Warp},
     lane::Cell,
 };
 use crate::{
@@ -65,6 +65,10 @@ pub(crate) struct Ctx {
     /// Instructions that the current turn has run, where they are counted, and where it was last.
     pub(crate) spent: u64,
     pub(crate) spent_at: u32,
+    /// What it changed of what others see, where it is watched.
+    pub(crate) changes: u64,
+    /// What decides the order of lanes, if anything does.
+    pub(crate) lanes: Option<LaneOrder>,
     /// Whether a warp has slept since this was last asked.
     pub(crate) slept: bool,
     /// The checker, while a checked launch runs.
@@ -97,6 +101,8 @@ impl Ctx {
             fault: None,
             spent: 0,
             spent_at: 0,
+            changes: 0,
+            lanes: None,
             slept: false,
             checker: None,
             printed: None,
@@ -229,6 +235,24 @@ impl Ctx {
             // a flow op; the machine checked the tier its handlers were picked for.
             op = unsafe { ((*op).run)(self, op) };
         }
+    }
+
+    /// Runs an op by the code it has in a program that is not watched.
+    pub(crate) fn run_as(&mut self, run: Run, op: &MicroOp) -> *const MicroOp {
+        // SAFETY: as in `run_from`: `run` is the code of this op in the program that the watched one is a twin of.
+        unsafe { run(self, op) }
+    }
+
+    /// A copy of the frame.
+    pub(crate) fn copy_frame(&self, to: &mut Vec<u8>) {
+        to.clear();
+        if self.frame.is_null() {
+            return;
+        }
+        // SAFETY: `set_frame` was given so many valid bytes.
+        to.extend_from_slice(unsafe {
+            std::slice::from_raw_parts(self.frame, self.frame_len as usize)
+        });
     }
 
     /// Runs from `op` up to `end`, straight ops all of them.

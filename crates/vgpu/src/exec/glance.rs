@@ -1,7 +1,7 @@
 //! The first look at an access: memory that is known to be written, page by page, needs no other.
 
 use super::{
-    Ctx, Flow, MicroOp,
+    Ctx, Flow, MicroOp, Note,
     checked::{bounds, narrow, scalar_address},
     lane::{Cell, first_of_run, lanes},
     ldst::{self, Element, Load},
@@ -192,6 +192,7 @@ pub(super) fn hand_load(l: &mut Lowerer, at: usize) {
                         more: [glance.more[0], load.more[1], load.more[2], 0],
                         ..glance
                     };
+                    l.note_at(at, Note::Shortens);
                     return;
                 })*
             }

@@ -2,7 +2,7 @@
 
 mod lower;
 
-pub(super) use lower::{At, address, items, lower, space_of};
+pub(super) use lower::{At, address, items, lower, place_of, space_of};
 
 use super::{
     Ctx, Handler, MicroOp, columns,

@@ -52,6 +52,7 @@ mod halves;
 mod int;
 mod lane;
 mod ldst;
+pub(crate) mod lost;
 mod matrix;
 mod mma;
 pub(crate) mod mov;
@@ -62,15 +63,20 @@ pub(crate) mod shape;
 mod stored;
 pub(crate) mod unset;
 mod warp;
+mod watched;
 
 pub(crate) use chain::Chain;
 pub(crate) use count::emit_count;
-pub(crate) use flow::{FUEL, Parked, Reduce, Stop, Warp, begin_guard, emit_flow, end_guard};
+pub(crate) use flow::{
+    Calls, FUEL, How, LaneOrder, Parked, Reduce, Stay, Stop, Warp, begin_guard, emit_flow,
+    end_guard,
+};
 pub(crate) use frame::{Ctx, LaunchView};
 pub(crate) use halves::Halves;
 pub(crate) use lane::Cell;
 pub(crate) use ldst::extend;
 pub(crate) use shadows::Reach;
+pub(crate) use watched::{Note, Notes, Reaches, Trace, mark, watched};
 
 use crate::{error::Error, lower::Lowerer};
 use warpsmith_ptx::{

@@ -24,9 +24,24 @@ pub(super) fn gate(ctx: &mut Ctx, op: &MicroOp) {
     if lacking != 0 {
         note(ctx, op, Kind::Mask, lacking, LACKING);
     }
+    met(ctx, op, lanes);
+}
+
+/// Lanes have met at `bar.warp.sync`, these and perhaps others.
+pub(super) fn met(ctx: &mut Ctx, op: &MicroOp, lanes: u32) {
     ask(ctx, op, lanes, |checker, at, _| {
         checker.sync_lanes(at, lanes)
     });
+}
+
+/// An instruction of the whole warp to which only some lanes come.
+pub(super) fn partial(ctx: &mut Ctx, op: &MicroOp, lanes: u32, all: u32, missing: u32) {
+    let text = format!(
+        "{} of {} lanes of the warp come to this instruction, which all must run together; lane {missing} does not",
+        lanes.count_ones(),
+        all.count_ones()
+    );
+    note(ctx, op, Kind::BarrierDivergence, lanes, &text);
 }
 
 /// For the CTA alone if `b` is 1.
@@ -108,29 +123,6 @@ fn note(ctx: &mut Ctx, op: &MicroOp, kind: Kind, lanes: u32, text: &str) {
     });
 }
 
-/// Lanes that a shuffle of mode `aux` reads, by the lanes of `a` and `b`, and that do not take part.
-struct Sources;
-impl Handler for Sources {
-    #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
-        let mask = ctx.mask;
-        if mask == !0 {
-            // There is no lane that does not take part.
-            return;
-        }
-        let (b, c) = (ctx.cells::<u32>(op.a), ctx.cells::<u32>(op.b));
-        let bad = mask
-            & mask_of(|i| {
-                let (from, fine) = super::warp::source(op.aux, i as u32, b[i], c[i]);
-                fine && mask >> (from & 31) & 1 == 0
-            });
-        if bad != 0 {
-            let text = "the lane that this shuffle reads from does not take part";
-            note(ctx, op, Kind::ShflInactive, bad, text);
-        }
-    }
-}
-
 /// What an instruction orders, and whose lanes it names.
 pub(crate) fn emit_order(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
     let has = |qual| inst.quals.has(qual);
@@ -150,16 +142,6 @@ pub(crate) fn emit_order(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
         });
     }
     match inst.op {
-        Op::Shfl => {
-            let a = l.src32(operand(l, inst, 2)?)?;
-            let b = l.src32(operand(l, inst, 3)?)?;
-            l.emit(MicroOp {
-                a,
-                b,
-                aux: super::warp::mode_of(inst),
-                ..l.cold::<Sources>()
-            });
-        }
         Op::Membar | Op::Fence => {
             let within = u32::from(has(Qual::Cta));
             l.emit(MicroOp {

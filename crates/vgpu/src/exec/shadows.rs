@@ -249,7 +249,7 @@ impl Handler for Shuffle {
         let out = lanes(|i| {
             let (other, fine) = super::warp::source(op.aux, i as u32, b[i], c[i]);
             let other = other & 31;
-            // That a lane does not take part is another fault.
+            // What a lane that does not take part gives is followed elsewhere (`lost.rs`).
             match fine {
                 true if mask >> other & 1 == 0 => 0,
                 true => from[other as usize],

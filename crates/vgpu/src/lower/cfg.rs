@@ -2,8 +2,11 @@
 
 use super::roles::{self, Members};
 use crate::error::Error;
-use rustc_hash::FxHashMap;
-use std::ops::Range;
+use rustc_hash::{FxHashMap, FxHasher};
+use std::{
+    hash::{Hash, Hasher},
+    ops::Range,
+};
 use warpsmith_ptx::{
     ir::{FuncId, Function, Imm, Inst, LabelId, Operand, RegId, Span, Stmt, StmtKind},
     op::Op,
@@ -19,6 +22,18 @@ pub(crate) struct Block {
     pub(crate) term: Term,
     /// Where the terminator stands.
     pub(crate) span: Span,
+}
+
+/// What lanes wait for each other for: those of one class may meet though they wait at several places.
+pub(crate) mod class {
+    /// An instruction of the whole warp.
+    pub(crate) const WHOLE: u32 = 0;
+    /// `bar.warp.sync`, which orders what lanes did with what they do.
+    pub(crate) const WARP: u32 = 1;
+    /// A barrier, to which lanes come together if they can.
+    pub(crate) const BARRIER: u32 = 2;
+    /// From here on exchanges, by their instruction.
+    pub(crate) const EXCHANGE: u32 = 3;
 }
 
 /// The end of a block. Targets are indices into the blocks.
@@ -52,8 +67,7 @@ pub(crate) enum Term {
     /// The next block runs once its members are together.
     Gate {
         members: Option<Operand>,
-        /// `bar.warp.sync`, which orders what lanes did with what they do.
-        orders: bool,
+        class: u32,
         next: u32,
     },
     Barrier(Box<BarrierTerm>),
@@ -175,10 +189,13 @@ impl Term {
     }
 }
 
-/// The blocks of a kernel in reverse postorder, of two successors the one earlier in the text first.
-pub(crate) fn blocks(function: &Function, body: &[Stmt]) -> Result<Vec<Block>, Error> {
+/// The blocks of a kernel in reverse postorder, of two successors the one earlier in the text first. Where lanes come
+/// `apart`, accesses begin blocks, too.
+pub(crate) fn blocks(function: &Function, body: &[Stmt], apart: bool) -> Result<Vec<Block>, Error> {
     let mut starts = vec![false; body.len() + 1];
     starts[0] = true;
+    // Where lanes wait for each other before a statement.
+    let mut gates = vec![false; body.len() + 1];
     let mut labels = vec![None; function.labels.len()];
     // Whether the live lanes were brought together in this straight run: no need for another gate then.
     let mut together = false;
@@ -193,11 +210,15 @@ pub(crate) fn blocks(function: &Function, body: &[Stmt]) -> Result<Vec<Block>, E
             }
             StmtKind::Inst(inst) => {
                 if ends_block(inst) {
+                    gates[i] |= apart && is_aligned(inst);
                     together = false;
                     starts[i + 1] = true;
                 } else if let Some(members) = roles::is_sync(inst) {
-                    starts[i] |= !together;
+                    gates[i] |= !together;
                     together |= members.are_all();
+                } else if apart && roles::is_shared_access(inst) {
+                    together = false;
+                    starts[i] = true;
                 }
             }
             StmtKind::Loc { .. }
@@ -214,6 +235,10 @@ pub(crate) fn blocks(function: &Function, body: &[Stmt]) -> Result<Vec<Block>, E
             ranges.push(i..i);
         }
         block_of[i] = ranges.len() as u32 - 1;
+        // A gate ends a block, which may have nothing else.
+        if gates[i] {
+            ranges.push(i..i);
+        }
         if let Some(last) = ranges.last_mut() {
             last.end = i + 1;
         }
@@ -228,6 +253,7 @@ pub(crate) fn blocks(function: &Function, body: &[Stmt]) -> Result<Vec<Block>, E
         at: &labels,
         block_of: &block_of,
         behind: &behind_calls(body, &block_of),
+        gates: &gates,
     };
     let mut all = Vec::with_capacity(ranges.len());
     for (i, range) in ranges.into_iter().enumerate() {
@@ -236,6 +262,15 @@ pub(crate) fn blocks(function: &Function, body: &[Stmt]) -> Result<Vec<Block>, E
     }
     fold_exits(&mut all, body);
     Ok(reorder(all))
+}
+
+/// Whether it is a barrier to which lanes of a warp must come together.
+fn is_aligned(inst: &Inst) -> bool {
+    match inst.op {
+        Op::Bar => !inst.quals.has(Qual::Warp),
+        Op::Barrier => inst.quals.has(Qual::Aligned),
+        _ => false,
+    }
 }
 
 fn ends_block(inst: &Inst) -> bool {
@@ -273,6 +308,14 @@ struct Labels<'a> {
     at: &'a [Option<usize>],
     block_of: &'a [u32],
     behind: &'a FxHashMap<LabelId, Vec<u32>>,
+    gates: &'a [bool],
+}
+
+/// The class of an exchange: the instruction with its qualifiers.
+fn exchange(inst: &Inst) -> u32 {
+    let mut hasher = FxHasher::default();
+    (inst.op.name(), inst.quals.to_string()).hash(&mut hasher);
+    class::EXCHANGE + (hasher.finish() as u32 >> 1)
 }
 
 impl Labels<'_> {
@@ -294,12 +337,13 @@ impl Labels<'_> {
                 span: self.function.span,
             });
         }
-        let last = &self.body[stmts.end - 1];
-        let span = last.span;
-        if let StmtKind::Inst(inst) = &last.kind
+        let last = stmts.clone().next_back().map(|last| &self.body[last]);
+        if let Some(last) = last
+            && let StmtKind::Inst(inst) = &last.kind
             && ends_block(inst)
         {
             stmts.end -= 1;
+            let span = last.span;
             let term = self.term(inst, next).ok_or_else(|| Error::Unsupported {
                 kernel: self.function.name.clone(),
                 span,
@@ -307,22 +351,29 @@ impl Labels<'_> {
             })?;
             return Ok(Block { stmts, term, span });
         }
-        let follows = self.body.get(stmts.end).map(|stmt| &stmt.kind);
-        let term = match follows {
-            Some(StmtKind::Inst(inst)) => match roles::is_sync(inst) {
-                Some(Members::Mask(mask)) => Term::Gate {
-                    members: Some(mask),
-                    orders: false,
-                    next,
-                },
-                Some(Members::All) => Term::Gate {
-                    members: None,
-                    orders: false,
-                    next,
-                },
-                None => Term::Jump(next),
+        let follows = self.body.get(stmts.end);
+        let span = follows.or(last).map_or(self.function.span, |s| s.span);
+        let gate = |inst: &Inst| {
+            if ends_block(inst) {
+                let apart = self.gates[stmts.end] && is_aligned(inst);
+                return apart.then_some((None, class::BARRIER));
+            }
+            roles::is_sync(inst).map(|members| match members {
+                Members::Mask(mask) => (Some(mask), exchange(inst)),
+                Members::All => (None, class::WHOLE),
+            })
+        };
+        let gate = match follows.map(|stmt| &stmt.kind) {
+            Some(StmtKind::Inst(inst)) if self.gates[stmts.end] => gate(inst),
+            _ => None,
+        };
+        let term = match gate {
+            Some((members, class)) => Term::Gate {
+                members,
+                class,
+                next,
             },
-            _ => Term::Jump(next),
+            None => Term::Jump(next),
         };
         Ok(Block { stmts, term, span })
     }
@@ -384,7 +435,7 @@ impl Labels<'_> {
             },
             Op::Bar if inst.quals.has(Qual::Warp) => Term::Gate {
                 members: inst.operands.first().cloned(),
-                orders: true,
+                class: class::WARP,
                 next,
             },
             Op::Bar | Op::Barrier => self.barrier(inst, guard, next)?,

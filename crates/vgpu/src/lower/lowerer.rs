@@ -1,25 +1,21 @@
 //! The builder that instruction families use: operands to slots, ops to the program.
 
 use super::{
-    BlockInfo, Input, Layout, Preset, Program, Value,
-    cfg::Block,
-    immediate,
+    BlockInfo, Code, Home, Input, Layout, Preset, Program, Value, immediate,
     presets::{is_clock, is_per_cta},
     roles,
     slots::Need,
-    uniform::{Uniformity, insts},
     watch::Watched,
 };
 use crate::{
     error::Error,
-    exec::{Flow, Handler, MicroOp, mov},
+    exec::{Flow, Handler, MicroOp, Note, mov},
     tier,
 };
 use rustc_hash::FxHashMap;
+use std::sync::Arc;
 use warpsmith_ptx::{
-    ir::{Inst, Operand, RegId, Span, Stmt, VarId},
-    op::Op,
-    qual::Qual,
+    ir::{Inst, Operand, RegId, Span, VarId},
     types::{Space, Type},
 };
 
@@ -39,13 +35,13 @@ pub(crate) struct Dst {
 
 /// Lowers one kernel.
 pub(crate) struct Lowerer<'a> {
-    input: &'a Input<'a>,
+    pub(super) input: &'a Input<'a>,
     /// The program so far.
     pub(crate) ops: Vec<MicroOp>,
     regs: Vec<Dst>,
-    aliases: Vec<Option<Dst>>,
+    pub(super) aliases: Vec<Option<Dst>>,
     /// Definitions and reads of each register.
-    counts: Vec<[u32; 2]>,
+    pub(super) counts: Vec<[u32; 2]>,
     consts: FxHashMap<u64, u32>,
     const_list: Vec<(u32, u64)>,
     presets: FxHashMap<Value, u32>,
@@ -58,6 +54,9 @@ pub(crate) struct Lowerer<'a> {
     temps: Vec<u32>,
     temps_used: usize,
     pub(super) watched: Watched,
+    pub(crate) gates: Vec<(u32, u32)>,
+    pub(crate) marks: Vec<(u32, Note)>,
+    lost: Vec<u32>,
     carry: Option<u32>,
     /// The multiply-adds that the next may join.
     pub(crate) chain: Option<crate::exec::Chain>,
@@ -91,6 +90,9 @@ impl<'a> Lowerer<'a> {
             temps: Vec::new(),
             temps_used: 0,
             watched: Watched::default(),
+            gates: Vec::new(),
+            marks: Vec::new(),
+            lost: Vec::new(),
             carry: None,
             chain: None,
             halves: None,
@@ -235,6 +237,13 @@ impl<'a> Lowerer<'a> {
     /// The same to be changed.
     pub(crate) fn extra_from_mut(&mut self, at: u32) -> &mut [u32] {
         self.extra.get_mut(at as usize..).unwrap_or(&mut [])
+    }
+
+    /// A slot for a mask of what shuffles did not bring of a register.
+    pub(super) fn lost_slot(&mut self) -> u32 {
+        let slot = self.scalar_slot();
+        self.lost.push(slot);
+        slot
     }
 
     pub(super) fn scalar_slot(&mut self) -> u32 {
@@ -465,90 +474,6 @@ impl<'a> Lowerer<'a> {
         self.regs[reg.index()].slot
     }
 
-    /// Finds registers that only rename a preset.
-    pub(super) fn find_aliases(&mut self, body: &[Stmt], blocks: &[Block], uniform: &Uniformity) {
-        for block in blocks {
-            for (_, inst) in insts(block, body) {
-                roles::each_def(inst, &mut |reg| self.counts[reg.index()][0] += 1);
-                roles::each_use(inst, &mut |reg| self.counts[reg.index()][1] += 1);
-            }
-            block
-                .term
-                .each_def(&mut |reg| self.counts[reg.index()][0] += 1);
-            block
-                .term
-                .each_use(&mut |reg| self.counts[reg.index()][1] += 1);
-        }
-        for block in blocks {
-            for (_, inst) in insts(block, body) {
-                if let Some((reg, value)) = self.preset_move(inst)
-                    && self.counts[reg.index()][0] == 1
-                    && uniform.regs[reg.index()] == !matches!(value, Value::Lanes(_))
-                {
-                    let src = self.preset(value);
-                    let alias = Dst {
-                        slot: src.slot,
-                        uniform: src.uniform,
-                    };
-                    self.aliases[reg.index()] = Some(alias);
-                }
-            }
-        }
-    }
-
-    fn preset_move(&self, inst: &Inst) -> Option<(RegId, Value)> {
-        let [Operand::Reg(reg), from] = &inst.operands[..] else {
-            return None;
-        };
-        if inst.guard.is_some() {
-            return None;
-        }
-        let ty = inst.quals.types().next()?;
-        match (inst.op, from) {
-            (Op::Mov, Operand::Special(special)) => {
-                let fits = self.type_of(*reg).bits() == special.ty().bits();
-                let uniform = roles::is_uniform_special(*special, self.input.block);
-                let value = if uniform {
-                    Value::Scalar(*special)
-                } else {
-                    Value::Lanes(*special)
-                };
-                (fits && !is_clock(*special)).then_some((*reg, value))
-            }
-            (Op::Ld, Operand::Addr(address)) if inst.quals.has(Qual::Param) => {
-                let warpsmith_ptx::ir::Base::Var(var @ VarId::Param(_)) = address.base else {
-                    return None;
-                };
-                let at = self
-                    .input
-                    .layout
-                    .address(var)?
-                    .checked_add_signed(address.offset)?;
-                let end = at.checked_add(u64::from(ty.bytes()))?;
-                let inside = end <= u64::from(self.input.layout.param_bytes);
-                let aligned = at.is_multiple_of(u64::from(ty.bytes()));
-                let fits = self.type_of(*reg).bits() <= 64 && ty.bytes() <= 8;
-                let value = Value::Param {
-                    offset: at as u32,
-                    bytes: ty.bytes() as u8,
-                    signed: ty.is_signed(),
-                };
-                (inside && aligned && fits).then_some((*reg, value))
-            }
-            _ => None,
-        }
-    }
-
-    pub(super) fn is_alias(&self, reg: usize) -> bool {
-        self.aliases[reg].is_some()
-    }
-
-    /// Whether the instruction's only effect is an alias.
-    pub(super) fn is_aliased(&self, inst: &Inst) -> bool {
-        matches!(inst.op, Op::Mov | Op::Ld)
-            && matches!(inst.operands.first(), Some(Operand::Reg(reg)) if self.is_alias(reg.index()))
-    }
-
     /// Gives each register its slot.
     pub(super) fn place(&mut self, needs: &[Need], slots: &[u32]) {
         for reg in 0..self.regs.len() {
@@ -570,8 +495,23 @@ impl<'a> Lowerer<'a> {
         }
     }
 
+    /// Where each register lies.
+    pub(super) fn homes(&self) -> Vec<Home> {
+        let regs = self.input.function.regs.iter().zip(&self.regs);
+        regs.enumerate()
+            .map(|(at, (reg, dst))| match reg.ty {
+                _ if self.is_alias(at) => Home::Fixed,
+                Type::Pred => Home::Mask(dst.slot),
+                _ if dst.uniform => Home::Scalar(dst.slot),
+                ty if ty.bits() <= 32 => Home::Narrow(dst.slot),
+                ty if ty.bits() == 64 => Home::Wide(dst.slot),
+                _ => Home::Fixed,
+            })
+            .collect()
+    }
+
     /// The finished program.
-    pub(super) fn finish(self, blocks: Vec<BlockInfo>) -> Program {
+    pub(super) fn finish(self, blocks: Vec<BlockInfo>, code: Code) -> Program {
         Program {
             constants: self.constants(),
             name: self.input.function.name.clone(),
@@ -586,6 +526,7 @@ impl<'a> Lowerer<'a> {
             per_cta: self.per_cta,
             accesses: self.watched.accesses,
             shadows: self.watched.shadows,
+            lost: self.lost,
             shared: self.input.layout.shared.clone(),
             open_shared: self.input.layout.open_shared,
             local: self.input.layout.local.clone(),
@@ -593,6 +534,11 @@ impl<'a> Lowerer<'a> {
                 let all = self.input.module.functions.iter();
                 all.map(|function| function.name.clone()).collect()
             },
+            code: Arc::new(code),
+            gates: self.gates,
+            marks: self.marks,
+            notes: Default::default(),
+            watched: Default::default(),
         }
     }
 }

@@ -1,11 +1,14 @@
 //! Lowering: from a kernel of a verified module to micro-ops for one block shape.
 
+mod alias;
 mod cfg;
+mod code;
 mod depends;
 mod describe;
 mod guess;
 mod immediate;
 mod instrument;
+mod lost;
 mod lowerer;
 mod preds;
 mod presets;
@@ -16,7 +19,8 @@ mod uniform;
 mod unit;
 mod watch;
 
-pub(crate) use cfg::{BarRed, BarrierTerm, CallTerm, Term};
+pub(crate) use cfg::{BarRed, BarrierTerm, CallTerm, Term, class};
+pub(crate) use code::{Code, End, Home};
 pub(crate) use immediate::immediate;
 pub(crate) use lowerer::{Dst, Lowerer, Src};
 pub(crate) use presets::{Preset, Value};
@@ -26,9 +30,10 @@ use crate::{
     Tier,
     check::{AccessInfo, Variables},
     error::Error,
-    exec::{self, MicroOp},
+    exec::{self, MicroOp, Note, Notes},
 };
 use slots::Need;
+use std::sync::{Arc, OnceLock};
 use warpsmith_ptx::{
     ir::{Function, Module, Name, Span, VarId},
     special::Special,
@@ -40,6 +45,7 @@ pub(crate) const SCRATCH: u32 = 0;
 const SCRATCH_BYTES: u32 = 256;
 
 /// A kernel lowered for one block shape.
+#[derive(Clone)]
 pub(crate) struct Program {
     pub(crate) name: Name,
     pub(crate) ops: Vec<MicroOp>,
@@ -61,6 +67,8 @@ pub(crate) struct Program {
     pub(crate) accesses: Vec<AccessInfo>,
     /// The slots of what is undefined of registers.
     pub(crate) shadows: Vec<u32>,
+    /// The slots of what shuffles did not bring.
+    pub(crate) lost: Vec<u32>,
     /// Shared variables.
     pub(crate) shared: Variables,
     /// Where dynamic shared memory starts.
@@ -69,6 +77,15 @@ pub(crate) struct Program {
     pub(crate) local: Variables,
     /// The names of the module's functions.
     pub(crate) functions: Vec<Name>,
+    /// What was lowered.
+    pub(crate) code: Arc<Code>,
+    /// Blocks whose lanes wait for lanes of their warp, and the ops that say for which.
+    pub(crate) gates: Vec<(u32, u32)>,
+    /// What ops do that others see, or by which they wait for others.
+    pub(crate) marks: Vec<(u32, Note)>,
+    /// The ops that are looked at, in a program that is watched.
+    pub(crate) notes: Notes,
+    watched: OnceLock<Arc<Program>>,
 }
 
 /// Where a block starts, and whether it runs with all live lanes only.
@@ -79,6 +96,17 @@ pub(crate) struct BlockInfo {
 }
 
 impl Program {
+    /// Its twin that is watched; made the first time.
+    pub(crate) fn watched(&self) -> &Arc<Program> {
+        self.watched.get_or_init(|| Arc::new(exec::watched(self)))
+    }
+
+    /// The op at which lanes wait before a block.
+    pub(crate) fn gate(&self, block: u32) -> Option<&MicroOp> {
+        let (_, op) = self.gates.iter().find(|(own, _)| *own == block)?;
+        self.ops.get(*op as usize)
+    }
+
     /// Whether it asks the driver where the workspace of its grid is.
     pub(crate) fn reads_environment(&self) -> bool {
         let asks = |preset: &Preset| {
@@ -104,10 +132,16 @@ impl Program {
             constants: Vec::new(),
             accesses: Vec::new(),
             shadows: Vec::new(),
+            lost: Vec::new(),
             shared: Variables::default(),
             open_shared: None,
             local: Variables::default(),
             functions: Vec::new(),
+            code: Arc::default(),
+            gates: Vec::new(),
+            marks: Vec::new(),
+            notes: Notes::default(),
+            watched: OnceLock::new(),
         }
     }
 
@@ -273,15 +307,21 @@ pub(crate) struct Input<'a> {
     pub(crate) checked: bool,
     /// Whether instructions are counted.
     pub(crate) counted: bool,
+    /// Whether lanes of a warp come in any order that nothing forbids.
+    pub(crate) apart: bool,
 }
 
 /// Lowers a kernel.
 pub(crate) fn lower(input: &Input<'_>) -> Result<Program, Error> {
     let function = input.function;
     let body = function.body.as_deref().unwrap_or(&[]);
-    let blocks = cfg::blocks(function, body)?;
-    let has_local = input.layout.local_bytes != 0;
-    let uniformity = uniform::analyze(function, body, &blocks, input.block, has_local);
+    let blocks = cfg::blocks(function, body, input.apart)?;
+    let shape = uniform::Shape {
+        dims: input.block,
+        has_local: input.layout.local_bytes != 0,
+        apart: input.apart,
+    };
+    let uniformity = uniform::analyze(function, body, &blocks, shape);
     let mut l = Lowerer::new(input, SCRATCH + SCRATCH_BYTES);
     l.find_aliases(body, &blocks, &uniformity);
     let needs: Vec<Need> = function
@@ -302,6 +342,11 @@ pub(crate) fn lower(input: &Input<'_>) -> Result<Program, Error> {
     let mut shadows = input
         .checked
         .then(|| instrument::Shadows::new(&mut l, function, body, &blocks));
+    let mut lost = if input.checked {
+        lost::Lost::new(&mut l, function, body, &blocks)
+    } else {
+        None
+    };
     let mut infos = Vec::with_capacity(blocks.len());
     for (at, block) in blocks.iter().enumerate() {
         infos.push(BlockInfo {
@@ -318,17 +363,24 @@ pub(crate) fn lower(input: &Input<'_>) -> Result<Program, Error> {
             }
             instrument::enter_block(shadows, at);
         }
-        lower_block(&mut l, body, block, &mut shadows)?;
+        lower_block(&mut l, body, block, (&mut shadows, &mut lost))?;
     }
-    Ok(l.finish(infos))
+    let code = Code::new(body, &blocks, l.homes());
+    Ok(l.finish(infos, code))
 }
 
 fn lower_block(
     l: &mut Lowerer<'_>,
     body: &[warpsmith_ptx::ir::Stmt],
     block: &cfg::Block,
-    shadows: &mut Option<instrument::Shadows>,
+    (shadows, lost): (&mut Option<instrument::Shadows>, &mut Option<lost::Lost>),
 ) -> Result<(), Error> {
+    let flush = |l: &mut Lowerer<'_>, lost: &mut Option<lost::Lost>| {
+        l.flush();
+        if let Some(lost) = lost {
+            lost.flush(l);
+        }
+    };
     let mut guard = None;
     for (i, inst) in uniform::insts(block, body) {
         l.at(body[block.stmts.start + i].span);
@@ -340,19 +392,23 @@ fn lower_block(
         if guard.map(|(g, _)| g) != wanted
             && let Some((_, start)) = guard.take()
         {
-            l.flush();
+            flush(l, lost);
             exec::end_guard(l, start);
         }
         if let Some(g) = wanted
             && guard.is_none()
         {
-            l.flush();
+            flush(l, lost);
             if let Some(shadows) = shadows {
                 instrument::guard(l, shadows, g);
+                l.flush();
             }
             let negated = if g.negated { !0 } else { 0 };
             let slot = l.slot_of(g.reg);
             guard = Some((g, exec::begin_guard(l, slot, negated)));
+        }
+        if let Some(lost) = lost {
+            lost.before(l, inst)?;
         }
         match shadows {
             // From here on, though not before, the register counts as written.
@@ -360,9 +416,16 @@ fn lower_block(
             Some(shadows) => {
                 let access = instrument::before(l, shadows, inst)?;
                 exec::lower(l, inst)?;
+                exec::mark(l, inst);
                 instrument::after(l, shadows, inst, access)?;
             }
-            None => exec::lower(l, inst)?,
+            None => {
+                exec::lower(l, inst)?;
+                exec::mark(l, inst);
+            }
+        }
+        if let Some(lost) = lost {
+            lost.after(l, inst)?;
         }
         // A guard that its own instruction changed no longer covers the next one.
         let mut changed = false;
@@ -370,11 +433,11 @@ fn lower_block(
             changed |= wanted.is_some_and(|g| g.reg == reg)
         });
         if changed && let Some((_, start)) = guard.take() {
-            l.flush();
+            flush(l, lost);
             exec::end_guard(l, start);
         }
     }
-    l.flush();
+    flush(l, lost);
     if let Some((_, start)) = guard {
         exec::end_guard(l, start);
     }
@@ -382,6 +445,9 @@ fn lower_block(
     if let Some(shadows) = shadows {
         instrument::end_block(l, shadows, &block.term);
         l.flush();
+    }
+    if let Some(lost) = lost {
+        lost.end_block(l, &block.term);
     }
     exec::emit_flow(l, &block.term)
 }

@@ -160,6 +160,17 @@ pub(crate) fn is_sync(inst: &Inst) -> Option<Members> {
     }
 }
 
+/// Whether it accesses memory that lanes share.
+pub(crate) fn is_shared_access(inst: &Inst) -> bool {
+    let shared = matches!(space(inst), Space::Global | Space::Shared | Space::Generic);
+    match inst.op {
+        Op::Ld | Op::Ldu | Op::St | Op::Atom | Op::Red => shared,
+        Op::Cp => inst.operands.len() >= 2,
+        Op::Mbarrier => true,
+        _ => false,
+    }
+}
+
 /// Whether lanes of one warp may wait for each other with it.
 pub(crate) fn may_lock(inst: &Inst) -> bool {
     let has = |word| inst.quals.has(word);

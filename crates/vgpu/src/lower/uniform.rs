@@ -52,14 +52,28 @@ struct Analysis<'a> {
     changed: bool,
 }
 
+/// How a kernel is run.
+#[derive(Clone, Copy)]
+pub(crate) struct Shape {
+    /// Threads of a block.
+    pub(crate) dims: [u32; 3],
+    pub(crate) has_local: bool,
+    /// Lanes of a warp come in any order.
+    pub(crate) apart: bool,
+}
+
 /// Analyses a kernel for a block shape.
 pub(crate) fn analyze(
     function: &Function,
     body: &[Stmt],
     blocks: &[Block],
-    dims: [u32; 3],
-    has_local: bool,
+    shape: Shape,
 ) -> Uniformity {
+    let Shape {
+        dims,
+        has_local,
+        apart,
+    } = shape;
     let places = Places::new(function, body, blocks);
     let mut a = Analysis {
         body,
@@ -72,7 +86,7 @@ pub(crate) fn analyze(
         changed: true,
     };
     // Lanes come back from calls when each is done.
-    if blocks.iter().any(|b| matches!(b.term, Term::Call(_))) {
+    if apart || blocks.iter().any(|b| matches!(b.term, Term::Call(_))) {
         a.divergent.fill(true);
     }
     while a.changed {

@@ -594,5 +594,6 @@ out:
     ld.shared.u32 %r11, [%r10]; // fault: race_shared
     st.global.u32 [%rd1], %r11;
 "#,
-    ),
+    )
+    .in_order(),
 ];

@@ -8,7 +8,7 @@ use std::{
     io::{self, IsTerminal},
     path::PathBuf,
 };
-use warpsmith::report::{Folders, Paint, Report, Suppressions, json, sarif};
+use warpsmith::report::{Folders, Issue, Paint, Report, Source, Suppressions, json, sarif};
 
 /// How reports are printed.
 #[derive(Debug, Args)]
@@ -47,6 +47,19 @@ impl Show {
             Format::Json => print_json(&report.to_json()),
             Format::Sarif => print_json(&sarif(&[report], &folders()?, category)),
         }
+    }
+
+    /// Prints what was not drawn before of a report.
+    pub(crate) fn rest(&self, report: &Report, drawn: &[Issue], category: &str) -> Result<()> {
+        match self.format {
+            Format::Text => print(&report.rest_to_text(paint(), drawn)),
+            Format::Json | Format::Sarif => self.one(report, category),
+        }
+    }
+
+    /// Draws one issue.
+    pub(crate) fn issue(source: &Source, issue: &Issue) -> String {
+        source.draw(issue, paint())
     }
 
     /// A report as text for this standard output.

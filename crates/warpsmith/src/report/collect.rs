@@ -64,6 +64,7 @@ impl Source {
             ..self.spot(fault.span)
         };
         let space = place.line.and_then(|line| self.space(line));
+        let mut other = None;
         let (kind, help) = match &fault.kind {
             FaultKind::OutOfBounds { .. } => {
                 let kind = match space.unwrap_or(Space::Generic) {
@@ -79,16 +80,34 @@ impl Source {
                 Kind::Misaligned,
                 "an address must be a multiple of the bytes accessed",
             ),
-            FaultKind::Deadlock { .. } => (
-                Kind::Deadlock,
-                "every thread waits: let all of them come to the same barriers",
-            ),
+            FaultKind::Deadlock { waiting, .. } => {
+                let at = fault.span.to_string();
+                let elsewhere = waiting.iter().find(|one| one.span.to_string() != at);
+                other = elsewhere.map(|one| Spot {
+                    block: Some(one.cta),
+                    ..self.spot(one.span)
+                });
+                (
+                    Kind::Deadlock,
+                    "each waits for threads that wait elsewhere, have left, or have no room to begin",
+                )
+            }
+            FaultKind::Partial { elsewhere, .. } => {
+                other = elsewhere.map(|span| self.spot(span));
+                (
+                    Kind::BarrierDivergence,
+                    "all lanes of the warp must come to it together, and none may have left",
+                )
+            }
             FaultKind::StackFull { .. } => (
                 Kind::OobLocal,
                 "end the recursion, or keep less on the stack",
             ),
             FaultKind::Misuse(what) => misuse(*what),
-            FaultKind::Trap | FaultKind::Budget { .. } => return None,
+            FaultKind::Trap
+            | FaultKind::Budget { .. }
+            | FaultKind::Stopped
+            | FaultKind::TwoPlaces { .. } => return None,
         };
         let kernel = fault.kernel.to_string();
         Some(Issue {
@@ -97,7 +116,7 @@ impl Source {
             entry_line: self.entry_line(&kernel),
             kernel,
             place,
-            other: None,
+            other,
             address: fault.address,
             allocation: None,
             count: 1,

@@ -1,11 +1,12 @@
 //! Reports as JSON.
 
 use super::{Issue, Report, Status};
+use crate::script::Error;
 use serde_json::{Value, json};
 use warpsmith_vgpu::check::Verdict;
 
 impl Report {
-    /// One object: findings, outputs, status, and what was printed if anything was.
+    /// One object: findings, outputs, status, what was printed if anything was, and why it did not run if it did not.
     pub fn to_json(&self) -> Value {
         let outputs: Vec<Value> = self
             .outputs
@@ -33,7 +34,24 @@ impl Report {
         if !self.printed.is_empty() {
             all["printed"] = json!(self.printed);
         }
+        if let Some(failure) = &self.failure {
+            all["failure"] = self.why(failure);
+        }
         all
+    }
+
+    /// Why it did not run, or not to its end, and where it was then.
+    fn why(&self, failure: &Error) -> Value {
+        let mut why = json!({"message": failure.to_string()});
+        if let Error::Device(warpsmith_vgpu::Error::Fault(fault)) = failure {
+            let spot = self.source.spot(fault.span);
+            why["kernel"] = json!(fault.kernel);
+            why["line"] = json!(spot.line);
+            why["source"] = json!(spot.origin);
+            why["block"] = json!(fault.cta);
+            why["thread"] = json!(fault.thread);
+        }
+        why
     }
 }
 
@@ -56,11 +74,23 @@ pub fn json(reports: &[&Report]) -> Value {
         }
     }
     let status = reports.iter().map(|report| report.status()).max();
-    json!({
+    let mut all = json!({
         "findings": findings,
         "outputs": outputs,
         "status": status.unwrap_or(Status::Clean).name(),
-    })
+    });
+    let failed = reports.iter().filter(|report| report.failure.is_some());
+    let failures: Vec<Value> = failed
+        .filter_map(|report| {
+            let mut why = report.why(report.failure.as_ref()?);
+            why["file"] = json!(report.source.name);
+            Some(why)
+        })
+        .collect();
+    if !failures.is_empty() {
+        all["failures"] = json!(failures);
+    }
+    all
 }
 
 fn issue(issue: &Issue) -> Value {

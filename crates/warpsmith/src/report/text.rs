@@ -1,6 +1,6 @@
 //! Reports as text: the line with a caret under its place, who was there, what would help.
 
-use super::{Issue, Level, Report, Spot, Status, json::verdict};
+use super::{Issue, Level, Report, Source, Spot, Status, json::verdict};
 use std::fmt::{self, Write};
 use warpsmith_vgpu::check::{Access, Allocation};
 
@@ -40,6 +40,11 @@ impl Paint {
 impl Report {
     /// What kernels printed, everything that was found, and how it ended.
     pub fn to_text(&self, paint: Paint) -> String {
+        self.rest_to_text(paint, &[])
+    }
+
+    /// The same where some issues were drawn before: of those only how often they were seen is said.
+    pub fn rest_to_text(&self, paint: Paint, drawn: &[Issue]) -> String {
         let mut out = String::new();
         for line in self.printed.lines() {
             let parts: Vec<String> = line.split('\t').map(printable).collect();
@@ -47,8 +52,22 @@ impl Report {
             out.push('\n');
         }
         for issue in &self.issues {
-            self.issue_text(&mut out, issue, paint);
-            out.push('\n');
+            match drawn.iter().find(|known| known.is_same(issue)) {
+                None => out.push_str(&self.source.draw(issue, paint)),
+                Some(known) if known.count < issue.count => {
+                    let line = issue.place.line.map(|line| format!(" at line {line}"));
+                    put(
+                        &mut out,
+                        format_args!(
+                            "{}{}: seen {} times\n",
+                            issue.kind,
+                            line.unwrap_or_default(),
+                            issue.count
+                        ),
+                    );
+                }
+                Some(_) => {}
+            }
         }
         for output in &self.outputs {
             if let Some(difference) = output.difference {
@@ -83,6 +102,16 @@ impl Report {
                 put(&mut out, format_args!("{name}: {status}: {why}\n"));
             }
         }
+        out
+    }
+}
+
+impl Source {
+    /// An issue with its places.
+    pub fn draw(&self, issue: &Issue, paint: Paint) -> String {
+        let mut out = String::new();
+        self.issue_text(&mut out, issue, paint);
+        out.push('\n');
         out
     }
 
@@ -120,7 +149,7 @@ impl Report {
     /// A place with its line; of an issue with its kernel.
     fn spot_text(&self, out: &mut String, spot: &Spot, issue: Option<&Issue>, paint: Paint) {
         let arrow = paint.draw(Ink::Blue, "-->");
-        let name = printable(&self.source.name);
+        let name = printable(&self.name);
         let kernel = issue.map(|issue| issue.kernel.as_str());
         let kernel = kernel
             .or(spot.kernel.as_deref())
@@ -138,7 +167,7 @@ impl Report {
             (None, _) => put(out, format_args!("  {arrow} {name}{kernel}\n")),
         }
         if let Some(line) = spot.line
-            && let Some(text) = self.source.line(line)
+            && let Some(text) = self.line(line)
         {
             let number = paint.draw(Ink::Blue, format_args!("{line:>5} |"));
             let start = spot.column.unwrap_or(1).max(1) as usize - 1;

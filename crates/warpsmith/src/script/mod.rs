@@ -12,6 +12,7 @@ mod place;
 mod read;
 mod run;
 mod schema;
+mod tell;
 mod values;
 
 pub use compare::{Difference, Mode};
@@ -19,6 +20,8 @@ pub use number::{Number, element, encode};
 pub(crate) use read::ptx as read_ptx;
 pub use run::{Kept, Settings};
 pub use schema::schema;
+pub use tell::Tell;
+pub use warpsmith_vgpu::Stop;
 
 use std::path::PathBuf;
 use warpsmith_ptx::{target::Target, types::Type};
@@ -32,7 +35,7 @@ pub struct Script {
     pub target: Option<Target>,
     /// Multiprocessors of the device.
     pub sms: Option<u32>,
-    /// CTAs that a multiprocessor holds at once, which bounds a cooperative grid.
+    /// CTAs that a multiprocessor holds at once: that bounds a cooperative grid, and how many of another wait at a time.
     pub max_blocks_per_sm: Option<u32>,
     /// Blocks of device memory.
     pub buffers: Vec<Buffer>,

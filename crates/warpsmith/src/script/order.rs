@@ -1,4 +1,4 @@
-//! Runs of a script in several orders of CTAs and warps: what they leave must be the same.
+//! Runs of a script in several orders of CTAs, warps and lanes: what they leave must be the same.
 
 use super::{
     Mode, Script, Settings,
@@ -21,6 +21,9 @@ pub(super) fn run(script: &Script, settings: &Settings) -> (Report, Kept) {
     let several = settings.schedules > 1;
     let (mut report, kept) = once(script, settings, Some(first), several);
     for order in orders.skip(1) {
+        if settings.stop.is_stopped() {
+            break;
+        }
         let (other, left) = once(script, settings, Some(order), several);
         if report.failure.is_none() {
             for at in 0..script.buffers.len() {
@@ -97,7 +100,7 @@ fn issue(
         allocation: None,
         count: count as u64,
         message: format!(
-            "`{name}` depends on the order of CTAs and warps: [{index}] is {got} in order {one} and {wanted} in order {two}"
+            "`{name}` depends on the order of CTAs, warps and lanes: [{index}] is {got} in order {one} and {wanted} in order {two}"
         ),
         help: "order the accesses, or make the result independent of who comes first; `--schedules 1 --seed S` runs order S alone".to_owned(),
         verdict: Verdict::Bug,

@@ -1,8 +1,11 @@
 //! Runs a script: one context, one freshly loaded module, its launches in order.
 
 use super::{
-    Contents, Error, Freed, LaunchSpec, Script, Wanted, WantedContents, compare::compare,
-    launch::Checked, read_ptx,
+    Contents, Error, Freed, LaunchSpec, Script, Wanted, WantedContents,
+    compare::compare,
+    launch::Checked,
+    read_ptx,
+    tell::{Tell, Telling},
 };
 use crate::report::{Issue, Level, Output, Report, Source, Spot};
 use warpsmith_ptx::{
@@ -13,8 +16,8 @@ use warpsmith_ptx::{
     verify::{Verified, verify},
 };
 use warpsmith_vgpu::{
-    Config, Error as DeviceError, Launch, Limit, Machine, Module, Stream,
-    check::{Checks, Kind, Verdict},
+    Config, Error as DeviceError, Launch, Limit, Machine, Module, Stop, Stream,
+    check::{Allocation, Checks, Kind, Verdict},
 };
 
 /// Device memory beyond the buffers: variables, red zones, what was given back and is not used again.
@@ -25,12 +28,16 @@ const SPARE: u64 = 256 << 20;
 pub struct Settings {
     /// What is checked; `None` only compares outputs and reports what ends a kernel.
     pub checks: Option<Checks>,
-    /// Orders of CTAs and warps to run it in; 0 runs it once.
+    /// Orders of CTAs, warps and lanes to run it in; 0 runs it once.
     pub schedules: u32,
     /// The first of the orders; the others follow it.
     pub seed: Option<u64>,
     /// Instructions each launch may run, counted once for a warp; `None` lets it run.
     pub budget: Option<u64>,
+    /// What stops it from outside: what was found until then is reported.
+    pub stop: Stop,
+    /// Who is told of findings as they come.
+    pub tell: Option<Tell>,
 }
 
 /// What buffers hold at the end, by their number; `None` where it was not read.
@@ -62,6 +69,7 @@ pub(super) fn once(
         all,
         report: Report::default(),
         kept: vec![None; script.buffers.len()],
+        telling: None,
     };
     if let Err(error) = run.run() {
         run.refused(error);
@@ -76,6 +84,7 @@ struct Run<'s> {
     all: bool,
     report: Report,
     kept: Kept,
+    telling: Option<Telling>,
 }
 
 /// A machine with the script's module and buffers.
@@ -101,6 +110,8 @@ impl Run<'_> {
                 what: "clusters are",
             });
         }
+        let tell = self.settings.tell.clone();
+        self.telling = tell.map(|tell| Telling::new(tell, &self.report.source));
         let config = self.config(&module)?;
         let machine = Machine::new(config)?;
         let stream = machine.stream()?;
@@ -123,11 +134,13 @@ impl Run<'_> {
         let ran = self.launches(&mut bench);
         self.report.printed = bench.machine.take_printed();
         self.take(&bench, false);
+        let ended = ran.is_ok();
         if let Err(error) = ran {
             self.refused(error);
+            self.name_words(&bench);
         }
-        // What could not run has written nothing: that says nothing of the kernel.
-        if self.report.failure.is_none() {
+        // What did not run to its end has not written all: that says nothing more of the kernel.
+        if ended {
             self.host_reads(&bench);
         }
         self.outputs(&bench);
@@ -253,6 +266,10 @@ impl Run<'_> {
             shared_per_block: target.shared_limit().unwrap_or(default.shared_per_block),
             max_ptx: PtxVersion::new(u8::MAX, 0),
             checks: self.settings.checks.clone(),
+            ctas_per_sm: self.script.max_blocks_per_sm.unwrap_or(default.ctas_per_sm),
+            closed: true,
+            stop: Some(self.settings.stop.clone()),
+            observer: self.telling.as_ref().map(Telling::observer),
             seed: self.order,
             budget: self.settings.budget,
             ..default
@@ -262,7 +279,11 @@ impl Run<'_> {
     /// Allocates and fills the buffers and writes the module's variables.
     fn fill(&self, bench: &mut Bench) -> Result<(), Error> {
         for buffer in &self.script.buffers {
-            bench.addresses.push(bench.machine.alloc(buffer.bytes)?);
+            let address = bench.machine.alloc(buffer.bytes)?;
+            bench.addresses.push(address);
+            if let Some(telling) = &self.telling {
+                telling.name(address, &buffer.name);
+            }
         }
         for (buffer, &address) in self.script.buffers.iter().zip(&bench.addresses) {
             match &buffer.contents {
@@ -395,6 +416,27 @@ impl Run<'_> {
                 }
                 self.report.add(issue);
             }
+        }
+    }
+
+    /// Names the buffers that threads wait for.
+    fn name_words(&mut self, bench: &Bench) {
+        for issue in &mut self.report.issues {
+            let Some(address) = issue.address.filter(|_| issue.allocation.is_none()) else {
+                continue;
+            };
+            let all = bench.addresses.iter().zip(&self.script.buffers);
+            let own = all.clone().find(|(start, buffer)| {
+                address
+                    .checked_sub(**start)
+                    .is_some_and(|at| at < buffer.bytes)
+            });
+            issue.allocation = own.map(|(start, buffer)| Allocation {
+                name: Some(buffer.name.clone().into()),
+                start: *start,
+                bytes: buffer.bytes,
+                distance: 0,
+            });
         }
     }
 

@@ -340,8 +340,8 @@ fn far_lane<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
     cta.if_(i.lt(g.n), |_| {
         let quals = [Qual::Sync, Qual::Idx, Qual::T(Type::B32)];
         let sources = [i.operand(), number(31), number(31), members.operand()];
-        let x: Word = define(Op::Shfl, &quals, sources); // fault: shfl_inactive
-        g.b.set(i, x);
+        let x: Word = define(Op::Shfl, &quals, sources); // other: shfl_inactive
+        g.b.set(i, x); // fault: shfl_inactive
     });
 }
 fn far_lane_clean<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {

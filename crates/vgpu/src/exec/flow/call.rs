@@ -12,7 +12,7 @@ use warpsmith_ptx::{
 };
 
 /// Saved words and call sites of one lane.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Stack {
     words: Vec<u64>,
     /// The chain of call sites, as one number.

@@ -1,34 +1,239 @@
-//! Gates where lanes may wait for different members.
+//! Lanes that wait for lanes of their warp: who may go on, and what is said where nobody can.
 
-use super::super::{Ctx, MicroOp};
+use super::{
+    super::{Ctx, Flow, MicroOp, ordered},
+    Stop, first,
+};
+use crate::{error::FaultKind, lower::class};
+use warpsmith_ptx::ir::Span;
 
-/// Lanes whose members are all here go on, the others wait; the members stand in lanes `a`.
+/// Waits for the member lanes in scalar `a` (lanes if `b` is 1), then goes on with block `aux`; `more[0]` is the class,
+/// and `c` is 1 where it orders accesses.
+pub(super) struct Gate;
+impl Flow for Gate {
+    fn run(ctx: &mut Ctx, op: &MicroOp) -> *const MicroOp {
+        let block = op.aux as usize;
+        if op.b == 1 {
+            return each(ctx, op);
+        }
+        let members = ctx.scalar(op.a) as u32 & ctx.warp.live;
+        let here = ctx.warp.active | ctx.warp.gate[block];
+        if members & !here == 0 {
+            if here != ctx.warp.active {
+                ctx.warp.gate[block] = 0;
+                ctx.warp.gated[block / 64] &= !(1 << (block % 64));
+                ctx.activate(here);
+            }
+            if op.c == 1 {
+                ordered::gate(ctx, op);
+            }
+            if op.more[0] == class::WHOLE && ctx.warp.live != ctx.warp.all {
+                return partial(ctx, op, here, None);
+            }
+            return enter(ctx, op.aux, here);
+        }
+        ctx.warp.gate[block] = here;
+        ctx.warp.gated[block / 64] |= 1 << (block % 64);
+        ctx.pick()
+    }
+}
+
+/// Lanes at a gate.
+#[derive(Clone, Copy)]
+struct At {
+    block: u32,
+    lanes: u32,
+    op: MicroOp,
+}
+
+/// Those of the lanes at a gate whose members are all `here` or have left.
+fn ready(ctx: &Ctx, op: &MicroOp, lanes: u32, here: u32) -> u32 {
+    let away = ctx.warp.live & !here;
+    if op.b == 0 {
+        let missing = ctx.scalar(op.a) as u32 & away;
+        return if missing == 0 { lanes } else { 0 };
+    }
+    let members = ctx.cells::<u32>(op.a);
+    (0..32)
+        .filter(|lane| lanes >> lane & 1 != 0 && members[*lane] & away == 0)
+        .fold(0, |all, lane| all | 1 << lane)
+}
+
+/// The lanes that the first lane of a gate waits for.
+fn members(ctx: &Ctx, at: &At) -> u32 {
+    match at.op.b {
+        0 => ctx.scalar(at.op.a) as u32,
+        _ => ctx.cells::<u32>(at.op.a)[at.lanes.trailing_zeros() as usize & 31],
+    }
+}
+
+/// Takes lanes from a gate.
+fn leave(ctx: &mut Ctx, block: u32, lanes: u32) {
+    let rest = ctx.warp.gate[block as usize] & !lanes;
+    ctx.warp.gate[block as usize] = rest;
+    if rest == 0 {
+        ctx.warp.gated[block as usize / 64] &= !(1 << (block % 64));
+    }
+}
+
+/// Gates where lanes may wait for different members: those whose members are all here go on, the others wait.
 #[inline(never)]
 pub(super) fn each(ctx: &mut Ctx, op: &MicroOp) -> *const MicroOp {
     let block = op.aux as usize;
     let here = ctx.warp.active | ctx.warp.gate[block];
-    let live = ctx.warp.live;
-    let members = ctx.cells::<u32>(op.a);
-    let ready = (0..32)
-        .filter(|lane| here >> lane & 1 != 0)
-        .fold(0, |all, lane| {
-            let missing = members[lane] & live & !here;
-            all | u32::from(missing == 0) << lane
-        });
-    let rest = here & !ready;
-    ctx.warp.gate[block] = rest;
-    let bit = 1 << (block % 64);
-    if rest == 0 {
-        ctx.warp.gated[block / 64] &= !bit;
-    } else {
-        ctx.warp.gated[block / 64] |= bit;
-    }
+    let ready = ready(ctx, op, here, here);
+    ctx.warp.gate[block] = here;
+    ctx.warp.gated[block / 64] |= 1 << (block % 64);
+    leave(ctx, op.aux, ready);
     if ready == 0 {
         return ctx.pick();
     }
-    ctx.activate(ready);
+    pass(ctx, op, ready)
+}
+
+/// Lanes go on behind a gate.
+fn pass(ctx: &mut Ctx, op: &MicroOp, lanes: u32) -> *const MicroOp {
+    ctx.activate(lanes);
     if op.c == 1 {
-        super::super::ordered::gate(ctx, op);
+        ordered::gate(ctx, op);
     }
-    ctx.block(op.aux)
+    if op.more[0] == class::WHOLE && ctx.warp.live != ctx.warp.all {
+        return partial(ctx, op, lanes, None);
+    }
+    enter(ctx, op.aux, lanes)
+}
+
+/// The active lanes, which are these, go on with a block, if it does not wait for all.
+#[inline(always)]
+pub(super) fn enter(ctx: &mut Ctx, block: u32, lanes: u32) -> *const MicroOp {
+    if lanes != ctx.warp.live && ctx.program.blocks[block as usize].convergent {
+        ctx.warp.hold(block, lanes, true);
+        return ctx.pick();
+    }
+    ctx.block(block)
+}
+
+/// Only lanes at gates, and those that wait for all others, are left of a warp: lets those go whom nobody keeps
+/// waiting any more; `None` if all have to wait.
+#[cold]
+#[inline(never)]
+pub(super) fn settle(ctx: &mut Ctx) -> Option<*const MicroOp> {
+    let mut gates = Vec::new();
+    let mut from = 0;
+    while let Some(block) = first(&ctx.warp.gated, from) {
+        if let Some(op) = ctx.program.gate(block) {
+            gates.push(At {
+                block,
+                lanes: ctx.warp.gate[block as usize],
+                op: *op,
+            });
+        }
+        from = block + 1;
+    }
+    for at in &gates {
+        // Others have left meanwhile.
+        let lanes = ready(ctx, &at.op, at.lanes, at.lanes);
+        if lanes != 0 {
+            leave(ctx, at.block, lanes);
+            return Some(pass(ctx, &at.op, lanes));
+        }
+    }
+    if let Some(next) = meet(ctx, &gates) {
+        return Some(next);
+    }
+    // To a barrier nobody else can come now.
+    if let Some(at) = gates.iter().find(|at| at.op.more[0] == class::BARRIER) {
+        leave(ctx, at.block, at.lanes);
+        return Some(pass(ctx, &at.op, at.lanes));
+    }
+    // A barrier of the CTA may bring more lanes.
+    if !ctx.warp.parked.is_empty() {
+        return None;
+    }
+    let held = first(&ctx.warp.held, 0);
+    let waits = held.and_then(|block| ctx.program.code.must_wait(block));
+    for (i, at) in gates.iter().enumerate() {
+        let others = gates.iter().enumerate().filter(|(j, _)| *j != i);
+        let other = others.map(|(_, other)| other).next();
+        let elsewhere = other.map(|other| ctx.program.span(other.op.span));
+        if at.op.more[0] == class::WHOLE {
+            let elsewhere = elsewhere.or_else(|| held.map(|block| place(ctx, block)));
+            return Some(partial(ctx, &at.op, at.lanes, elsewhere));
+        }
+        let meets = |other: &&At| {
+            let missing = members(ctx, at) & ctx.warp.live & !(at.lanes | other.lanes);
+            at.op.more[0] >= class::EXCHANGE
+                && other.block != at.block
+                && other.op.more[0] == at.op.more[0]
+                && members(ctx, other) == members(ctx, at)
+                && missing == 0
+        };
+        if let Some(other) = gates.iter().find(meets) {
+            let other = ctx.program.span(other.op.span);
+            return Some(stop(ctx, &at.op, FaultKind::TwoPlaces { other }, at.lanes));
+        }
+    }
+    if held.is_some() && waits.is_none() {
+        // Those that wait for all others leave without another wait, but for this: they are as good as gone.
+        let at = gates.first()?;
+        leave(ctx, at.block, at.lanes);
+        ctx.activate(at.lanes);
+        return Some(enter(ctx, at.block, at.lanes));
+    }
+    None
+}
+
+/// Lanes meet at `bar.warp.sync` though they wait at several places.
+fn meet(ctx: &mut Ctx, gates: &[At]) -> Option<*const MicroOp> {
+    let warp = || gates.iter().filter(|at| at.op.more[0] == class::WARP);
+    let here = warp().fold(0, |all, at| all | at.lanes);
+    let free = |ctx: &Ctx, at: &At| ready(ctx, &at.op, at.lanes, here);
+    let all = warp().fold(0, |all, at| all | free(ctx, at));
+    if all == 0 {
+        return None;
+    }
+    for at in warp() {
+        let lanes = free(ctx, at);
+        if lanes != 0 {
+            leave(ctx, at.block, lanes);
+            ctx.activate(lanes);
+            ordered::met(ctx, &at.op, all);
+            let convergent = ctx.program.blocks[at.block as usize].convergent;
+            ctx.warp.hold(at.block, lanes, convergent);
+        }
+    }
+    Some(ctx.pick())
+}
+
+/// Where the code of a block begins.
+fn place(ctx: &Ctx, block: u32) -> Span {
+    let first = ctx.program.blocks[block as usize].first;
+    let op = ctx.program.ops.get(first as usize);
+    ctx.program.span(op.map_or(0, |op| op.span))
+}
+
+/// An instruction of the whole warp to which not all come.
+#[cold]
+pub(super) fn partial(
+    ctx: &mut Ctx,
+    op: &MicroOp,
+    lanes: u32,
+    elsewhere: Option<Span>,
+) -> *const MicroOp {
+    let all = ctx.warp.all;
+    let missing = (all & !lanes).trailing_zeros() & 31;
+    ordered::partial(ctx, op, lanes, all, missing);
+    let kind = FaultKind::Partial {
+        lanes: lanes.count_ones(),
+        of: all.count_ones(),
+        elsewhere,
+    };
+    stop(ctx, op, kind, lanes)
+}
+
+fn stop(ctx: &mut Ctx, op: &MicroOp, kind: FaultKind, lanes: u32) -> *const MicroOp {
+    ctx.fault(op, kind, lanes.trailing_zeros() & 31, None);
+    ctx.warp.active = 0;
+    ctx.stop = Stop::Fuel;
+    std::ptr::null()
 }

@@ -7,7 +7,7 @@ use super::{
 use crate::{
     Tier,
     error::Error,
-    exec::{MicroOp, mov, operand},
+    exec::{MicroOp, Note, Reaches, mov, operand},
     lower::{Dst, Lowerer, Src, roles},
 };
 use warpsmith_ptx::{
@@ -162,6 +162,7 @@ fn lower_load(l: &mut Lowerer, inst: &Inst, access: &Access) -> Result<(), Error
     op.dst = places[0];
     op.more[..3].copy_from_slice(&places[1..]);
     l.emit(op);
+    l.note(Note::Reads(reaches(access, &at, scalar)));
     for (dst, from, bits) in after {
         land(l, access.ty, scalar, dst, from, bits);
     }
@@ -274,7 +275,29 @@ fn lower_store(l: &mut Lowerer, inst: &Inst, access: &Access) -> Result<(), Erro
     op.dst = places[0];
     op.more[..3].copy_from_slice(&places[1..]);
     l.emit(op);
+    l.note(Note::Writes(reaches(access, &at, scalar)));
     Ok(())
+}
+
+/// Where an access reaches.
+fn reaches(access: &Access, at: &At, scalar: bool) -> Reaches {
+    Reaches {
+        place: place_of(access.space),
+        wide: at.wide,
+        scalar,
+        offset: at.offset,
+        bytes: access.ty.bytes() * access.count as u32,
+    }
+}
+
+/// A state space as ops hold it.
+pub(in crate::exec) fn place_of(space: Space) -> u32 {
+    match space {
+        Space::Global | Space::Const | Space::Param => place::GLOBAL,
+        Space::Shared => place::SHARED,
+        Space::Local => place::LOCAL,
+        Space::Generic => place::GENERIC,
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -293,13 +316,10 @@ fn pick(l: &Lowerer, access: &Access, at: &At, scalar: bool, way: Direction) -> 
         17..=32 => by_count::<Single>(l, access.count, at, scalar, way),
         33.. => by_count::<Double>(l, access.count, at, scalar, way),
     };
-    let aux = match access.space {
-        Space::Global | Space::Const | Space::Param => place::GLOBAL,
-        Space::Shared => place::SHARED,
-        Space::Local => place::LOCAL,
-        Space::Generic => place::GENERIC,
-    };
-    MicroOp { aux, ..op }
+    MicroOp {
+        aux: place_of(access.space),
+        ..op
+    }
 }
 
 fn by_count<E: Element>(

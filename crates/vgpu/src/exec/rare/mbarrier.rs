@@ -5,7 +5,7 @@
 
 use super::{
     super::{
-        Ctx, Handler, MicroOp,
+        Ctx, Handler, MicroOp, Note, Reaches,
         flow::SPIN_COST,
         ldst::{self, At},
         ordered,
@@ -327,5 +327,16 @@ fn emit(
         ],
         ..l.cold::<Mbarrier>()
     });
+    l.note(Note::Swaps(Reaches {
+        place: if generic {
+            ldst::place::GENERIC
+        } else {
+            ldst::place::SHARED
+        },
+        wide,
+        scalar: false,
+        offset,
+        bytes: 8,
+    }));
     Ok(())
 }

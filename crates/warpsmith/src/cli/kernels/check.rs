@@ -36,7 +36,7 @@ pub(super) struct CheckKernels {
     /// The target: 75, sm_90, 90a.
     #[arg(long, value_name = "N", default_value = "90")]
     sm: Target,
-    /// The order of CTAs and warps [default: theirs].
+    /// The order of CTAs, warps and lanes [default: theirs].
     #[arg(long, value_name = "S")]
     seed: Option<u64>,
     #[command(flatten)]
@@ -63,6 +63,7 @@ impl CheckKernels {
                 memory: 2 << 30,
                 seed: self.seed,
                 checks: Some(Checks::default()),
+                closed: true,
                 ..Config::default()
             })?;
             for case in (entry.cases)(&mut Random::new(7)) {

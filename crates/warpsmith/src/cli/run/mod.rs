@@ -1,15 +1,18 @@
 //! `run`: a kernel of a PTX file, or a script of launches, on the virtual GPU.
 
 mod arg;
+mod live;
 
 use super::{
+    interrupt,
     output::note,
     show::{Format, Show},
 };
 use anyhow::{Context, Result, bail};
 use arg::ArgSpec;
 use clap::Args;
-use std::{fs, path::PathBuf, process::ExitCode};
+use live::Live;
+use std::{fs, path::PathBuf, process::ExitCode, time::Duration};
 use warpsmith::{
     ptx::target::Target,
     script::{Error, LaunchSpec, Script, Settings},
@@ -31,7 +34,9 @@ Examples:
   warpsmith run --script fault.json --check --format json
   warpsmith run --schema > run-script.schema.json
 
-Exit status: 0 clean; 1 findings, or an output that differs; 2 could not run.")]
+A run that lasts shows its findings as they come; Ctrl-C stops it, and what was found until then is reported.
+
+Exit status: 0 clean; 1 findings, or an output that differs; 2 could not run; 130 stopped by Ctrl-C.")]
 pub(crate) struct RunPtx {
     /// A PTX file.
     #[arg(value_name = "FILE", required_unless_present_any = ["script", "schema"])]
@@ -70,7 +75,7 @@ pub(crate) struct RunPtx {
     #[arg(long, value_name = "KINDS", num_args = 0..=1, require_equals = true,
         default_missing_value = "all", value_parser = kinds)]
     check: Option<Kinds>,
-    /// Runs it in N orders of CTAs and warps and compares what they leave.
+    /// Runs it in N orders of CTAs, warps and lanes and compares what they leave.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=1 << 16))]
     schedules: u32,
     /// The first of the orders.
@@ -79,6 +84,9 @@ pub(crate) struct RunPtx {
     /// Stops a launch that has run this many instructions, each counted once for a warp.
     #[arg(long, value_name = "INSTRUCTIONS", value_parser = clap::value_parser!(u64).range(1..))]
     budget: Option<u64>,
+    /// Stops the run after this many seconds; what was found until then is shown.
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    timeout: Option<Duration>,
     #[command(flatten)]
     show: Show,
 }
@@ -97,6 +105,16 @@ fn kinds(text: &str) -> Result<Kinds, String> {
     let each = text.split(',').map(|name| name.trim().parse::<Kind>());
     each.collect::<Result<_, _>>()
         .map_err(|error| format!("{error}: {}", known()))
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let wrong = || "expected a number of seconds above 0, such as 30 or 0.5".to_owned();
+    let seconds: f64 = text.parse().map_err(|_| wrong())?;
+    if seconds > 0.0 {
+        Duration::try_from_secs_f64(seconds).map_err(|_| wrong())
+    } else {
+        Err(wrong())
+    }
 }
 
 fn extent(text: &str) -> Result<[u32; 3], String> {
@@ -140,6 +158,8 @@ impl RunPtx {
             }
             None => self.single()?,
         };
+        let live = Live::begin(self.timeout);
+        let tells = self.show.format == Format::Text;
         let settings = Settings {
             checks: self.check.as_deref().map(|kinds| Checks {
                 kinds: kinds.to_vec(),
@@ -147,8 +167,11 @@ impl RunPtx {
             schedules: self.schedules,
             seed: self.seed,
             budget: self.budget,
+            stop: live.stop(),
+            tell: tells.then(|| live.tell(&suppressions)),
         };
         let (mut report, kept) = script.run_keeping(&settings);
+        let (drawn, raised) = live.end();
         if self.script.is_none()
             && let Some(Error::Script { at, .. }) = &mut report.failure
         {
@@ -169,7 +192,10 @@ impl RunPtx {
         }
         let of = self.script.as_ref().or(self.file.as_ref());
         let category = of.map_or_else(String::new, |file| format!("run/{}", file.display()));
-        self.show.one(&report, &category)?;
+        self.show.rest(&report, &drawn, &category)?;
+        if raised {
+            return Ok(interrupt::exit_code());
+        }
         Ok(ExitCode::from(report.status().exit_code()))
     }
 
