@@ -4,7 +4,9 @@ mod seeds;
 
 use crate::Target;
 use warpsmith_audio::{Padding, Spectrogram, Window};
-use warpsmith_formats::{gguf::Gguf, safetensors::Safetensors, whisper::WhisperFile};
+use warpsmith_formats::{
+    gguf::Gguf, quant::check_finite, safetensors::Safetensors, whisper::WhisperFile,
+};
 use warpsmith_models::{
     chat::{ChatTemplate, GenerationPrompt, Message},
     tokenizer::{Special, Tokenizer},
@@ -218,9 +220,11 @@ fn takes_gguf(input: &[u8]) -> bool {
     let Ok(file) = Gguf::parse(input.to_vec()) else {
         return false;
     };
+    let mut data = Vec::new();
     for tensor in file.tensors() {
-        assert_eq!(file.data(tensor).len() as u64, tensor.bytes);
-        let _ = file.check_finite(tensor);
+        file.read(tensor, &mut data).expect("bytes in memory");
+        assert_eq!(data.len() as u64, tensor.bytes);
+        let _ = check_finite(&tensor.name, tensor.dtype, &data);
     }
     true
 }
@@ -229,9 +233,11 @@ fn takes_safetensors(input: &[u8]) -> bool {
     let Ok(file) = Safetensors::parse(input.to_vec()) else {
         return false;
     };
+    let mut data = Vec::new();
     for tensor in file.tensors() {
-        assert_eq!(file.data(tensor).len() as u64, tensor.bytes);
-        let _ = file.check_finite(tensor);
+        file.read(tensor, &mut data).expect("bytes in memory");
+        assert_eq!(data.len() as u64, tensor.bytes);
+        let _ = check_finite(&tensor.name, tensor.dtype, &data);
     }
     true
 }
@@ -280,9 +286,11 @@ fn takes_whisper(input: &[u8]) -> bool {
     let Ok(file) = WhisperFile::parse(input.to_vec(), Some(&config)) else {
         return false;
     };
+    let mut data = Vec::new();
     for tensor in file.tensors() {
-        assert_eq!(file.data(tensor).len() as u64, tensor.bytes);
-        let _ = file.check_finite(tensor);
+        file.read(tensor, &mut data).expect("bytes in memory");
+        assert_eq!(data.len() as u64, tensor.bytes);
+        let _ = check_finite(&tensor.name, tensor.dtype, &data);
     }
     true
 }

@@ -3,29 +3,61 @@
 use std::fmt::Display;
 
 use crate::Error;
+use crate::bytes::Bytes;
+
+/// What is read of a file at once.
+const WINDOW: u64 = 64 << 10;
 
 /// A place in a file. What is read is named by a `Display`, which is formatted only for an error.
 pub(crate) struct Cursor<'a> {
-    bytes: &'a [u8],
-    at: usize,
+    bytes: &'a Bytes,
+    at: u64,
+    /// Bytes of the file from `from` on.
+    window: Vec<u8>,
+    from: u64,
 }
 
 impl<'a> Cursor<'a> {
-    pub(crate) fn new(bytes: &'a [u8]) -> Cursor<'a> {
-        Cursor { bytes, at: 0 }
+    pub(crate) fn new(bytes: &'a Bytes) -> Cursor<'a> {
+        Cursor {
+            bytes,
+            at: 0,
+            window: Vec::new(),
+            from: 0,
+        }
     }
 
     pub(crate) fn at(&self) -> u64 {
-        self.at as u64
+        self.at
+    }
+
+    /// Whether nothing is left.
+    pub(crate) fn is_at_end(&self) -> bool {
+        self.at == self.bytes.len()
     }
 
     /// The next `len` bytes.
-    pub(crate) fn take(&mut self, len: u64, what: &dyn Display) -> Result<&'a [u8], Error> {
+    pub(crate) fn take(&mut self, len: u64, what: &dyn Display) -> Result<&[u8], Error> {
         self.require(len, 1, what)?;
-        // `require` compared it with what is left, so it fits.
-        let taken = &self.bytes[self.at..][..len as usize];
-        self.at += taken.len();
-        Ok(taken)
+        let at = self.at;
+        self.at += len;
+        if let Bytes::Owned(bytes) = self.bytes {
+            return Ok(&bytes[at as usize..][..len as usize]);
+        }
+        let have = self.from..self.from + self.window.len() as u64;
+        if !(have.contains(&at) && self.at <= have.end) {
+            let read = len.max(WINDOW).min(self.bytes.len() - at);
+            self.bytes.read(at, read, &mut self.window)?;
+            self.from = at;
+        }
+        Ok(&self.window[(at - self.from) as usize..][..len as usize])
+    }
+
+    /// Goes over `len` bytes without reading them.
+    pub(crate) fn skip(&mut self, len: u64, what: &dyn Display) -> Result<(), Error> {
+        self.require(len, 1, what)?;
+        self.at += len;
+        Ok(())
     }
 
     /// Checks that `count` things of at least `each` bytes can follow, and returns `count` as a size
@@ -36,7 +68,7 @@ impl<'a> Cursor<'a> {
         each: u64,
         what: &dyn Display,
     ) -> Result<usize, Error> {
-        let left = (self.bytes.len() - self.at) as u64;
+        let left = self.bytes.len() - self.at;
         let needed = count.saturating_mul(each);
         if needed > left {
             return Err(Error::Truncated {

@@ -20,6 +20,30 @@ pub enum Error {
         /// The path.
         path: PathBuf,
     },
+    /// A file that became shorter while it was read.
+    #[error("{}: ends at byte {found}, and had {was} bytes when it was opened", path.display())]
+    Shortened {
+        /// The file.
+        path: PathBuf,
+        /// Its length when it was opened.
+        was: u64,
+        /// Its length now.
+        found: u64,
+    },
+    /// A file that was written to while it was read.
+    #[error("{}: was changed while it was read", path.display())]
+    Changed {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A file of a kind that is small, and is not.
+    #[error("{found} bytes: expected at most {most}")]
+    TooLarge {
+        /// The most that is read.
+        most: u64,
+        /// Its length.
+        found: u64,
+    },
     /// Another error, with the file it is about.
     #[error("{}: {error}", path.display())]
     InFile {
@@ -346,6 +370,24 @@ pub enum Error {
         /// Its name.
         tensor: String,
     },
+    /// A tensor that no part of the model is.
+    #[error("tensor {tensor} would not be used: {why}")]
+    UnusedTensor {
+        /// Its name.
+        tensor: String,
+        /// Why not.
+        why: String,
+    },
+    /// A configuration and the weights that do not go together.
+    #[error("{field} is {found} in the configuration, and {want} in the weights")]
+    Contradiction {
+        /// The field.
+        field: &'static str,
+        /// What the configuration says.
+        found: u32,
+        /// What the weights say.
+        want: u32,
+    },
     /// A tensor of another shape than the model's sizes ask for.
     #[error("tensor {tensor} has shape {found:?}, slowest first: expected {want:?}")]
     Shape {
@@ -371,6 +413,8 @@ impl Error {
     pub(crate) fn in_file(self, path: &std::path::Path) -> Error {
         match self {
             Error::Io { .. }
+            | Error::Shortened { .. }
+            | Error::Changed { .. }
             | Error::NotAFile { .. }
             | Error::InFile { .. }
             | Error::SplitName { .. }

@@ -1,7 +1,7 @@
 //! GGUF files, versions 2 and 3, little-endian, in one file or split into parts.
 //!
 //! A file is a header, metadata (ordered keys with typed values), the list of tensors, and the data
-//! section, which begins on the file's alignment. [`Gguf::open`] maps the file and reads all but the
+//! section, which begins on the file's alignment. [`Gguf::open`] reads all but the
 //! data, and checks that every tensor lies inside it and shares no byte with another.
 
 mod metadata;
@@ -19,8 +19,8 @@ pub use value::{Array, Value};
 pub use writer::Writer;
 
 use crate::Error;
-use crate::map::Bytes;
-use crate::quant::{WeightType, first_non_finite};
+use crate::bytes::Bytes;
+use crate::quant::WeightType;
 use parse::Header;
 
 const SPLIT_NUMBER: &str = "split.no";
@@ -72,7 +72,7 @@ impl TensorInfo {
 }
 
 impl Gguf {
-    /// Maps the file at `path`, and all its parts if it is the first of a split file.
+    /// Opens the file at `path`, and all its parts if it is the first of a split file.
     ///
     /// Costs time in the number of keys and tensors; the data is not read.
     ///
@@ -99,7 +99,7 @@ impl Gguf {
         Gguf::from_bytes(Bytes::Owned(bytes))
     }
 
-    /// As [`Gguf::parse`], of bytes that may be mapped.
+    /// As [`Gguf::parse`], of bytes that may be in a file.
     pub(crate) fn from_bytes(bytes: Bytes) -> Result<Gguf, Error> {
         let header = parse::header(&bytes, 0)?;
         if let (number, count @ 2..) = split_of(&header.metadata)? {
@@ -131,29 +131,23 @@ impl Gguf {
         self.index.get(name).map(|&at| &self.tensors[at])
     }
 
-    /// Exactly the bytes of a tensor of this file.
+    /// Puts the bytes of a tensor of this file into `out`, in place of what is there.
+    ///
+    /// # Errors
+    /// What the system says, and [`Error::Shortened`] for a file that has become shorter.
     ///
     /// # Panics
     /// If `tensor` was altered, or comes from another file, and lies outside this one.
-    pub fn data(&self, tensor: &TensorInfo) -> &[u8] {
-        &self.parts[tensor.part][tensor.offset as usize..][..tensor.bytes as usize]
+    pub fn read(&self, tensor: &TensorInfo, out: &mut Vec<u8>) -> Result<(), Error> {
+        self.parts[tensor.part].read(tensor.offset, tensor.bytes, out)
     }
 
-    /// Checks that every weight of a tensor of this file is finite, by its elements or block scales.
-    ///
-    /// Reads the tensor's bytes once.
+    /// Checks that the files are still what they were when they were opened, as far as lengths and times tell.
     ///
     /// # Errors
-    /// [`Error::NonFinite`] with the first element that is not.
-    pub fn check_finite(&self, tensor: &TensorInfo) -> Result<(), Error> {
-        match first_non_finite(tensor.dtype, self.data(tensor)) {
-            None => Ok(()),
-            Some((index, value)) => Err(Error::NonFinite {
-                tensor: tensor.name.clone(),
-                index,
-                value,
-            }),
-        }
+    /// [`Error::Changed`] with the file that is not.
+    pub fn check_unchanged(&self) -> Result<(), Error> {
+        self.parts.iter().try_for_each(Bytes::unchanged)
     }
 
     /// The list of tensors and the bytes of the parts.
@@ -198,7 +192,7 @@ impl Gguf {
 }
 
 fn open_part(path: &Path, part: usize) -> Result<(Bytes, Header), Error> {
-    let bytes = Bytes::map(path)?;
+    let bytes = Bytes::open(path)?;
     let header = parse::header(&bytes, part).map_err(|e| e.in_file(path))?;
     Ok((bytes, header))
 }

@@ -1,6 +1,6 @@
 //! What a model is for, by a look at its beginning: before anything of it is loaded.
 
-use crate::gguf::Gguf;
+use crate::{gguf::Gguf, object::Object};
 use serde::Deserialize;
 use std::{
     fs::File,
@@ -84,7 +84,7 @@ fn config(path: PathBuf) -> Option<Kind> {
     if size > MAX_CONFIG {
         return None;
     }
-    let config: Config = serde_json::from_slice(&std::fs::read(path).ok()?).ok()?;
+    let Object(config): Object<Config> = serde_json::from_slice(&std::fs::read(path).ok()?).ok()?;
     let speech = |name: &str| name.to_ascii_lowercase().starts_with("whisper");
     let named = config.model_type.iter().chain(&config.architectures);
     let mut named = named.peekable();

@@ -11,7 +11,7 @@ mod quantize;
 mod random;
 
 pub use dequantize::dequantize;
-pub(crate) use finite::first_non_finite;
+pub use finite::check_finite;
 pub use quantize::quantize;
 pub use random::random_blocks;
 

@@ -3,19 +3,28 @@
 //! The `safetensors` crate checks the layout; before it sees a header, names that come twice and
 //! ends past the file are refused here.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+
+use ::safetensors::tensor::Metadata;
+use ::safetensors::{Dtype, SafeTensorError};
 
 use crate::Error;
-use crate::map::Bytes;
-use crate::quant::{WeightType, first_non_finite};
+use crate::bytes::{Bytes, read_small};
+use crate::cursor::Cursor;
+use crate::object::Object;
+use crate::quant::WeightType;
 
 const INDEX: &str = "model.safetensors.index.json";
 const SINGLE: &str = "model.safetensors";
 const METADATA: &str = "__metadata__";
+/// An index larger than this is not one of ours.
+const MAX_INDEX: u64 = 64 << 20;
+/// The most that the format allows.
+const MAX_HEADER: u64 = 100_000_000;
 
 /// One safetensors file, or the shards of one model.
 #[derive(Debug)]
@@ -43,7 +52,7 @@ pub struct TensorInfo {
 }
 
 impl Safetensors {
-    /// Maps a `.safetensors` file; or the shards that a `.json` index lists; or, of a folder, its
+    /// Opens a `.safetensors` file; or the shards that a `.json` index lists; or, of a folder, its
     /// `model.safetensors.index.json`, else its `model.safetensors`.
     ///
     /// # Errors
@@ -69,7 +78,7 @@ impl Safetensors {
         {
             return open_shards(path);
         }
-        let bytes = Bytes::map(path)?;
+        let bytes = Bytes::open(path)?;
         let tensors = header(&bytes, 0).map_err(|e| e.in_file(path))?;
         Ok(Safetensors::join(tensors, vec![bytes]))
     }
@@ -82,7 +91,7 @@ impl Safetensors {
         Safetensors::from_bytes(Bytes::Owned(bytes))
     }
 
-    /// As [`Safetensors::parse`], of bytes that may be mapped.
+    /// As [`Safetensors::parse`], of bytes that may be in a file.
     pub(crate) fn from_bytes(bytes: Bytes) -> Result<Safetensors, Error> {
         let tensors = header(&bytes, 0)?;
         Ok(Safetensors::join(tensors, vec![bytes]))
@@ -103,27 +112,23 @@ impl Safetensors {
         self.index.get(name).map(|&at| &self.tensors[at])
     }
 
-    /// Exactly the bytes of a tensor of this model. They may start at any byte.
+    /// Puts the bytes of a tensor of this model into `out`, in place of what is there.
+    ///
+    /// # Errors
+    /// What the system says, and [`Error::Shortened`] for a file that has become shorter.
     ///
     /// # Panics
     /// If `tensor` was altered, or comes from another model, and lies outside this one.
-    pub fn data(&self, tensor: &TensorInfo) -> &[u8] {
-        &self.shards[tensor.shard][tensor.offset as usize..][..tensor.bytes as usize]
+    pub fn read(&self, tensor: &TensorInfo, out: &mut Vec<u8>) -> Result<(), Error> {
+        self.shards[tensor.shard].read(tensor.offset, tensor.bytes, out)
     }
 
-    /// Checks that every weight of a tensor of this model is finite.
+    /// Checks that the files are still what they were when they were opened, as far as lengths and times tell.
     ///
     /// # Errors
-    /// [`Error::NonFinite`] with the first element that is not.
-    pub fn check_finite(&self, tensor: &TensorInfo) -> Result<(), Error> {
-        match first_non_finite(tensor.dtype, self.data(tensor)) {
-            None => Ok(()),
-            Some((index, value)) => Err(Error::NonFinite {
-                tensor: tensor.name.clone(),
-                index,
-                value,
-            }),
-        }
+    /// [`Error::Changed`] with the file that is not.
+    pub fn check_unchanged(&self) -> Result<(), Error> {
+        self.shards.iter().try_for_each(Bytes::unchanged)
     }
 
     fn join(tensors: Vec<TensorInfo>, shards: Vec<Bytes>) -> Safetensors {
@@ -141,8 +146,8 @@ impl Safetensors {
 
 /// The tensors that the index at `path` lists, each from the shard it is listed in.
 fn open_shards(path: &Path) -> Result<Safetensors, Error> {
-    let bytes = Bytes::map(path)?;
-    let index: Index = serde_json::from_slice(&bytes).map_err(|source| {
+    let bytes = read_small(path, MAX_INDEX)?;
+    let Object(index): Object<Index> = serde_json::from_slice(&bytes).map_err(|source| {
         let what = "index of shards";
         Error::Json { what, source }.in_file(path)
     })?;
@@ -150,10 +155,16 @@ fn open_shards(path: &Path) -> Result<Safetensors, Error> {
     for (tensor, shard) in &index.weight_map.0 {
         by_shard.entry(shard).or_default().push(tensor);
     }
+    let listed: HashSet<&str> = index
+        .weight_map
+        .0
+        .iter()
+        .map(|(name, _)| name.as_str())
+        .collect();
     let (mut tensors, mut shards) = (Vec::new(), Vec::new());
     for (shard, names) in by_shard {
         let file = shard_path(path, shard).map_err(|e| e.in_file(path))?;
-        let bytes = Bytes::map(&file)?;
+        let bytes = Bytes::open(&file)?;
         let found = header(&bytes, shards.len()).map_err(|e| e.in_file(&file))?;
         let mut found: HashMap<String, TensorInfo> = found
             .into_iter()
@@ -170,8 +181,20 @@ fn open_shards(path: &Path) -> Result<Safetensors, Error> {
             })?;
             tensors.push(tensor);
         }
+        // What a shard has beyond the index is in the model all the same.
+        for (name, tensor) in found {
+            if listed.contains(name.as_str()) {
+                return Err(Error::DuplicateTensor { tensor: name }.in_file(&file));
+            }
+            tensors.push(tensor);
+        }
         tensors[from..].sort_by_key(|tensor| tensor.offset);
         shards.push(bytes);
+    }
+    let mut names = HashSet::new();
+    if let Some(twice) = tensors.iter().find(|tensor| !names.insert(&tensor.name)) {
+        let tensor = twice.name.clone();
+        return Err(Error::DuplicateTensor { tensor }.in_file(path));
     }
     Ok(Safetensors::join(tensors, shards))
 }
@@ -192,28 +215,27 @@ fn shard_path(index: &Path, shard: &str) -> Result<PathBuf, Error> {
 }
 
 /// Reads the header of one file, which is shard number `shard`.
-fn header(bytes: &[u8], shard: usize) -> Result<Vec<TensorInfo>, Error> {
-    let truncated = |what: &str, at: u64, needed: u64| Error::Truncated {
-        what: what.to_owned(),
-        at,
-        needed,
-        left: (bytes.len() as u64).saturating_sub(at),
-    };
-    let (len, rest) = bytes
-        .split_first_chunk::<8>()
-        .ok_or_else(|| truncated("length of the header", 0, 8))?;
-    let len = u64::from_le_bytes(*len);
-    if len > rest.len() as u64 {
-        return Err(truncated("header", 8, len));
+fn header(bytes: &Bytes, shard: usize) -> Result<Vec<TensorInfo>, Error> {
+    let mut cursor = Cursor::new(bytes);
+    let len = cursor.u64(&"length of the header")?;
+    cursor.require(len, 1, &"header")?;
+    if len > MAX_HEADER {
+        return Err(Error::Length {
+            what: "header".to_owned(),
+            want: MAX_HEADER,
+            found: len,
+        });
     }
-    let (json, data) = rest.split_at(len as usize);
-    let entries: Pairs<Entry> = serde_json::from_slice(json).map_err(|source| Error::Json {
-        what: "safetensors header",
-        source,
-    })?;
+    let json = cursor.take(len, &"header")?;
+    let available = bytes.len() - 8 - len;
+    let entries: Pairs<Object<Entry>> =
+        serde_json::from_slice(json).map_err(|source| Error::Json {
+            what: "safetensors header",
+            source,
+        })?;
     let data_start = 8 + len;
     let mut tensors = Vec::with_capacity(entries.0.len());
-    for (name, entry) in entries.0 {
+    for (name, Object(entry)) in entries.0 {
         let dtype = match entry.dtype.as_str() {
             "F32" => WeightType::F32,
             "F16" => WeightType::F16,
@@ -226,12 +248,12 @@ fn header(bytes: &[u8], shard: usize) -> Result<Vec<TensorInfo>, Error> {
             }
         };
         let (start, end) = entry.data_offsets;
-        if start > end || end > data.len() as u64 {
+        if start > end || end > available {
             return Err(Error::OutOfFile {
                 tensor: name,
                 offset: start,
                 bytes: end.saturating_sub(start),
-                available: data.len() as u64,
+                available,
             });
         }
         tensors.push(TensorInfo {
@@ -243,11 +265,31 @@ fn header(bytes: &[u8], shard: usize) -> Result<Vec<TensorInfo>, Error> {
             shard,
         });
     }
-    // Shapes against sizes, gaps, overlaps, and bytes after the last tensor.
-    ::safetensors::SafeTensors::read_metadata(bytes)
-        .map_err(|source| Error::Safetensors { source })?;
-    tensors.sort_by_key(|tensor| tensor.offset);
+    tensors.sort_by_key(|tensor: &TensorInfo| tensor.offset);
+    let refused = |source| Error::Safetensors { source };
+    // Shapes against sizes, gaps and overlaps; then bytes after the last tensor.
+    let known = tensors.iter().map(|tensor| known(tensor, data_start));
+    let known = Metadata::new(None, known.collect()).map_err(refused)?;
+    if known.data_len() as u64 != available {
+        return Err(refused(SafeTensorError::MetadataIncompleteBuffer));
+    }
     Ok(tensors)
+}
+
+/// A tensor as the format's library knows it.
+fn known(tensor: &TensorInfo, data_start: u64) -> (String, ::safetensors::tensor::TensorInfo) {
+    let dtype = match tensor.dtype {
+        WeightType::F16 => Dtype::F16,
+        WeightType::BF16 => Dtype::BF16,
+        _ => Dtype::F32,
+    };
+    let start = (tensor.offset - data_start) as usize;
+    let info = ::safetensors::tensor::TensorInfo {
+        dtype,
+        shape: tensor.shape.iter().map(|dim| *dim as usize).collect(),
+        data_offsets: (start, start + tensor.bytes as usize),
+    };
+    (tensor.name.clone(), info)
 }
 
 #[derive(serde::Deserialize)]
@@ -285,7 +327,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Pairs<T> {
                         return Err(serde::de::Error::custom(twice));
                     }
                     if name == METADATA {
-                        map.next_value::<IgnoredAny>()?;
+                        map.next_value::<Option<HashMap<String, String>>>()?;
                     } else {
                         pairs.push((name, map.next_value()?));
                     }

@@ -23,8 +23,8 @@ pub(crate) use ggml::MAGIC as GGML_MAGIC;
 pub use writer::Writer;
 
 use crate::Error;
-use crate::map::Bytes;
-use crate::quant::{WeightType, first_non_finite};
+use crate::bytes::Bytes;
+use crate::quant::WeightType;
 use table::Table;
 
 /// A Whisper model's file, checked: what its sizes ask for is there.
@@ -95,7 +95,7 @@ pub struct MelFilters {
 }
 
 impl WhisperFile {
-    /// Maps the model at `path`: a file of weights, or a folder with one (`model.bin`,
+    /// Opens the model at `path`: a file of weights, or a folder with one (`model.bin`,
     /// `ggml-model.bin`, `model.gguf` or `model.safetensors`, shards too).
     ///
     /// Beside weights other than ggml's, `config.json`, `generation_config.json`, `tokenizer.json` and
@@ -144,32 +144,28 @@ impl WhisperFile {
         })
     }
 
-    /// Exactly the bytes of a tensor of this model. They may start at any byte.
+    /// Puts the bytes of a tensor of this model into `out`, in place of what is there.
+    ///
+    /// # Errors
+    /// What the system says, and [`Error::Shortened`] for a file that has become shorter.
     ///
     /// # Panics
     /// If `tensor` was altered, or comes from another model, and lies outside this one.
-    pub fn data(&self, tensor: &TensorInfo) -> &[u8] {
-        &self.parts[tensor.part][tensor.offset as usize..][..tensor.bytes as usize]
+    pub fn read(&self, tensor: &TensorInfo, out: &mut Vec<u8>) -> Result<(), Error> {
+        self.parts[tensor.part].read(tensor.offset, tensor.bytes, out)
+    }
+
+    /// Checks that the files are still what they were when they were opened, as far as lengths and times tell.
+    ///
+    /// # Errors
+    /// [`Error::Changed`] with the file that is not.
+    pub fn check_unchanged(&self) -> Result<(), Error> {
+        self.parts.iter().try_for_each(Bytes::unchanged)
     }
 
     /// What the file, or files beside it, carry beyond weights.
     pub fn settings(&self) -> &Settings {
         &self.settings
-    }
-
-    /// Checks that every weight of a tensor of this model is finite.
-    ///
-    /// # Errors
-    /// [`Error::NonFinite`] with the first element that is not.
-    pub fn check_finite(&self, tensor: &TensorInfo) -> Result<(), Error> {
-        match first_non_finite(tensor.dtype, self.data(tensor)) {
-            None => Ok(()),
-            Some((index, value)) => Err(Error::NonFinite {
-                tensor: tensor.name.clone(),
-                index,
-                value,
-            }),
-        }
     }
 
     /// Keeps of `table` the tensors that its sizes ask for, once each has its shape.
@@ -183,7 +179,7 @@ impl WhisperFile {
         } = table;
         let dims = match dims {
             Some(dims) => dims,
-            None => dims::infer(&tensors, config)?,
+            None => dims::infer(&tensors, config, folder::Heads::default())?,
         };
         dims.check()?;
         let mut kept = BTreeMap::new();
@@ -207,8 +203,14 @@ impl WhisperFile {
             }
             kept.insert(name, tensor);
         }
+        let left = tensors.into_keys().filter(|name| !is_idle(name, &dims));
+        // In the order of names, so that the same error is found each time.
+        if let Some(tensor) = left.min() {
+            let why = why_unused(&tensor, &dims);
+            return Err(Error::UnusedTensor { tensor, why });
+        }
         if let Some(config) = config {
-            config.complete(&mut settings);
+            config.complete(&mut settings, &dims)?;
         }
         Ok(WhisperFile {
             format,
@@ -217,5 +219,33 @@ impl WhisperFile {
             parts,
             settings,
         })
+    }
+}
+
+/// The layer that a name is about, the number of layers there, and what follows.
+fn layer_of<'a>(name: &'a str, dims: &Dims) -> Option<(u32, u32, &'a str)> {
+    let (side, rest) = name.split_once(".blocks.")?;
+    let (layer, part) = rest.split_once('.')?;
+    let layers = match side {
+        "encoder" => dims.n_audio_layer,
+        "decoder" => dims.n_text_layer,
+        _ => return None,
+    };
+    Some((layer.parse().ok()?, layers, part))
+}
+
+/// The bias of a key moves all scores of a query alike, so the softmax does not see it.
+fn is_idle(name: &str, dims: &Dims) -> bool {
+    layer_of(name, dims).is_some_and(|(layer, layers, part)| {
+        layer < layers && matches!(part, "attn.key.bias" | "cross_attn.key.bias")
+    })
+}
+
+fn why_unused(name: &str, dims: &Dims) -> String {
+    match layer_of(name, dims) {
+        Some((layer, layers, _)) if layer >= layers => {
+            format!("there are {layers} layers on its side, counted from 0, without a gap")
+        }
+        Some(_) | None => "a Whisper model has no such part here".to_owned(),
     }
 }

@@ -1,7 +1,5 @@
 //! The crate's errors: values that say what, where, expected and found.
 
-use std::path::PathBuf;
-
 /// Everything that can go wrong in this crate.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -14,14 +12,6 @@ pub enum Error {
     Unsupported {
         /// What was asked for.
         what: String,
-    },
-    /// A file could not be read.
-    #[error("cannot read {path}: {source}", path = path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// The system's reason.
-        source: std::io::Error,
     },
     /// The tokenizer has no tokens at all.
     #[error("the vocabulary is empty")]
@@ -94,11 +84,47 @@ pub enum Error {
         /// The number of ids.
         vocab: usize,
     },
+    /// A setting that names a token names none.
+    #[error("{key} is {found}, expected a token, less than {vocab}")]
+    TokenOutside {
+        /// The setting, as the file spells it.
+        key: String,
+        /// Its value.
+        found: String,
+        /// The number of tokens.
+        vocab: u32,
+    },
     /// A tokenizer.json is malformed, or cannot handle the text.
     #[error("tokenizer.json: {message}")]
     TokenizerJson {
         /// The reason.
         message: String,
+    },
+    /// The crate that reads a tokenizer.json gave up in the middle.
+    #[error("tokenizer.json: the tokenizers crate panicked while {doing}: {reason}")]
+    TokenizerPanic {
+        /// What it was doing.
+        doing: &'static str,
+        /// What it said.
+        reason: String,
+    },
+    /// A part of a tokenizer.json asks for what cannot be done.
+    #[error("tokenizer.json: {part}: {what}")]
+    TokenizerPart {
+        /// Where in the file.
+        part: String,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// A token that a tokenizer.json adds would get another number than the file says.
+    #[error("tokenizer.json: added token {token:?} has id {want}, and its place is {got:?}")]
+    AddedToken {
+        /// Its text.
+        token: String,
+        /// The id in the file.
+        want: u32,
+        /// The id by the other tokens.
+        got: Option<u32>,
     },
     /// A chat template does not parse or does not run.
     #[error("chat template, line {line}: {message}")]
@@ -138,11 +164,55 @@ pub enum Error {
         /// The value found.
         got: f32,
     },
-    /// A tensor that the architecture needs is not in the file.
-    #[error("the file has no tensor for {part}")]
+    /// A setting of the model whose value would change the output, and that is done only where it does not.
+    #[error("{key} is {found}, which is not supported: expected {want}")]
+    Setting {
+        /// The setting, as the file spells it.
+        key: String,
+        /// Its value.
+        found: String,
+        /// The values that are accepted.
+        want: String,
+    },
+    /// A setting of the model that is not known here.
+    #[error(
+        "{key} is {found}, and it is not known here whether that changes the output: take it out of the file if it \
+         does not"
+    )]
+    UnknownSetting {
+        /// The setting, as the file spells it.
+        key: String,
+        /// Its value.
+        found: String,
+    },
+    /// A vocabulary is not that of the Whisper model it came with.
+    #[error(
+        "the vocabulary is not that of a Whisper model of {vocab} tokens: token {token} is {}, expected {want}",
+        found.map_or_else(|| "not there".to_owned(), |found| found.to_string())
+    )]
+    WhisperToken {
+        /// The token.
+        token: String,
+        /// Where it is.
+        found: Option<u32>,
+        /// Where it should be.
+        want: u32,
+        /// The number of tokens of the model.
+        vocab: u32,
+    },
+    /// A tensor that the model needs is not in the file.
+    #[error("the file has no tensor `{name}`, which the model needs")]
     MissingTensor {
-        /// The part it plays.
-        part: String,
+        /// Its name.
+        name: String,
+    },
+    /// A tensor that no part of the model is: without it the output would be another one.
+    #[error("tensor `{name}` would not be used: {why}")]
+    UnusedTensor {
+        /// Its name.
+        name: String,
+        /// Why not.
+        why: String,
     },
     /// A tensor has a shape that does not fit the model.
     #[error("tensor `{name}` is {got:?}, expected {want:?} (slowest dimension first)")]

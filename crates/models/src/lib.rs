@@ -5,7 +5,9 @@
 pub mod chat;
 mod error;
 pub mod llama;
+mod quiet;
 pub mod sampling;
+mod settings;
 pub mod text;
 pub mod tokenizer;
 mod watch;

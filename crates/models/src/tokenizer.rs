@@ -21,6 +21,7 @@ mod decode;
 mod from_gguf;
 mod json;
 pub(crate) mod merge;
+mod parts;
 mod special;
 pub(crate) mod split;
 mod spm;
@@ -34,6 +35,9 @@ pub use decode::Decoder;
 use json::Json;
 use special::{Matcher, Segment};
 use vocab::{Fields, Kind, Vocab};
+
+/// A `tokenizer.json` larger than this is none.
+const MAX_JSON: u64 = 256 << 20;
 
 /// Texts of control tokens that end a generation, beside the ids a file names.
 const END_TEXTS: [&str; 11] = [
@@ -113,13 +117,9 @@ impl Tokenizer {
     /// The tokenizer in a `tokenizer.json` file.
     ///
     /// # Errors
-    /// As [`Tokenizer::from_json`], and when the file cannot be read.
+    /// As [`Tokenizer::from_json`], and when the file cannot be read or is no regular file.
     pub fn from_json_file(path: impl AsRef<Path>) -> Result<Self, Error> {
-        let path = path.as_ref();
-        let bytes = std::fs::read(path).map_err(|source| Error::Read {
-            path: path.to_owned(),
-            source,
-        })?;
+        let bytes = warpsmith_formats::read_small(path.as_ref(), MAX_JSON)?;
         Self::from_json(&bytes)
     }
 
@@ -154,6 +154,15 @@ impl Tokenizer {
         ] {
             if let Some(id) = id {
                 vocab.check(what, id)?;
+            }
+        }
+        for (key, id) in &fields.named {
+            if *id as usize >= vocab.len() {
+                return Err(Error::TokenOutside {
+                    key: key.clone(),
+                    found: id.to_string(),
+                    vocab: vocab.len() as u32,
+                });
             }
         }
         let (model, bos_by_default) = match fields.model.as_str() {

@@ -221,9 +221,26 @@ pub(super) fn whisper_config() -> Vec<u8> {
 }
 
 pub(super) fn whisper_tokenizer_json() -> Vec<Vec<u8>> {
+    // Nothing shorter than all tokens of a model is accepted: bytes as they are spelled, one word, names.
+    let mut spelled: Vec<char> = ('!'..='~').chain('¡'..='¬').chain('®'..='ÿ').collect();
+    spelled.extend('\u{100}'..='\u{143}');
+    let token = |id: u32| match (spelled.get(id as usize), id) {
+        (Some('"' | '\\'), _) => format!("\\{}", spelled[id as usize]),
+        (Some(byte), _) => byte.to_string(),
+        (None, 264) => "\u{120}the".to_owned(),
+        (None, _) => format!("t{id}"),
+    };
+    let vocab: Vec<String> = (0..50_257)
+        .map(|id| format!(r#""{}":{id}"#, token(id)))
+        .collect();
+    let whole = format!(
+        r#"{{"added_tokens":[{{"id":50257,"content":"<|endoftext|>"}},{{"id":50258,"content":"<|startoftranscript|>"}},{{"id":50363,"content":"<|notimestamps|>"}}],"model":{{"vocab":{{{}}}}}}}"#,
+        vocab.join(",")
+    );
     [
         r#"{"model":{"vocab":{}}}"#,
         r#"{"added_tokens":[{"id":50257,"content":"<|endoftext|>"}],"model":{"vocab":{"H":0,"e":1,"l":2,"He":3,"Ġ":4,"ð":5,"Ł":6,"ðŁ":7,"你":8}}}"#,
+        &whole,
     ]
     .map(|text| text.as_bytes().to_vec())
     .to_vec()

@@ -17,7 +17,6 @@ const TABLES: &[(&str, &str)] = &[
 
 /// The only files, and folders (ending in `/`), where `unsafe` may stand, and why.
 const UNSAFE: &[(&str, &str)] = &[
-    ("crates/formats/src/map.rs", "maps a model file into memory"),
     (
         "crates/vgpu/src/memory/raw.rs",
         "touches guest memory, races included",

@@ -4,6 +4,7 @@ use super::TensorInfo;
 use super::metadata::Metadata;
 use super::value::Value;
 use crate::Error;
+use crate::bytes::Bytes;
 use crate::cursor::Cursor;
 use crate::quant::WeightType;
 
@@ -25,13 +26,11 @@ pub(super) struct Header {
 }
 
 /// Reads the header of the file that is part number `part`.
-pub(super) fn header(bytes: &[u8], part: usize) -> Result<Header, Error> {
+pub(super) fn header(bytes: &Bytes, part: usize) -> Result<Header, Error> {
     let mut cursor = Cursor::new(bytes);
-    let magic = &bytes[..bytes.len().min(MAGIC.len())];
+    let magic = bytes.first(MAGIC.len() as u64)?;
     if magic != MAGIC {
-        return Err(Error::Magic {
-            found: magic.to_vec(),
-        });
+        return Err(Error::Magic { found: magic });
     }
     cursor.take(MAGIC.len() as u64, &"magic")?;
     let version = cursor.u32(&"version")?;
@@ -61,7 +60,7 @@ pub(super) fn header(bytes: &[u8], part: usize) -> Result<Header, Error> {
     }
     // The header's end is at most the file's, so neither sum comes near overflow.
     let data_start = cursor.at().next_multiple_of(alignment);
-    place(&mut tensors, data_start, bytes.len() as u64)?;
+    place(&mut tensors, data_start, bytes.len())?;
     Ok(Header {
         version,
         metadata,

@@ -5,15 +5,33 @@
 //! is the exception: a byte of 255 is not-a-number, and 253 and 254 overflow for some values.
 
 use super::{WeightType, dequantize};
+use crate::Error;
 
 /// The largest exponent byte for which every MXFP4 value is finite: `6 * 2^(252 - 127)`.
 const MXFP4_SAFE: u8 = 252;
 const MXFP4_NAN: u8 = 255;
 
+/// Checks that every weight of a tensor is finite, by its elements or the scales of its blocks.
+///
+/// `bytes` are whole blocks. Reads memory once, at about its speed.
+///
+/// # Errors
+/// [`Error::NonFinite`] with the first element that is not.
+pub fn check_finite(tensor: &str, ty: WeightType, bytes: &[u8]) -> Result<(), Error> {
+    match first_non_finite(ty, bytes) {
+        None => Ok(()),
+        Some((index, value)) => Err(Error::NonFinite {
+            tensor: tensor.to_owned(),
+            index,
+            value,
+        }),
+    }
+}
+
 /// The first element of `bytes` that is infinite or not a number, with its value.
 ///
 /// `bytes` are whole blocks. Reads memory once, at about its speed.
-pub(crate) fn first_non_finite(ty: WeightType, bytes: &[u8]) -> Option<(u64, f32)> {
+fn first_non_finite(ty: WeightType, bytes: &[u8]) -> Option<(u64, f32)> {
     let block = match ty {
         WeightType::F32 => find::<4>(bytes, |b| f32::from_le_bytes(*b).is_finite()),
         WeightType::F16 => find::<2>(bytes, |b| half_is_finite(b, 0)),

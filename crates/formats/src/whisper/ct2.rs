@@ -6,12 +6,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::folder::Config;
+use super::folder::{Config, Heads};
 use super::table::Table;
-use super::{Dims, Format, Settings, TensorInfo, dims};
+use super::{Format, Settings, TensorInfo, dims};
 use crate::Error;
+use crate::bytes::Bytes;
 use crate::cursor::Cursor;
-use crate::map::Bytes;
 use crate::quant::WeightType;
 
 const VERSION: u32 = 6;
@@ -23,6 +23,8 @@ const MAX_RANK: u8 = 4;
 const MIN_VARIABLE_BYTES: u64 = 4 + 1 + 1 + 4;
 /// Two names of one byte.
 const MIN_ALIAS_BYTES: u64 = 8;
+/// More bytes than this are no whole number.
+const MOST_OF_A_NUMBER: u64 = 8;
 /// Exact GELU in CTranslate2's list of activations.
 const GELU: i64 = 3;
 
@@ -86,15 +88,17 @@ pub(super) fn read(bytes: Bytes, config: Option<&Config>) -> Result<Table, Error
         let Some(variable) = variables.get(name) else {
             return Ok(None);
         };
-        let data = &bytes[variable.offset as usize..][..variable.bytes as usize];
-        let number = match (variable.kind, data) {
+        let mut data = Vec::new();
+        let len = variable.bytes.min(MOST_OF_A_NUMBER);
+        bytes.read(variable.offset, len, &mut data)?;
+        let number = match (variable.kind, &data[..]) {
             (Kind::I8, &[a]) => i64::from(a as i8),
             (Kind::I16, &[a, b]) => i64::from(i16::from_le_bytes([a, b])),
             (Kind::I32, &[a, b, c, d]) => i64::from(i32::from_le_bytes([a, b, c, d])),
             (Kind::I8 | Kind::I16 | Kind::I32 | Kind::Weight(_), _) => {
                 return Err(Error::Field {
                     field: name.to_owned(),
-                    found: format!("{} values of {}", data.len(), variable.kind.name()),
+                    found: format!("{} bytes of {}", variable.bytes, variable.kind.name()),
                     want: "one whole number",
                 });
             }
@@ -105,6 +109,7 @@ pub(super) fn read(bytes: Bytes, config: Option<&Config>) -> Result<Table, Error
         ("decoder/activation", GELU, "3 (exact GELU)"),
         ("decoder/pre_norm", 1, "1"),
         ("decoder/scale_embeddings", 0, "0"),
+        ("decoder/start_from_zero_embedding", 0, "0"),
         ("decoder/alibi", 0, "0"),
     ] {
         if let Some(found) = whole(name)?.filter(|&found| found != want) {
@@ -147,17 +152,16 @@ pub(super) fn read(bytes: Bytes, config: Option<&Config>) -> Result<Table, Error
     for tensor in tensors {
         table.add(tensor)?;
     }
-    let inferred = dims::infer(&table.tensors, config)?;
-    table.dims = Some(Dims {
-        n_audio_head: audio.unwrap_or(inferred.n_audio_head),
-        n_text_head: text.unwrap_or(inferred.n_text_head),
-        ..inferred
-    });
+    let heads = Heads {
+        encoder: audio,
+        decoder: text,
+    };
+    table.dims = Some(dims::infer(&table.tensors, config, heads)?);
     Ok(table)
 }
 
 /// Every variable by name, aliases included.
-fn variables(bytes: &[u8]) -> Result<HashMap<String, Variable>, Error> {
+fn variables(bytes: &Bytes) -> Result<HashMap<String, Variable>, Error> {
     let mut cursor = Cursor::new(bytes);
     let version = cursor.u32(&"binary version")?;
     if version != VERSION {
@@ -206,8 +210,7 @@ fn variables(bytes: &[u8]) -> Result<HashMap<String, Variable>, Error> {
             variables.insert(alias, copy);
         }
     }
-    let end = cursor.at();
-    if end != bytes.len() as u64 {
+    if !cursor.is_at_end() {
         return Err(field(
             "length of the file",
             bytes.len(),
@@ -259,7 +262,7 @@ fn variable(cursor: &mut Cursor<'_>, name: &str) -> Result<Variable, Error> {
         });
     }
     let offset = cursor.at();
-    cursor.take(bytes, &format_args!("data of variable {name}"))?;
+    cursor.skip(bytes, &format_args!("data of variable {name}"))?;
     Ok(Variable {
         shape,
         kind,
@@ -296,17 +299,35 @@ fn field(name: &str, found: impl ToString, want: &'static str) -> Error {
     }
 }
 
-/// The tensors that a variable holds, by OpenAI's names; none of a scalar or of what is not ours.
+/// Whole numbers that are looked at by themselves, or that say what words' times are taken from, as `alignment_heads`
+/// of a configuration does.
+const SCALARS: [&str; 9] = [
+    "decoder/activation",
+    "decoder/alibi",
+    "decoder/alignment_heads",
+    "decoder/alignment_layer",
+    "decoder/num_heads",
+    "decoder/pre_norm",
+    "decoder/scale_embeddings",
+    "decoder/start_from_zero_embedding",
+    "encoder/num_heads",
+];
+
+/// The tensors that a variable holds, by OpenAI's names; none of a scalar that is known.
 fn canonical(name: &str, variable: &Variable) -> Result<Vec<TensorInfo>, Error> {
     if name == PROJECTION {
         return Err(not_tied());
     }
-    let Some((side, rest)) = name.split_once('/') else {
-        return Ok(Vec::new());
-    };
-    if !matches!(side, "encoder" | "decoder") {
+    if SCALARS.contains(&name) {
         return Ok(Vec::new());
     }
+    let unknown = || Error::UnusedTensor {
+        tensor: name.to_owned(),
+        why: "a Whisper model has no such variable here".to_owned(),
+    };
+    let Some((side @ ("encoder" | "decoder"), rest)) = name.split_once('/') else {
+        return Err(unknown());
+    };
     let top = match (side, rest) {
         (_, "position_encodings/encodings") => Some("positional_embedding"),
         ("encoder", "layer_norm/gamma") => Some("ln_post.weight"),
@@ -323,18 +344,12 @@ fn canonical(name: &str, variable: &Variable) -> Result<Vec<TensorInfo>, Error> 
     if let Some(ours) = top {
         return rows(name, variable, &[&format!("{side}.{ours}")]);
     }
-    let Some((layer, part)) = rest
+    let layer = rest
         .strip_prefix("layer_")
-        .and_then(|rest| rest.split_once('/'))
-    else {
-        return Ok(Vec::new());
-    };
-    let Ok(layer) = layer.parse::<u32>() else {
-        return Ok(Vec::new());
-    };
-    let Some((stem, kind)) = part.rsplit_once('/') else {
-        return Ok(Vec::new());
-    };
+        .and_then(|rest| rest.split_once('/'));
+    let (layer, part) = layer.ok_or_else(unknown)?;
+    let layer: u32 = layer.parse().map_err(|_| unknown())?;
+    let (stem, kind) = part.rsplit_once('/').ok_or_else(unknown)?;
     let ours: &[&str] = match stem {
         "self_attention/layer_norm" => &["attn_ln"],
         "self_attention/linear_0" => &["attn.query", "attn.key", "attn.value"],
@@ -346,7 +361,7 @@ fn canonical(name: &str, variable: &Variable) -> Result<Vec<TensorInfo>, Error> 
         "ffn/layer_norm" => &["mlp_ln"],
         "ffn/linear_0" => &["mlp.0"],
         "ffn/linear_1" => &["mlp.2"],
-        _ => return Ok(Vec::new()),
+        _ => return Err(unknown()),
     };
     let kind = match kind {
         "weight" | "gamma" => "weight",
@@ -356,7 +371,7 @@ fn canonical(name: &str, variable: &Variable) -> Result<Vec<TensorInfo>, Error> 
                 what: format!("quantised CTranslate2 weight ({name})"),
             });
         }
-        _ => return Ok(Vec::new()),
+        _ => return Err(unknown()),
     };
     let ours: Vec<String> = ours
         .iter()

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::TensorInfo;
-use super::folder::Config;
+use super::folder::{Config, Heads};
 use crate::Error;
 
 /// Of every model that OpenAI published.
@@ -105,11 +105,12 @@ fn field(name: &str, found: u32, want: &'static str) -> Error {
     }
 }
 
-/// The sizes that shapes tell, with the numbers of heads, which they do not, from `config` or by
-/// heads of 64. `tensors` are by OpenAI's names.
+/// The sizes that shapes tell, with the numbers of heads, which they do not, from the file, from `config` or by
+/// heads of 64, which all published models have. `tensors` are by OpenAI's names.
 pub(super) fn infer(
     tensors: &HashMap<String, TensorInfo>,
     config: Option<&Config>,
+    file: Heads,
 ) -> Result<Dims, Error> {
     let size = |tensor: &str, rank: usize, at: usize| {
         let Some(info) = tensors.get(tensor) else {
@@ -131,17 +132,34 @@ pub(super) fn infer(
     };
     let n_audio_state = size("encoder.conv1.weight", 3, 0)?;
     let n_text_state = size("decoder.token_embedding.weight", 2, 1)?;
-    let heads = config.map(Config::heads).unwrap_or_default();
-    Ok(Dims {
+    let named = config.map(Config::heads).unwrap_or_default();
+    let heads = |name: &'static str, named: Option<u32>, state: u32| match named {
+        Some(heads) => Ok(heads),
+        None if state > 0 && state.is_multiple_of(HEAD_DIM) => Ok(state / HEAD_DIM),
+        None => Err(Error::Field {
+            field: name.to_owned(),
+            found: format!("absent, for a width of {state}"),
+            want: "a configuration that says, or heads of 64",
+        }),
+    };
+    let dims = Dims {
         n_mels: size("encoder.conv1.weight", 3, 1)?,
         n_audio_ctx: size("encoder.positional_embedding", 2, 0)?,
         n_audio_state,
-        n_audio_head: heads.encoder.unwrap_or(n_audio_state.div_ceil(HEAD_DIM)),
+        n_audio_head: heads(
+            "n_audio_head",
+            file.encoder.or(named.encoder),
+            n_audio_state,
+        )?,
         n_audio_layer: layers("encoder"),
         n_text_ctx: size("decoder.positional_embedding", 2, 0)?,
         n_text_state,
-        n_text_head: heads.decoder.unwrap_or(n_text_state.div_ceil(HEAD_DIM)),
+        n_text_head: heads("n_text_head", file.decoder.or(named.decoder), n_text_state)?,
         n_text_layer: layers("decoder"),
         n_vocab: size("decoder.token_embedding.weight", 2, 0)?,
-    })
+    };
+    match config {
+        Some(config) => config.agree(&dims).map(|()| dims),
+        None => Ok(dims),
+    }
 }

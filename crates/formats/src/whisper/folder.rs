@@ -7,7 +7,8 @@ use serde::Deserialize;
 use super::table::Table;
 use super::{Dims, Settings, WhisperFile, ggml, vocabulary};
 use crate::Error;
-use crate::map::Bytes;
+use crate::bytes::{Bytes, read_small};
+use crate::object::Object;
 use crate::safetensors::Safetensors;
 
 /// What a folder may call its weights, tried in this order.
@@ -34,8 +35,11 @@ pub(super) fn open(path: &Path) -> Result<WhisperFile, Error> {
         };
     }
     let is_index = path.extension().is_some_and(|e| e == "json");
-    let bytes = Bytes::map(path)?;
-    if bytes.starts_with(&ggml::MAGIC) {
+    let bytes = Bytes::open(path)?;
+    let first = bytes
+        .first(ggml::MAGIC.len() as u64)
+        .map_err(|e| e.in_file(path))?;
+    if first == ggml::MAGIC {
         // Such a file is whole, and shares its folder with others.
         let table = Table::read(bytes, None).map_err(|e| e.in_file(path))?;
         return WhisperFile::build(table, None).map_err(|e| e.in_file(path));
@@ -79,15 +83,7 @@ fn small(path: PathBuf) -> Result<Option<(PathBuf, Vec<u8>)>, Error> {
     if !path.is_file() {
         return Ok(None);
     }
-    let bytes = Bytes::map(&path)?;
-    if bytes.len() as u64 > MAX_SMALL {
-        return Err(Error::Length {
-            what: path.display().to_string(),
-            want: MAX_SMALL,
-            found: bytes.len() as u64,
-        });
-    }
-    let bytes = bytes.to_vec();
+    let bytes = read_small(&path, MAX_SMALL)?;
     Ok(Some((path, bytes)))
 }
 
@@ -107,11 +103,16 @@ pub(super) struct Config {
     decoder_ffn_dim: Option<u32>,
     vocab_size: Option<u32>,
     activation_function: Option<String>,
+    model_type: Option<String>,
+    tie_word_embeddings: Option<bool>,
+    is_encoder_decoder: Option<bool>,
+    scale_embedding: Option<bool>,
+    quantization_config: Option<serde_json::Value>,
     alignment_heads: Option<Vec<[u32; 2]>>,
     /// CTranslate2's name.
-    suppress_ids: Option<Vec<u32>>,
+    suppress_ids: Option<Vec<i64>>,
     /// Hugging Face's name.
-    suppress_tokens: Option<Vec<u32>>,
+    suppress_tokens: Option<Vec<i64>>,
 }
 
 /// The numbers of heads that a configuration gives.
@@ -122,11 +123,97 @@ pub(super) struct Heads {
 }
 
 impl Config {
+    /// A configuration in JSON.
+    ///
+    /// # Errors
+    /// What is no object, and settings that ask for another computation.
     pub(super) fn parse(bytes: &[u8]) -> Result<Config, Error> {
-        serde_json::from_slice(bytes).map_err(|source| Error::Json {
+        let read = serde_json::from_slice::<Object<Config>>(bytes);
+        let Object(config) = read.map_err(|source| Error::Json {
             what: "configuration",
             source,
-        })
+        })?;
+        let text = |value: &Option<String>| value.as_ref().map(|text| format!("{text:?}"));
+        let truth = |value: Option<bool>| value.map(|truth| truth.to_string());
+        for (field, found, want) in [
+            ("model_type", text(&config.model_type), "\"whisper\""),
+            (
+                "activation_function",
+                text(&config.activation_function),
+                "\"gelu\"",
+            ),
+            (
+                "is_encoder_decoder",
+                truth(config.is_encoder_decoder),
+                "true",
+            ),
+            ("scale_embedding", truth(config.scale_embedding), "false"),
+        ] {
+            if let Some(found) = found.filter(|found| found != want) {
+                return Err(Error::Field {
+                    field: field.to_owned(),
+                    found,
+                    want,
+                });
+            }
+        }
+        match config.quantization_config {
+            Some(_) => Err(Error::Unsupported {
+                what: "quantization_config".to_owned(),
+            }),
+            None => Ok(config),
+        }
+    }
+
+    /// Each size that the configuration gives, with the same one of `dims`.
+    fn sizes(&self, dims: &Dims) -> [(&'static str, Option<u32>, u32); 11] {
+        [
+            ("num_mel_bins", self.num_mel_bins, dims.n_mels),
+            (
+                "max_source_positions",
+                self.max_source_positions,
+                dims.n_audio_ctx,
+            ),
+            ("d_model", self.d_model, dims.n_audio_state),
+            (
+                "encoder_attention_heads",
+                self.encoder_attention_heads,
+                dims.n_audio_head,
+            ),
+            ("encoder_layers", self.encoder_layers, dims.n_audio_layer),
+            (
+                "encoder_ffn_dim",
+                self.encoder_ffn_dim,
+                dims.n_audio_state.saturating_mul(4),
+            ),
+            (
+                "max_target_positions",
+                self.max_target_positions,
+                dims.n_text_ctx,
+            ),
+            (
+                "decoder_attention_heads",
+                self.decoder_attention_heads,
+                dims.n_text_head,
+            ),
+            ("decoder_layers", self.decoder_layers, dims.n_text_layer),
+            (
+                "decoder_ffn_dim",
+                self.decoder_ffn_dim,
+                dims.n_text_state.saturating_mul(4),
+            ),
+            ("vocab_size", self.vocab_size, dims.n_vocab),
+        ]
+    }
+
+    /// Refuses sizes that are others than those of the weights.
+    pub(super) fn agree(&self, dims: &Dims) -> Result<(), Error> {
+        for (field, found, want) in self.sizes(dims) {
+            if let Some(found) = found.filter(|found| *found != want) {
+                return Err(Error::Contradiction { field, found, want });
+            }
+        }
+        Ok(())
     }
 
     /// These settings, with those of `generation` where it has them.
@@ -136,6 +223,11 @@ impl Config {
             suppress_tokens: generation.suppress_tokens.or(self.suppress_tokens),
             ..self
         }
+    }
+
+    /// Whether the output projection is the token embedding, as it is unless something else is said.
+    pub(super) fn is_tied(&self) -> bool {
+        self.tie_word_embeddings.unwrap_or(true)
     }
 
     pub(super) fn heads(&self) -> Heads {
@@ -150,13 +242,6 @@ impl Config {
         let Some(width) = self.d_model else {
             return Ok(None);
         };
-        if let Some(other) = self.activation_function.as_ref().filter(|a| *a != "gelu") {
-            return Err(Error::Field {
-                field: "activation_function".to_owned(),
-                found: other.clone(),
-                want: "gelu",
-            });
-        }
         for (name, ffn) in [
             ("encoder_ffn_dim", self.encoder_ffn_dim),
             ("decoder_ffn_dim", self.decoder_ffn_dim),
@@ -191,9 +276,25 @@ impl Config {
     }
 
     /// Adds what a configuration says beyond sizes.
-    pub(super) fn complete(&self, settings: &mut Settings) {
+    ///
+    /// # Errors
+    /// A token that a model of these sizes does not have.
+    pub(super) fn complete(&self, settings: &mut Settings, dims: &Dims) -> Result<(), Error> {
         settings.alignment_heads.clone_from(&self.alignment_heads);
-        let suppress = self.suppress_ids.as_ref().or(self.suppress_tokens.as_ref());
-        settings.suppress = suppress.cloned();
+        let Some(list) = self.suppress_ids.as_ref().or(self.suppress_tokens.as_ref()) else {
+            return Ok(());
+        };
+        // By -1 openai-whisper's own list is meant.
+        let ids: Vec<i64> = list.iter().copied().filter(|id| *id != -1).collect();
+        let known = |id: &i64| u32::try_from(*id).is_ok_and(|id| id < dims.n_vocab);
+        if let Some(id) = ids.iter().find(|id| !known(id)) {
+            return Err(Error::Field {
+                field: "a token in the list of suppressed ones".to_owned(),
+                found: id.to_string(),
+                want: "less than n_vocab",
+            });
+        }
+        settings.suppress = Some(ids.into_iter().map(|id| id as u32).collect());
+        Ok(())
     }
 }

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use super::table::Table;
 use super::{Dims, Format, MelFilters, Settings, TensorInfo};
 use crate::Error;
+use crate::bytes::Bytes;
 use crate::cursor::Cursor;
-use crate::map::Bytes;
 use crate::quant::WeightType;
 
 /// `ggml` as a little-endian number.
@@ -80,7 +80,7 @@ pub(super) fn read(bytes: Bytes) -> Result<Table, Error> {
     }
 
     let mut found = HashMap::new();
-    while cursor.at() < bytes.len() as u64 {
+    while !cursor.is_at_end() {
         let tensor = tensor(&mut cursor, found.len(), layout)?;
         if let Some(twice) = found.insert(tensor.name.clone(), tensor) {
             return Err(Error::DuplicateTensor { tensor: twice.name });
@@ -141,7 +141,7 @@ fn tensor(cursor: &mut Cursor<'_>, i: usize, layout: u32) -> Result<TensorInfo, 
     }
     let bytes = crate::gguf::tensor_bytes(&name, &dims, dtype)?;
     let offset = cursor.at();
-    cursor.take(bytes, &format_args!("data of tensor {name}"))?;
+    cursor.skip(bytes, &format_args!("data of tensor {name}"))?;
     Ok(TensorInfo {
         name,
         shape: dims.into_iter().rev().collect(),

@@ -1,22 +1,27 @@
 //! Llama-type models (Touvron et al., 2023): Llama, SmolLM2, Qwen2 and Qwen3 are configurations of one.
 
 mod config;
+mod config_json;
 mod engine;
 mod evaluate;
 mod folder;
 mod forward;
 mod generate;
+mod inventory;
+mod keys;
 mod lookup;
 mod model;
 mod perplexity;
+mod rope;
 mod session;
 mod source;
 
-pub use config::{Config, RopeScaling};
+pub use config::{Biases, Config, Head};
 pub use engine::{Engine, EngineOptions, EngineReport, Event, Request, SequenceId, WhenFull};
 pub use generate::Ended;
 pub use lookup::LookupReport;
-pub use model::{Bundle, Model, Progress};
+pub use model::{Bundle, Model, Progress, Warning};
 pub use perplexity::{Perplexity, Window, Windows};
+pub use rope::RopeScaling;
 pub use session::{Run, Session, SessionOptions};
 pub use source::{LayerPart, Part, Source, Tensor};

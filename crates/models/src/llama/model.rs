@@ -1,11 +1,13 @@
 //! The model: configuration and weights on a device, shared by sessions.
 
 use super::{
-    config::{Config, RopeScaling},
+    config::{Config, Head},
+    inventory,
+    rope::RopeScaling,
     source::{LayerPart, Part, Source, Tensor},
 };
 use crate::{Error, chat::ChatTemplate, tokenizer::Tokenizer};
-use std::{path::Path, sync::Arc};
+use std::{fmt, path::Path, sync::Arc};
 use warpsmith_device::{Device, Stream};
 use warpsmith_graph::{Table, Vector, Weights};
 use warpsmith_library::weights::pack;
@@ -43,6 +45,31 @@ pub struct Model {
     pub(crate) final_norm: Arc<Vector>,
     pub(crate) rotation: Arc<Table>,
     pub(crate) layers: Vec<Layer>,
+    warnings: Vec<Warning>,
+}
+
+/// What a file says in two ways that do not agree, where one of them is followed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Warning {
+    /// The configuration takes the token embedding for the output head, and the file has another head.
+    HeadUnused {
+        /// The head that is not used.
+        head: String,
+        /// The embedding that is.
+        embedding: String,
+    },
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Warning::HeadUnused { head, embedding } => write!(
+                f,
+                "`{head}` is not used: it differs from `{embedding}`, which is the output head too by \
+                 `tie_word_embeddings` in config.json"
+            ),
+        }
+    }
 }
 
 /// Is told how much of a model is loaded.
@@ -61,15 +88,17 @@ struct Loader<'a> {
     source: &'a Source,
     stream: &'a Stream,
     progress: &'a mut dyn Progress,
+    /// The bytes of one tensor after the other.
+    buffer: Vec<u8>,
     done: u64,
     total: u64,
 }
 
-impl Loader<'_> {
-    fn required(&self, part: Part) -> Result<Tensor<'_>, Error> {
-        self.source.tensor(part)?.ok_or(Error::MissingTensor {
-            part: format!("{part:?}"),
-        })
+impl<'a> Loader<'a> {
+    fn required(&self, part: Part) -> Result<Tensor<'a>, Error> {
+        self.source
+            .tensor(part)
+            .ok_or_else(|| self.source.missing(part))
     }
 
     fn shape(tensor: &Tensor<'_>, want: &[u32]) -> Result<(), Error> {
@@ -92,16 +121,16 @@ impl Loader<'_> {
     fn upload(&mut self, part: Part, rows: u32, columns: u32) -> Result<Arc<Weights>, Error> {
         let tensor = self.required(part)?;
         Self::shape(&tensor, &[rows, columns])?;
-        let packed = pack(tensor.ty, tensor.data, rows, columns)?;
+        tensor.read(&mut self.buffer)?;
+        let packed = pack(tensor.ty, &self.buffer, rows, columns)?;
         let weights = Weights::upload(self.stream, &tensor.name, &packed)?;
-        let bytes = tensor.data.len() as u64;
-        self.done += bytes;
+        self.done += tensor.bytes;
         self.progress.loaded(self.done, self.total);
         Ok(Arc::new(weights))
     }
 
     fn optional_vector(&self, part: Part, len: u32) -> Result<Option<Arc<Vector>>, Error> {
-        let Some(tensor) = self.source.tensor(part)? else {
+        let Some(tensor) = self.source.tensor(part) else {
             return Ok(None);
         };
         Self::shape(&tensor, &[len])?;
@@ -113,9 +142,42 @@ impl Loader<'_> {
 
     fn vector(&self, part: Part, len: u32) -> Result<Arc<Vector>, Error> {
         self.optional_vector(part, len)?
-            .ok_or(Error::MissingTensor {
-                part: format!("{part:?}"),
-            })
+            .ok_or_else(|| self.source.missing(part))
+    }
+
+    /// The matrix of the logits.
+    fn head(
+        &mut self,
+        config: &Config,
+        embedding: &Arc<Weights>,
+        warnings: &mut Vec<Warning>,
+    ) -> Result<Arc<Weights>, Error> {
+        let own = self.source.tensor(Part::Head);
+        let tied = match config.head {
+            Head::Embedding => true,
+            Head::Own => false,
+            Head::OwnIfThere => own.is_none(),
+        };
+        if !tied {
+            return self.upload(Part::Head, config.vocab, config.width);
+        }
+        if let Some(own) = own {
+            let used = self.required(Part::Embedding)?;
+            let mut data = Vec::new();
+            own.read(&mut data)?;
+            used.read(&mut self.buffer)?;
+            if (own.ty, &own.shape, &data) != (used.ty, &used.shape, &self.buffer) {
+                let warning = Warning::HeadUnused {
+                    head: own.name,
+                    embedding: used.name,
+                };
+                tracing::warn!("{warning}");
+                warnings.push(warning);
+            }
+            self.done += own.bytes;
+            self.progress.loaded(self.done, self.total);
+        }
+        Ok(Arc::clone(embedding))
     }
 
     fn layer(&mut self, config: &Config, at: u32) -> Result<Layer, Error> {
@@ -165,37 +227,39 @@ impl Model {
     /// Uploads the weights of `source`.
     ///
     /// # Errors
-    /// Missing tensors, wrong shapes, non-finite weights, each by name; device errors.
+    /// Missing and unused tensors, wrong shapes, non-finite weights, files that are written to meanwhile, each by name;
+    /// device errors.
     pub fn load(
         device: &Device,
         source: &Source,
         config: Config,
         progress: &mut dyn Progress,
     ) -> Result<Model, Error> {
+        inventory::check(source, &config)?;
         let stream = device.stream()?;
         let total = source.weight_bytes();
         let mut loader = Loader {
             source,
             stream: &stream,
             progress,
+            buffer: Vec::new(),
             done: 0,
             total,
         };
-        let factors = match (&config.rope_scaling, source.tensor(Part::RopeFactors)?) {
+        let factors = match (&config.rope_scaling, source.tensor(Part::RopeFactors)) {
             (RopeScaling::Factors, Some(tensor)) => Some(tensor.floats()?),
             _ => None,
         };
         let (frequencies, magnitude) = config.frequencies(factors.as_deref())?;
         let rotation = Arc::new(Table::upload(&stream, &frequencies, magnitude)?);
         let embedding = loader.upload(Part::Embedding, config.vocab, config.width)?;
-        let head = match source.tensor(Part::Head)? {
-            Some(_) => loader.upload(Part::Head, config.vocab, config.width)?,
-            None => Arc::clone(&embedding),
-        };
+        let mut warnings = Vec::new();
+        let head = loader.head(&config, &embedding, &mut warnings)?;
         let layers = (0..config.layers)
             .map(|at| loader.layer(&config, at))
             .collect::<Result<_, _>>()?;
         let final_norm = loader.vector(Part::FinalNorm, config.width)?;
+        source.check_unchanged()?;
         stream.synchronize()?;
         Ok(Model {
             device: device.clone(),
@@ -205,7 +269,13 @@ impl Model {
             final_norm,
             rotation,
             layers,
+            warnings,
         })
+    }
+
+    /// Where the file does not agree with itself, and which of two was followed.
+    pub fn warnings(&self) -> &[Warning] {
+        &self.warnings
     }
 
     /// The device.

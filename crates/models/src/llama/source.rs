@@ -3,9 +3,9 @@
 use crate::Error;
 use std::path::Path;
 use warpsmith_formats::{
-    gguf::Gguf,
-    quant::{WeightType, dequantize},
-    safetensors::Safetensors,
+    gguf::{self, Gguf},
+    quant::{WeightType, check_finite, dequantize},
+    safetensors::{self, Safetensors},
 };
 
 /// A part of a Llama-type model.
@@ -44,7 +44,7 @@ pub enum LayerPart {
     Down,
 }
 
-/// A tensor's bytes and shape, slowest dimension first.
+/// A tensor of a file: its type and shape, slowest dimension first, and where it is.
 #[derive(Clone, Debug)]
 pub struct Tensor<'a> {
     /// Name in the file.
@@ -53,19 +53,40 @@ pub struct Tensor<'a> {
     pub ty: WeightType,
     /// Dimensions, slowest first.
     pub shape: Vec<u64>,
-    /// Bytes.
-    pub data: &'a [u8],
+    /// The number of bytes.
+    pub bytes: u64,
+    place: Place<'a>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Place<'a> {
+    Gguf(&'a Gguf, &'a gguf::TensorInfo),
+    Safetensors(&'a Safetensors, &'a safetensors::TensorInfo),
 }
 
 impl Tensor<'_> {
+    /// Puts its bytes into `out`, in place of what is there, and checks that its numbers are finite.
+    ///
+    /// # Errors
+    /// A file that became shorter, by its name; non-finite weights, by tensor and index.
+    pub fn read(&self, out: &mut Vec<u8>) -> Result<(), Error> {
+        match self.place {
+            Place::Gguf(file, info) => file.read(info, out)?,
+            Place::Safetensors(file, info) => file.read(info, out)?,
+        }
+        Ok(check_finite(&self.name, self.ty, out)?)
+    }
+
     /// Its values as f32.
     ///
     /// # Errors
-    /// From the format.
+    /// As [`Tensor::read`].
     pub fn floats(&self) -> Result<Vec<f32>, Error> {
+        let mut bytes = Vec::new();
+        self.read(&mut bytes)?;
         let len: u64 = self.shape.iter().product();
         let mut values = vec![0.0; len as usize];
-        dequantize(self.ty, self.data, &mut values)?;
+        dequantize(self.ty, &bytes, &mut values)?;
         Ok(values)
     }
 }
@@ -95,43 +116,67 @@ impl Source {
         })
     }
 
-    /// The tensor of a part, if the file has it. Its numbers are checked to be finite.
-    ///
-    /// # Errors
-    /// Non-finite weights, by tensor and index.
-    pub fn tensor(&self, part: Part) -> Result<Option<Tensor<'_>>, Error> {
+    /// The names of all tensors, in the order of the file.
+    pub(super) fn names(&self) -> Box<dyn Iterator<Item = &str> + '_> {
         match self {
-            Source::Gguf(gguf) => {
-                let name = gguf_name(part);
-                let Some(info) = gguf.tensor(&name) else {
-                    return Ok(None);
-                };
-                gguf.check_finite(info)?;
-                let shape = info.dims.iter().rev().copied().collect();
-                Ok(Some(Tensor {
-                    name,
-                    ty: info.dtype,
-                    shape,
-                    data: gguf.data(info),
-                }))
-            }
+            Source::Gguf(gguf) => Box::new(gguf.tensors().iter().map(|info| info.name.as_str())),
             Source::Safetensors(file) => {
-                let Some(name) = hf_name(part) else {
-                    return Ok(None);
-                };
-                let Some(info) = file.tensor(&name) else {
-                    return Ok(None);
-                };
-                file.check_finite(info)?;
-                let shape = info.shape.clone();
-                Ok(Some(Tensor {
-                    name,
-                    ty: info.dtype,
-                    shape,
-                    data: file.data(info),
-                }))
+                Box::new(file.tensors().iter().map(|info| info.name.as_str()))
             }
         }
+    }
+
+    /// What a part is called in such a file; parts that this kind of file does not have are called nothing.
+    pub(super) fn name(&self, part: Part) -> Option<String> {
+        match self {
+            Source::Gguf(_) => Some(gguf_name(part)),
+            Source::Safetensors(_) => hf_name(part),
+        }
+    }
+
+    /// The error for a part that is not there.
+    pub(super) fn missing(&self, part: Part) -> Error {
+        Error::MissingTensor {
+            name: self.name(part).unwrap_or_else(|| format!("{part:?}")),
+        }
+    }
+
+    /// The tensor of a part, if the file has it.
+    pub fn tensor(&self, part: Part) -> Option<Tensor<'_>> {
+        let name = self.name(part)?;
+        Some(match self {
+            Source::Gguf(file) => {
+                let info = file.tensor(&name)?;
+                Tensor {
+                    name,
+                    ty: info.dtype,
+                    shape: info.dims.iter().rev().copied().collect(),
+                    bytes: info.bytes,
+                    place: Place::Gguf(file, info),
+                }
+            }
+            Source::Safetensors(file) => {
+                let info = file.tensor(&name)?;
+                Tensor {
+                    name,
+                    ty: info.dtype,
+                    shape: info.shape.clone(),
+                    bytes: info.bytes,
+                    place: Place::Safetensors(file, info),
+                }
+            }
+        })
+    }
+
+    /// Checks that nobody wrote to the files since they were opened.
+    ///
+    /// # Errors
+    /// A file whose length or time is another one, by its name.
+    pub(super) fn check_unchanged(&self) -> Result<(), Error> {
+        Ok(match self {
+            Source::Gguf(file) => file.check_unchanged(),
+            Source::Safetensors(file) => file.check_unchanged(),
+        }?)
     }
 }
 
@@ -196,11 +241,7 @@ impl Source {
     pub fn weight_bytes(&self) -> u64 {
         match self {
             Source::Gguf(gguf) => gguf.tensors().iter().map(|info| info.bytes).sum(),
-            Source::Safetensors(file) => file
-                .tensors()
-                .iter()
-                .map(|info| file.data(info).len() as u64)
-                .sum(),
+            Source::Safetensors(file) => file.tensors().iter().map(|info| info.bytes).sum(),
         }
     }
 }

@@ -36,7 +36,17 @@ impl Rules for Merges {
 
 impl Bpe {
     pub(super) fn new(fields: &Fields, vocab: &Vocab) -> Result<Self, Error> {
-        let splitter = Splitter::from_name(fields.pre.as_deref().unwrap_or("default"))?;
+        let pre = fields.pre.as_deref().ok_or(Error::Missing {
+            what: "tokenizer.ggml.pre, which says where text is cut into words",
+        })?;
+        let splitter = Splitter::from_name(pre)?;
+        if fields.add_space_prefix == Some(true) {
+            return Err(Error::Setting {
+                key: "tokenizer.ggml.add_space_prefix".to_owned(),
+                found: true.to_string(),
+                want: "false for byte-level tokens".to_owned(),
+            });
+        }
         let rules = fields.merges.as_deref().ok_or(Error::Missing {
             what: "tokenizer.ggml.merges",
         })?;

@@ -1,16 +1,9 @@
 //! `tokenizer.json` through the `tokenizers` crate, with its panics and excesses fenced off.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 
-use serde::Deserialize;
-use serde_json::Value;
-
-use super::Special;
-use crate::Error;
-
-/// How much all replacements of a normalizer together may lengthen a text.
-const MAX_GROWTH: usize = 4096;
+use super::{Special, parts};
+use crate::{Error, quiet};
 
 /// Tokens that may wait for the rest of a character: four bytes, and room for silent tokens.
 const MAX_PENDING: usize = 16;
@@ -25,51 +18,27 @@ pub(super) struct Json {
     eos: Option<u32>,
 }
 
-/// The parts looked at before the crate sees the file.
-#[derive(Deserialize)]
-struct Head {
-    #[serde(default)]
-    normalizer: Value,
-    #[serde(default)]
-    decoder: Value,
-    #[serde(default)]
-    pre_tokenizer: Value,
-    model: ModelHead,
-}
-
-#[derive(Deserialize)]
-struct ModelHead {
-    #[serde(default)]
-    dropout: Option<f32>,
-}
-
 impl Json {
     pub(super) fn new(bytes: &[u8]) -> Result<Self, Error> {
-        let head: Head = serde_json::from_slice(bytes).map_err(|error| Error::TokenizerJson {
-            message: error.to_string(),
+        let added = parts::check(bytes)?;
+        let mut parse = guard("reading the file", || {
+            tokenizers::Tokenizer::from_bytes(bytes)
         })?;
-        if head.model.dropout.is_some_and(|dropout| dropout != 0.0) {
-            return Err(Error::Unsupported {
-                what: "a tokenizer.json with random dropout".to_owned(),
-            });
-        }
-        if uses(&head.normalizer, "Precompiled") {
-            return Err(Error::Unsupported {
-                what: "a tokenizer.json with a precompiled normalizer".to_owned(),
-            });
-        }
-        for part in [&head.normalizer, &head.pre_tokenizer, &head.decoder] {
-            if growth(part) > MAX_GROWTH {
-                return Err(Error::Unsupported {
-                    what: format!("replacements that lengthen a text over {MAX_GROWTH} times"),
+        // how long a text may be is for the model to say, and padding is for batches
+        guard("reading the file", || {
+            parse.with_padding(None);
+            parse.with_truncation(None).map(|_| ())
+        })?;
+        for token in added {
+            let got = guard("finding a token", || Ok(parse.token_to_id(&token.content)))?;
+            if got.is_some_and(|got| got != token.id) {
+                return Err(Error::AddedToken {
+                    token: token.content,
+                    want: token.id,
+                    got,
                 });
             }
         }
-        let mut parse = guard(|| tokenizers::Tokenizer::from_bytes(bytes))?;
-        // how long a text may be is for the model to say, and padding is for batches
-        parse.with_padding(None);
-        guard(|| parse.with_truncation(None).map(|_| ()))?;
-
         let pieces = pieces(&parse)?;
         let mut json = Self {
             parse,
@@ -78,26 +47,41 @@ impl Json {
             bos: None,
             eos: None,
         };
-        (json.bos, json.eos) = json.frame();
+        (json.bos, json.eos) = json.frame()?;
         Ok(json)
     }
 
     /// The tokens that the post-processor puts before and after every text.
-    fn frame(&self) -> (Option<u32>, Option<u32>) {
-        let encode = |add| guard(|| self.parse.encode_fast("a", add));
-        let (Ok(bare), Ok(framed)) = (encode(false), encode(true)) else {
-            return (None, None);
+    ///
+    /// What it is found by tells early whether a text can be encoded and decoded at all: a tokenizer may refuse this
+    /// one, but not panic over it or give tokens that there are not.
+    fn frame(&self) -> Result<(Option<u32>, Option<u32>), Error> {
+        let encode = |add| {
+            let encoded = Self::tried(guard("encoding", || self.parse.encode_fast("a", add)))?;
+            let ids = encoded.map_or_else(Vec::new, |encoded| encoded.get_ids().to_vec());
+            self.check(&ids)?;
+            Ok::<_, Error>(ids)
         };
-        let (bare, framed) = (bare.get_ids(), framed.get_ids());
+        let (bare, framed) = (encode(false)?, encode(true)?);
+        Self::tried(guard("decoding", || self.parse.decode(&framed, true)))?;
         if bare.is_empty() {
-            return (None, None);
+            return Ok((None, None));
         }
         let Some(at) = framed.windows(bare.len()).position(|ids| ids == bare) else {
-            return (None, None);
+            return Ok((None, None));
         };
         let first = framed[..at].first();
         let last = framed[at + bare.len()..].last();
-        (first.copied(), last.copied())
+        Ok((first.copied(), last.copied()))
+    }
+
+    /// What came of a call that may fail and may not panic.
+    fn tried<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
+        match result {
+            Ok(value) => Ok(Some(value)),
+            Err(panic @ Error::TokenizerPanic { .. }) => Err(panic),
+            Err(_) => Ok(None),
+        }
     }
 
     pub(super) fn bos(&self) -> Option<u32> {
@@ -134,15 +118,17 @@ impl Json {
     ) -> Result<Vec<u32>, Error> {
         let tokenizer = match special {
             Special::Parse => &self.parse,
-            Special::Plain => self.plain.get_or_init(|| {
-                let mut plain = Box::new(self.parse.clone());
-                plain.set_encode_special_tokens(true);
-                plain
-            }),
+            Special::Plain => guard("copying itself", || {
+                Ok(self.plain.get_or_init(|| {
+                    let mut plain = Box::new(self.parse.clone());
+                    plain.set_encode_special_tokens(true);
+                    plain
+                }))
+            })?,
         };
-        let mut ids = guard(|| tokenizer.encode_fast(text, true))?
-            .get_ids()
-            .to_vec();
+        let encoded = guard("encoding", || tokenizer.encode_fast(text, true))?;
+        let mut ids = encoded.get_ids().to_vec();
+        self.check(&ids)?;
         if bos.is_some() && ids.first().copied() == bos && ids.get(1).copied() == bos {
             ids.remove(0);
         }
@@ -150,16 +136,20 @@ impl Json {
     }
 
     pub(super) fn decode(&self, ids: &[u32]) -> Result<String, Error> {
-        for &id in ids {
-            if self.piece(id).is_none() {
-                return Err(Error::TokenId {
-                    what: "token id",
-                    id,
-                    vocab: self.pieces.len(),
-                });
-            }
+        self.check(ids)?;
+        guard("decoding", || self.parse.decode(ids, true))
+    }
+
+    /// Refuses ids that no token has.
+    fn check(&self, ids: &[u32]) -> Result<(), Error> {
+        match ids.iter().find(|id| self.piece(**id).is_none()) {
+            None => Ok(()),
+            Some(&id) => Err(Error::TokenId {
+                what: "token id",
+                id,
+                vocab: self.pieces.len(),
+            }),
         }
-        guard(|| self.parse.decode(ids, true))
     }
 
     pub(super) fn stream(&self, prompt: &[u32]) -> Stream<'_> {
@@ -220,7 +210,7 @@ impl Stream<'_> {
 
 /// All tokens by id.
 fn pieces(tokenizer: &tokenizers::Tokenizer) -> Result<Vec<Option<Box<str>>>, Error> {
-    let vocab = guard(|| Ok(tokenizer.get_vocab(true)))?;
+    let vocab = guard("listing its tokens", || Ok(tokenizer.get_vocab(true)))?;
     let last = *vocab.values().max().ok_or(Error::EmptyVocabulary)?;
     // ids far beyond the number of tokens would cost memory for nothing
     let most = vocab.len().saturating_mul(4).saturating_add(1 << 16);
@@ -238,58 +228,13 @@ fn pieces(tokenizer: &tokenizers::Tokenizer) -> Result<Vec<Option<Box<str>>>, Er
     Ok(pieces)
 }
 
-/// Whether a part of the file has a component of that type.
-fn uses(part: &Value, name: &str) -> bool {
-    match part {
-        Value::Object(fields) => {
-            fields.get("type").and_then(Value::as_str) == Some(name)
-                || fields.values().any(|field| uses(field, name))
-        }
-        Value::Array(parts) => parts.iter().any(|part| uses(part, name)),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
-    }
-}
-
-/// By how much the replacements in a part of the file can multiply the length of a text.
-fn growth(part: &Value) -> usize {
-    match part {
-        Value::Object(fields) => {
-            let own = ["content", "prepend", "replacement"]
-                .iter()
-                .filter_map(|&key| fields.get(key)?.as_str())
-                .map(|text| text.len() + 1)
-                .fold(1, usize::saturating_mul);
-            // the byte alphabet takes two bytes for one
-            let spelled = match fields.get("type").and_then(Value::as_str) {
-                Some("ByteLevel") => 2,
-                Some(_) | None => 1,
-            };
-            fields
-                .values()
-                .map(growth)
-                .fold(own * spelled, usize::saturating_mul)
-        }
-        Value::Array(parts) => parts.iter().map(growth).fold(1, usize::saturating_mul),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 1,
-    }
-}
-
 /// Runs a call into the `tokenizers` crate; its errors and panics become ours.
-fn guard<T>(call: impl FnOnce() -> tokenizers::Result<T>) -> Result<T, Error> {
-    match catch_unwind(AssertUnwindSafe(call)) {
+fn guard<T>(doing: &'static str, call: impl FnOnce() -> tokenizers::Result<T>) -> Result<T, Error> {
+    match quiet::catch(call) {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(error)) => Err(Error::TokenizerJson {
             message: error.to_string(),
         }),
-        Err(panic) => {
-            let reason = panic
-                .downcast_ref::<String>()
-                .map(String::as_str)
-                .or_else(|| panic.downcast_ref::<&str>().copied())
-                .unwrap_or("no reason given");
-            Err(Error::TokenizerJson {
-                message: format!("the tokenizers crate panicked: {reason}"),
-            })
-        }
+        Err(reason) => Err(Error::TokenizerPanic { doing, reason }),
     }
 }

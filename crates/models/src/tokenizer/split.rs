@@ -22,7 +22,7 @@ impl Splitter {
     /// The pre-tokenizer that `tokenizer.ggml.pre` names.
     pub(crate) fn from_name(name: &str) -> Result<Self, Error> {
         match name {
-            "gpt-2" | "default" | "phi-2" => Ok(Self::Gpt2),
+            "gpt-2" | "phi-2" => Ok(Self::Gpt2),
             "smollm" => Ok(Self::SmolLm),
             "llama-bpe" | "llama3" | "llama-v3" => Ok(Self::Llama3),
             "qwen2" | "deepseek-r1-qwen" => Ok(Self::Qwen2),

@@ -409,7 +409,7 @@ fn padding_in_a_tokenizer_json_is_not_applied() {
 fn a_missing_file_is_named() {
     let error = Tokenizer::from_json_file("no/such/tokenizer.json").unwrap_err();
     assert!(
-        matches!(&error, Error::Read { path, .. } if path.ends_with("tokenizer.json")),
+        error.to_string().starts_with("no/such/tokenizer.json: "),
         "{error}"
     );
 }

@@ -23,6 +23,8 @@ pub(super) struct Fields {
     pub(super) add_bos: Option<bool>,
     pub(super) add_eos: Option<bool>,
     pub(super) add_space_prefix: Option<bool>,
+    /// Every key that names a token, with the token.
+    pub(super) named: Vec<(String, u32)>,
 }
 
 /// What a token stands for.

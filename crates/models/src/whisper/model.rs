@@ -10,7 +10,7 @@ use crate::{Error, llama::Progress};
 use std::sync::Arc;
 use warpsmith_device::{Device, Stream};
 use warpsmith_formats::{
-    quant::{WeightType, dequantize},
+    quant::{WeightType, check_finite, dequantize},
     whisper::{Dims, TensorInfo, WhisperFile},
 };
 use warpsmith_graph::{Vector, Weights};
@@ -32,14 +32,18 @@ struct Loader<'a> {
     file: &'a WhisperFile,
     stream: &'a Stream,
     progress: &'a mut dyn Progress,
+    /// The bytes of one tensor after the other.
+    buffer: Vec<u8>,
     done: u64,
     total: u64,
 }
 
 impl Loader<'_> {
+    /// A tensor, whose bytes are in the buffer then.
     fn tensor(&mut self, name: &str) -> Result<TensorInfo, Error> {
         let tensor = self.file.tensor(name)?.clone();
-        self.file.check_finite(&tensor)?;
+        self.file.read(&tensor, &mut self.buffer)?;
+        check_finite(&tensor.name, tensor.dtype, &self.buffer)?;
         self.done += tensor.bytes;
         self.progress.loaded(self.done, self.total);
         Ok(tensor)
@@ -49,7 +53,7 @@ impl Loader<'_> {
         let tensor = self.tensor(name)?;
         let len: u64 = tensor.shape.iter().product();
         let mut values = vec![0.0; len as usize];
-        dequantize(tensor.dtype, self.file.data(&tensor), &mut values)?;
+        dequantize(tensor.dtype, &self.buffer, &mut values)?;
         Ok(values)
     }
 
@@ -62,7 +66,7 @@ impl Loader<'_> {
     fn matrix(&mut self, name: &str) -> Result<Arc<Weights>, Error> {
         let tensor = self.tensor(name)?;
         let [rows, columns] = [0, 1].map(|at| tensor.shape.get(at).map_or(1, |n| *n as u32));
-        let packed = pack(tensor.dtype, self.file.data(&tensor), rows, columns)?;
+        let packed = pack(tensor.dtype, &self.buffer, rows, columns)?;
         Ok(Arc::new(Weights::upload(self.stream, name, &packed)?))
     }
 
@@ -104,7 +108,7 @@ impl Loader<'_> {
         let tensor = self.tensor(&format!("{name}.weight"))?;
         let [outputs, channels] = [0, 1].map(|at| tensor.shape[at] as u32);
         let columns = channels * TAPS;
-        let data = self.file.data(&tensor);
+        let data = &self.buffer[..];
         let (ty, bytes) = match tensor.dtype {
             WeightType::F16 | WeightType::BF16 => {
                 let (pairs, _) = data.as_chunks::<2>();
@@ -197,7 +201,7 @@ impl Model {
     /// Uploads the weights of `file`.
     ///
     /// # Errors
-    /// Weights that are not finite, by name; device errors.
+    /// Weights that are not finite, files that are written to meanwhile, each by name; device errors.
     pub fn load(
         device: &Device,
         file: &WhisperFile,
@@ -210,6 +214,7 @@ impl Model {
             file,
             stream: &stream,
             progress,
+            buffer: Vec::new(),
             done: 0,
             total,
         };
@@ -219,6 +224,7 @@ impl Model {
             encoder: loader.encoder(&dims)?,
             decoder: loader.decoder(&dims)?,
         };
+        file.check_unchanged()?;
         stream.synchronize()?;
         Ok(model)
     }

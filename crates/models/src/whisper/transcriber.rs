@@ -16,7 +16,7 @@ use crate::{
     llama::{Progress, Run},
 };
 use std::{path::Path, sync::Arc};
-use warpsmith_audio::{Padding, Spectrogram, Window};
+use warpsmith_audio::{Padding, Spectrogram, Window, filters};
 use warpsmith_device::Device;
 use warpsmith_formats::whisper::WhisperFile;
 use warpsmith_graph::{Precision, Shape, SharedDispatch, SharedObserver};
@@ -47,6 +47,7 @@ impl Bundle {
     ) -> Result<Bundle, Error> {
         let _span = tracing::info_span!("load", path = %path.display()).entered();
         let file = WhisperFile::open(path)?;
+        check(&file)?;
         let tokenizer = Tokenizer::of_file(&file)?;
         let model = Arc::new(Model::load(device, &file, progress)?);
         let bytes: u64 = file.tensors().map(|tensor| tensor.bytes).sum();
@@ -57,6 +58,46 @@ impl Bundle {
             tokenizer,
             alignment_heads: alignment_heads(&file)?,
         })
+    }
+}
+
+/// Tokens that begin a sequence: its start, the language, the task, whether there are times.
+const SEQUENCE: u32 = 4;
+/// How far a filter of a file may be from ours: files have them in single precision.
+const FILTER_TOLERANCE: f32 = 1e-5;
+
+/// Whether a transcript can be made with a model: its text context has room, its spectrum is the one made here.
+///
+/// # Errors
+/// [`Error::Unsupported`] with what is found and expected.
+fn check(file: &WhisperFile) -> Result<(), Error> {
+    let dims = file.dims();
+    // Half of the context is for what was said before and its mark, then the sequence begins and a token follows.
+    let needed = dims.n_text_ctx / 2 + SEQUENCE + 1;
+    if dims.n_text_ctx < needed {
+        let what = format!(
+            "a text context of {} tokens (expected room for the {needed} that a window needs)",
+            dims.n_text_ctx
+        );
+        return Err(Error::Unsupported { what });
+    }
+    let Some(theirs) = &file.settings().mel_filters else {
+        return Ok(());
+    };
+    let ours = filters(dims.n_mels as usize);
+    let near = |(a, b): (&f32, &f32)| (a - b).abs() <= FILTER_TOLERANCE;
+    let same = theirs.values.len() == ours.len() && theirs.values.iter().zip(&ours).all(near);
+    match same {
+        true => Ok(()),
+        false => Err(Error::Unsupported {
+            what: format!(
+                "mel filters of {} by {} other than those of openai-whisper, {} by {}",
+                theirs.n_mels,
+                theirs.n_freqs,
+                dims.n_mels,
+                ours.len() / dims.n_mels as usize
+            ),
+        }),
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{
     context, kind,
     options::ModelArgs,
-    output::{Unit, bar, printable},
+    output::{Unit, bar, note, printable},
 };
 use anyhow::{Context, Result, bail};
 use std::{
@@ -114,9 +114,13 @@ pub(crate) fn open(args: &ModelArgs) -> Result<Opened> {
         )
     });
     bar.finish_and_clear();
+    let bundle = bundle?;
+    for warning in bundle.model.warnings() {
+        note(&format!("warning: {}", printable(&warning.to_string())));
+    }
     Ok(Opened {
         device,
-        bundle: bundle?,
+        bundle,
         load_s: start.elapsed().as_secs_f64(),
     })
 }

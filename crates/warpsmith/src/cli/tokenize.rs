@@ -51,7 +51,8 @@ impl Tokenize {
         } else {
             Special::Parse
         };
-        let ids = tokenizer.encode(&text, special)?;
+        let ids = tokenizer.encode(&text, special);
+        let ids = ids.with_context(|| format!("cannot tokenize by {}", self.model.display()))?;
         let pieces: Vec<&str> = ids
             .iter()
             .map(|id| tokenizer.piece(*id).unwrap_or_default())

@@ -6,7 +6,7 @@ use std::{
     io::{BufWriter, Write},
     path::Path,
 };
-use warpsmith::models::llama::{Config, RopeScaling};
+use warpsmith::models::llama::{Biases, Config, Head, RopeScaling};
 use warpsmith_library::{case::Random, rope::Pairing};
 
 /// A model's shape.
@@ -75,6 +75,8 @@ impl Shape {
             rope_dims: self.head_dim,
             pairing: Pairing::Neighbours,
             rope_scaling: RopeScaling::None,
+            head: Head::Embedding,
+            biases: Biases::None,
         }
     }
 }

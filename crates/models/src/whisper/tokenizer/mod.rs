@@ -10,7 +10,7 @@ mod words;
 
 use ahash::AHashMap;
 use serde::Deserialize;
-use warpsmith_formats::whisper::WhisperFile;
+use warpsmith_formats::{Object, whisper::WhisperFile};
 
 pub use languages::{LANGUAGES, language_code};
 pub use special::{Special, Start, Task};
@@ -96,9 +96,9 @@ impl std::fmt::Debug for Tokenizer {
 /// The parts of a `tokenizer.json` that matter.
 #[derive(Deserialize)]
 struct Json {
-    model: JsonModel,
+    model: Object<JsonModel>,
     #[serde(default)]
-    added_tokens: Vec<JsonAdded>,
+    added_tokens: Vec<Object<JsonAdded>>,
 }
 
 #[derive(Deserialize)]
@@ -136,42 +136,73 @@ impl Tokenizer {
     /// # Errors
     /// Malformed JSON, a size that no Whisper model has, and special tokens at other places.
     pub fn from_json(n_vocab: u32, bytes: &[u8]) -> Result<Self, Error> {
-        let json: Json = serde_json::from_slice(bytes).map_err(|error| Error::TokenizerJson {
-            message: error.to_string(),
-        })?;
+        let wrong = |message: String| Error::TokenizerJson { message };
+        let Object(json) = serde_json::from_slice::<Object<Json>>(bytes)
+            .map_err(|error| wrong(error.to_string()))?;
         let special = Special::new(n_vocab)?;
-        for (text, want) in [
-            ("<|endoftext|>", special.end),
-            ("<|startoftranscript|>", special.start),
-            ("<|notimestamps|>", special.no_timestamps),
-        ] {
-            let found = json.added_tokens.iter().find(|token| token.content == text);
-            if let Some(found) = found.filter(|found| found.id != want) {
-                return Err(Error::TokenizerJson {
-                    message: format!("{text} is {}, expected {want}", found.id),
-                });
+        let Json {
+            model: Object(model),
+            added_tokens,
+        } = json;
+        let mut named: AHashMap<&str, u32> = AHashMap::new();
+        named.extend(model.vocab.iter().map(|(text, id)| (text.as_str(), *id)));
+        for Object(token) in &added_tokens {
+            let known = named.insert(&token.content, token.id);
+            if let Some(known) = known.filter(|known| *known != token.id) {
+                let JsonAdded { id, content } = token;
+                return Err(wrong(format!("{content:?} is {known} and {id}")));
             }
         }
-        let mut tokens = vec![Vec::new(); special.end as usize];
-        for (text, id) in json.model.vocab {
-            if let Some(token) = tokens.get_mut(id as usize) {
-                // a token not spelled in the byte alphabet is its own text
-                *token = match text.chars().map(alphabet::to_byte).collect() {
-                    Some(bytes) => bytes,
-                    None => text.into_bytes(),
-                };
+        special.check(|text| named.get(text).copied())?;
+        let mut tokens = vec![None; special.end as usize];
+        for (text, id) in &model.vocab {
+            let Some(token) = tokens.get_mut(*id as usize) else {
+                continue;
+            };
+            // a token not spelled in the byte alphabet is its own text
+            let bytes = match text.chars().map(alphabet::to_byte).collect() {
+                Some(bytes) => bytes,
+                None => text.clone().into_bytes(),
+            };
+            if token.replace(bytes).is_some() {
+                return Err(wrong(format!("two tokens are {id}, one of them {text:?}")));
             }
         }
-        Self::from_tokens(n_vocab, &tokens)
+        // Multilingual vocabularies have nothing as their last token, which some files leave out.
+        if let Some(last) = tokens.last_mut().filter(|_| special.is_multilingual()) {
+            last.get_or_insert_default();
+        }
+        let missing = tokens.iter().position(Option::is_none);
+        match missing {
+            None => Self::from_tokens(n_vocab, &tokens.into_iter().flatten().collect::<Vec<_>>()),
+            Some(id) => Err(Error::WhisperToken {
+                token: format!("number {id}"),
+                found: None,
+                want: id as u32,
+                vocab: n_vocab,
+            }),
+        }
     }
 
     /// The tokenizer of a model with `n_vocab` tokens, of which `tokens` are the bytes, by id. Special
-    /// ones among them are not looked at.
+    /// ones may be left out at the end.
     ///
     /// # Errors
-    /// A size that no Whisper model has.
+    /// A size that no Whisper model has, and tokens that are not those of a model of that size.
     pub fn from_tokens(n_vocab: u32, tokens: &[Vec<u8>]) -> Result<Self, Error> {
         let special = Special::new(n_vocab)?;
+        let least = special.end - u32::from(special.is_multilingual());
+        if tokens.len() < least as usize || tokens.len() > n_vocab as usize {
+            return Err(Error::Unsupported {
+                what: format!(
+                    "a vocabulary of {} tokens for a model of {n_vocab} (of which {least} are ordinary)",
+                    tokens.len()
+                ),
+            });
+        }
+        for (token, id) in tokens.iter().zip(0..).skip(special.end as usize) {
+            special.check_at(id, token)?;
+        }
         let ordinary = tokens.iter().take(special.end as usize);
         let tokens: Vec<Box<[u8]>> = ordinary.map(|t| t.clone().into_boxed_slice()).collect();
         let mut ids = AHashMap::with_capacity(tokens.len());
@@ -180,7 +211,24 @@ impl Tokenizer {
                 ids.entry(token.clone()).or_insert(id);
             }
         }
-        let bytes = std::array::from_fn(|byte| ids.get(&[byte as u8][..]).copied());
+        let bytes: [Option<u32>; 256] =
+            std::array::from_fn(|byte| ids.get(&[byte as u8][..]).copied());
+        if let Some(byte) = bytes.iter().position(Option::is_none) {
+            return Err(Error::Unsupported {
+                what: format!("a Whisper vocabulary without a token for the byte {byte:#04x}"),
+            });
+        }
+        // The two vocabularies that there are have the same bytes and other words.
+        let (word, want) = special.telling();
+        let found = ids.get(word.as_bytes()).copied();
+        if found != Some(want) {
+            return Err(Error::WhisperToken {
+                token: format!("{word:?}"),
+                found,
+                want,
+                vocab: n_vocab,
+            });
+        }
         Ok(Self {
             special,
             tokens,

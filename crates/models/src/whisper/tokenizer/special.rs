@@ -90,6 +90,63 @@ impl Special {
         })
     }
 
+    /// Compares the places of special tokens with those that `find` knows: the three that every tokenizer has must be
+    /// there, the others may be.
+    ///
+    /// # Errors
+    /// [`Error::WhisperToken`] for the first that is missing or elsewhere.
+    pub(super) fn check(&self, find: impl Fn(&str) -> Option<u32>) -> Result<(), Error> {
+        let needed = [self.end, self.start, self.no_timestamps];
+        for id in self.end..self.timestamps {
+            let texts = self.texts(id);
+            let found = texts.iter().find_map(|text| find(text));
+            let missing = found.is_none() && needed.contains(&id);
+            if missing || found.is_some_and(|found| found != id) {
+                return Err(self.elsewhere(texts[0].clone(), found, id));
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares the text of a special token with what a list has in its place.
+    ///
+    /// # Errors
+    /// [`Error::WhisperToken`] if it is another one.
+    pub(super) fn check_at(&self, id: u32, token: &[u8]) -> Result<(), Error> {
+        let texts = self.texts(id);
+        let same = texts.iter().any(|text| text.as_bytes() == token);
+        match same {
+            true => Ok(()),
+            false => Err(self.elsewhere(texts[0].clone(), None, id)),
+        }
+    }
+
+    fn elsewhere(&self, token: String, found: Option<u32>, want: u32) -> Error {
+        Error::WhisperToken {
+            token,
+            found,
+            want,
+            vocab: self.n_vocab,
+        }
+    }
+
+    /// A word with its token, which tells English vocabularies from multilingual ones.
+    pub(super) fn telling(&self) -> (&'static str, u32) {
+        match self.is_multilingual() {
+            true => (" the", 264),
+            false => (" the", 262),
+        }
+    }
+
+    /// How a special token may be spelled.
+    fn texts(&self, id: u32) -> Vec<String> {
+        let mut texts = vec![self.text(id)];
+        if id == self.no_speech {
+            texts.push("<|nocaptions|>".to_owned());
+        }
+        texts
+    }
+
     /// Whether the model knows languages and tasks.
     pub fn is_multilingual(&self) -> bool {
         self.end == MULTILINGUAL

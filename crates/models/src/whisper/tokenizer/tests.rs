@@ -191,17 +191,61 @@ fn a_json_file_is_the_same_tokenizer() {
             (text, id.into())
         })
         .collect();
-    let added = serde_json::json!([{ "id": 50_257, "content": "<|endoftext|>" }]);
-    let json = serde_json::json!({ "model": { "vocab": vocab }, "added_tokens": added });
-    let json = json.to_string().into_bytes();
+    let special = |id: u32, content: &str| serde_json::json!({ "id": id, "content": content });
+    let added = [
+        special(50_257, "<|endoftext|>"),
+        special(50_258, "<|startoftranscript|>"),
+        special(50_362, "<|nocaptions|>"),
+        special(50_363, "<|notimestamps|>"),
+    ];
+    let file = |vocab: &serde_json::Map<String, Value>, added: &[Value]| {
+        let json = serde_json::json!({ "model": { "vocab": vocab }, "added_tokens": added });
+        json.to_string().into_bytes()
+    };
+    let json = file(&vocab, &added);
     let tokenizer = Tokenizer::from_json(51_865, &json).expect("sound");
     for (id, token) in list.iter().enumerate() {
         assert_eq!(&*tokenizer.tokens[id], &token[..]);
     }
-    let error = Tokenizer::from_json(51_864, &json).expect_err("other places");
+    for (n_vocab, want) in [
+        (51_864, "token <|endoftext|> is 50257, expected 50256"),
+        (51_866, "token <|nospeech|> is 50362, expected 50363"),
+    ] {
+        let error = Tokenizer::from_json(n_vocab, &json).expect_err("other places");
+        let want =
+            format!("the vocabulary is not that of a Whisper model of {n_vocab} tokens: {want}");
+        assert_eq!(error.to_string(), want);
+    }
+    for left_out in [0, 1, 3] {
+        let mut added = added.to_vec();
+        let text = added.remove(left_out)["content"].clone();
+        let error = Tokenizer::from_json(51_865, &file(&vocab, &added)).expect_err("missing");
+        let text = text.as_str().expect("a text");
+        assert!(
+            error.to_string().contains(&format!("{text} is not there")),
+            "{error}"
+        );
+    }
+    let twice = [&added[..], &[special(7, "<|endoftext|>")]].concat();
+    let error = Tokenizer::from_json(51_865, &file(&vocab, &twice)).expect_err("twice");
+    assert!(matches!(error, Error::TokenizerJson { .. }), "{error}");
+    let mut fewer = vocab.clone();
+    fewer.remove("\u{120}the");
+    let error = Tokenizer::from_json(51_865, &file(&fewer, &added)).expect_err("one is missing");
+    assert!(
+        error.to_string().contains("token number 264 is not there"),
+        "{error}"
+    );
+    let mut doubled = vocab.clone();
+    doubled.insert("\u{120}a new word".to_owned(), 7.into());
+    let error = Tokenizer::from_json(51_865, &file(&doubled, &added)).expect_err("two are 7");
     assert!(matches!(error, Error::TokenizerJson { .. }), "{error}");
     for json in [&b""[..], b"{}", br#"{"model":{"vocab":{"a":-1}}}"#] {
         let error = Tokenizer::from_json(51_865, json).expect_err("malformed");
+        assert!(matches!(error, Error::TokenizerJson { .. }), "{error}");
+    }
+    for json in ["[{\"vocab\":{}},[]]", "{\"model\":[{\"a\":0}]}", "[]"] {
+        let error = Tokenizer::from_json(51_865, json.as_bytes()).expect_err("a list");
         assert!(matches!(error, Error::TokenizerJson { .. }), "{error}");
     }
     for n_vocab in [0, 512, 51_863, 51_867, u32::MAX] {
@@ -211,4 +255,68 @@ fn a_json_file_is_the_same_tokenizer() {
             "{n_vocab}: {error}"
         );
     }
+}
+
+#[test]
+fn a_vocabulary_of_another_model_is_refused() {
+    let (english, multilingual) = (tokens("english"), tokens("multilingual"));
+    let named = |mut list: Vec<Vec<u8>>, n_vocab: u32| {
+        let special = Special::new(n_vocab).expect("a size");
+        list.resize(special.end as usize, Vec::new());
+        list.extend((special.end..n_vocab).map(|id| special.text(id).into_bytes()));
+        list
+    };
+    let whole = named(multilingual.clone(), 51_865);
+    for (n_vocab, list) in [
+        (51_864, &english),
+        (51_865, &multilingual),
+        (51_866, &multilingual),
+        (51_865, &whole),
+        (51_864, &named(english.clone(), 51_864)),
+    ] {
+        Tokenizer::from_tokens(n_vocab, list).expect("its own");
+    }
+    for (n_vocab, list, want) in [
+        (
+            51_865,
+            &english[..50_256],
+            "token \" the\" is 262, expected 264",
+        ),
+        (
+            51_864,
+            &multilingual[..50_256],
+            "token \" the\" is 264, expected 262",
+        ),
+        (51_866, &whole, "token <|yue|> is not there, expected 50358"),
+        (
+            51_865,
+            &named(english.clone(), 51_864),
+            "token <|endoftext|> is not there, expected 50257",
+        ),
+        (
+            51_864,
+            &whole,
+            "a vocabulary of 51865 tokens for a model of 51864",
+        ),
+        (
+            51_865,
+            &multilingual[..300],
+            "a vocabulary of 300 tokens for a model of 51865",
+        ),
+    ] {
+        let error = Tokenizer::from_tokens(n_vocab, list)
+            .expect_err(want)
+            .to_string();
+        assert!(error.contains(want), "{error}");
+    }
+    let mut dumb = multilingual.clone();
+    let z = dumb
+        .iter()
+        .position(|token| token == b"z")
+        .expect("a token");
+    dumb[z] = b"zz of another".to_vec();
+    let error = Tokenizer::from_tokens(51_865, &dumb)
+        .expect_err("no z")
+        .to_string();
+    assert!(error.contains("the byte 0x7a"), "{error}");
 }
