@@ -22,6 +22,12 @@ impl Bytes {
             path: path.to_path_buf(),
             source,
         };
+        // A pipe would wait at opening for somebody who writes.
+        if !std::fs::metadata(path).map_err(io)?.is_file() {
+            return Err(Error::NotAFile {
+                path: path.to_path_buf(),
+            });
+        }
         let file = File::open(path).map_err(io)?;
         let facts = file.metadata().map_err(io)?;
         if !facts.is_file() {

@@ -29,11 +29,16 @@ mod vocab;
 
 use std::path::Path;
 
+use warpsmith_formats::input;
+
 use crate::Error;
 pub use decode::Decoder;
 use json::Json;
 use special::{Matcher, Segment};
 use vocab::{Fields, Kind, Vocab};
+
+/// Bytes of a `tokenizer.json` at most.
+const MAX_JSON: u64 = 256 << 20;
 
 /// Texts of control tokens that end a generation, beside the ids a file names.
 const END_TEXTS: [&str; 11] = [
@@ -116,7 +121,7 @@ impl Tokenizer {
     /// As [`Tokenizer::from_json`], and when the file cannot be read.
     pub fn from_json_file(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
-        let bytes = std::fs::read(path).map_err(|source| Error::Read {
+        let bytes = input::bytes(path, MAX_JSON).map_err(|source| Error::Read {
             path: path.to_owned(),
             source,
         })?;

@@ -4,21 +4,13 @@ use super::config::Config;
 use crate::{Error, chat::ChatTemplate, tokenizer::Tokenizer};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
+use warpsmith_formats::input;
 
 /// A JSON file larger than this is not one of ours.
 const MAX_JSON: u64 = 64 << 20;
 
 fn read(path: &Path, most: u64) -> Result<Vec<u8>, Error> {
-    let read = || {
-        let size = std::fs::metadata(path)?.len();
-        if size > most {
-            return Err(std::io::Error::other(format!(
-                "{size} bytes, expected at most {most}"
-            )));
-        }
-        std::fs::read(path)
-    };
-    read().map_err(|source| Error::Read {
+    input::bytes(path, most).map_err(|source| Error::Read {
         path: path.to_owned(),
         source,
     })
