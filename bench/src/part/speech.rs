@@ -3,7 +3,7 @@
 use super::device;
 use crate::{Failed, args::Args, host};
 use serde::{Deserialize, Serialize};
-use std::{sync::Arc, time::Instant};
+use std::{ops::ControlFlow, sync::Arc, time::Instant};
 use warpsmith::{
     audio::Spectrogram,
     models::whisper::{Bundle, ListenOptions, Transcriber, tokenizer::Start},
@@ -54,7 +54,7 @@ pub(crate) fn measure(args: &Args) -> Result<Option<Speech>, Failed> {
     for run in 0..=args.runs {
         let start = Instant::now();
         let mut sound = Spectrogram::of_file(clip, dims.n_mels as usize)?;
-        let heard = transcriber.transcribe(&mut sound, &mut |_, _, _| {})?;
+        let heard = transcriber.transcribe(&mut sound, &mut |_| ControlFlow::Continue(()))?;
         let work = start.elapsed().as_secs_f64();
         steps = heard
             .segments

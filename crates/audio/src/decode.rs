@@ -1,42 +1,113 @@
 //! Sound files in their own rate, mixed to one channel, through symphonia with its panics fenced off.
+//!
+//! What is damaged is silence of its length, so that times after it stay right, and is told of.
 
+use std::collections::VecDeque;
 use std::io::ErrorKind;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::PoisonError;
 
 use symphonia::core::codecs::CodecParameters;
 use symphonia::core::codecs::audio::well_known as codec;
-use symphonia::core::codecs::audio::{AudioCodecId, AudioDecoder, AudioDecoderOptions};
+use symphonia::core::codecs::audio::{
+    AudioCodecId, AudioCodecParameters, AudioDecoder, AudioDecoderOptions,
+};
 use symphonia::core::errors::Error as Fault;
 use symphonia::core::formats::probe::Hint;
-use symphonia::core::formats::{FormatOptions, FormatReader, TrackType};
+use symphonia::core::formats::{FormatOptions, FormatReader, Track, TrackType};
 use symphonia::core::io::{MediaSource, MediaSourceStream};
 use symphonia::core::meta::MetadataOptions;
+use symphonia::core::packet::Packet;
+use symphonia::core::units::TimeBase;
 
 use crate::Error;
+use crate::mpeg::Gap;
+use crate::ogg::Gaps;
+use crate::opus::{self, Opus};
 
 /// Every AAC stream begins with at least a frame of priming, which the container's edit list, not read
 /// here, would cut off.
 const AAC_PRIMING: usize = 1024;
 
+/// Times of packets that are so much later than the sound before them leave a gap, in milliseconds: containers round
+/// times, and the first block of a codec may give nothing.
+const GAP_MS: u64 = 40;
+/// A sound may be so much shorter than its header says, in milliseconds: encoders pad.
+const SHORT_MS: u64 = 250;
+/// Silence that fills gaps, in seconds, all together: more is a damaged time.
+const MOST_FILLED_S: u64 = 3600;
+/// Packets that cannot be read, one after the other, until nothing more is expected.
+const MOST_FAILURES: u32 = 1000;
+/// Packets of another rate, one after the other, until the rate has changed.
+const MOST_ODD: u32 = 50;
+/// Samples of silence at a time.
+const BLOCK: u64 = 1 << 16;
+
+/// A piece that could not be decoded, in samples.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Lost {
+    pub(crate) from: u64,
+    /// Where it ends, if that is known.
+    pub(crate) to: Option<u64>,
+    pub(crate) why: String,
+}
+
 /// A sound being decoded.
 pub(crate) struct Decoder {
     format: Box<dyn FormatReader>,
-    decoder: Box<dyn AudioDecoder>,
+    codec: Codec,
     track: u32,
+    scale: Option<TimeBase>,
     rate: u32,
+    /// A packet's samples that are not yet given.
     interleaved: Vec<f32>,
-    /// Samples in each channel still to be dropped.
+    channels: usize,
+    /// Samples of silence that are not yet given; they come first.
+    silence: u64,
+    /// Samples in each channel still to be dropped, and all there were.
     skip: usize,
+    skipped: usize,
+    /// Samples given.
+    position: u64,
+    /// The time of the first packet, or of the first after times began anew.
+    base: Option<i64>,
+    /// Samples that the header promises.
+    expected: Option<u64>,
+    filled: u64,
+    gaps: Known,
+    /// Where the stream that is decoded began.
+    since: u64,
+    lost: Vec<Lost>,
     /// Whether anything was decoded yet.
     began: bool,
     /// The first fault of a packet, which counts if no packet is sound.
     fault: Option<String>,
+    failures: u32,
+    odd: u32,
+    ended: bool,
+}
+
+/// What is known of gaps that the times of packets do not tell of.
+pub(crate) enum Known {
+    /// Nothing: times tell.
+    Times,
+    /// Times count packets, and these are missing.
+    Frames(VecDeque<Gap>),
+    /// Times are those of pages, and these are missing.
+    Pages(Gaps),
+}
+
+enum Codec {
+    Known(Box<dyn AudioDecoder>),
+    Opus(Opus),
 }
 
 impl Decoder {
+    /// A decoder of the first sound track.
     pub(crate) fn new(
         media: Box<dyn MediaSource>,
         extension: Option<&str>,
+        gaps: Known,
     ) -> Result<Decoder, Error> {
         let mut hint = Hint::new();
         if let Some(extension) = extension {
@@ -54,43 +125,38 @@ impl Decoder {
         .map_err(|fault| Error::Container {
             reason: fault.to_string(),
         })?;
-        let track = format.default_track(TrackType::Audio);
-        let Some(track) = track else {
-            return Err(Error::NoTrack);
-        };
-        let Some(CodecParameters::Audio(params)) = &track.codec_params else {
-            return Err(Error::Codec {
-                name: "unknown".to_owned(),
-            });
-        };
-        let registry = symphonia::default::get_codecs();
-        let options = AudioDecoderOptions::default();
-        let decoder = guard(|| registry.make_audio_decoder(params, &options));
-        let (track, params) = (track.id, params.clone());
-        let decoder = decoder.map_err(|fault| match fault {
-            Trouble::Fault(Fault::Unsupported(reason)) => Error::Codec {
-                name: format!("{} ({reason})", name(params.codec)),
-            },
-            other => Error::Decode {
-                reason: other.to_string(),
-            },
-        })?;
+        let (params, track) = sound_of(&*format)?;
+        let codec = Codec::new(&params)?;
+        let skip = codec.skip(&params);
+        let (id, scale) = (track.id, track.time_base);
+        let rate = codec.rate().or(params.sample_rate).unwrap_or(0);
+        let expected = track.num_frames.or_else(|| whole_length(&*format, rate));
         let mut decoder = Decoder {
             format,
-            decoder,
-            track,
-            rate: params.sample_rate.unwrap_or(0),
+            rate,
+            codec,
+            track: id,
+            scale,
             interleaved: Vec::new(),
-            skip: if params.codec == codec::CODEC_ID_AAC {
-                AAC_PRIMING
-            } else {
-                0
-            },
+            channels: 0,
+            silence: 0,
+            skip,
+            skipped: skip,
+            position: 0,
+            base: None,
+            expected: expected.filter(|frames| *frames > 0),
+            filled: 0,
+            gaps,
+            since: 0,
+            lost: Vec::new(),
             began: false,
             fault: None,
+            failures: 0,
+            odd: 0,
+            ended: false,
         };
         // Where the header does not tell, the first sound packet does.
-        while decoder.rate == 0 && !decoder.began && decoder.packet()?.is_some() {}
+        while decoder.rate == 0 && !decoder.began && decoder.read()? {}
         Ok(decoder)
     }
 
@@ -99,99 +165,332 @@ impl Decoder {
         self.rate
     }
 
+    /// What could not be decoded so far.
+    pub(crate) fn lost(&self) -> &[Lost] {
+        &self.lost
+    }
+
     /// Appends the samples of a packet to `out`; false once there are no more.
     pub(crate) fn next(&mut self, out: &mut Vec<f32>) -> Result<bool, Error> {
-        let channels = match self.packet()? {
-            Some(channels) => channels,
-            None => return Ok(false),
-        };
-        if channels > 0 {
-            let scale = 1.0 / channels as f32;
-            let frames = self.interleaved.chunks_exact(channels);
-            let dropped = self.skip.min(frames.len());
-            self.skip -= dropped;
-            let mixed = frames.map(|frame| frame.iter().sum::<f32>() * scale);
-            out.extend(mixed.skip(dropped));
+        if self.silence == 0 && self.interleaved.is_empty() && !self.read()? {
+            return Ok(false);
         }
-        self.interleaved.clear();
+        let before = out.len();
+        if self.silence > 0 {
+            let now = self.silence.min(BLOCK);
+            out.resize(before + now as usize, 0.0);
+            self.silence -= now;
+        } else if self.channels > 0 {
+            let scale = 1.0 / self.channels as f32;
+            let frames = self.interleaved.chunks_exact(self.channels);
+            out.extend(frames.map(|frame| frame.iter().sum::<f32>() * scale));
+            self.interleaved.clear();
+        }
+        self.position += (out.len() - before) as u64;
         Ok(true)
     }
 
-    /// Decodes a packet into `interleaved` and gives the number of channels, none of a packet that is
-    /// damaged; or nothing at the end.
-    fn packet(&mut self) -> Result<Option<usize>, Error> {
-        if !self.interleaved.is_empty() {
-            // Decoded when the rate was asked for.
-            let channels = self.decoder.last_decoded().spec().channels().count();
-            return Ok(Some(channels));
+    /// Decodes a packet, with what is missing before it; false at the end.
+    fn read(&mut self) -> Result<bool, Error> {
+        if self.ended {
+            return Ok(false);
         }
         let packet = match guard(|| self.format.next_packet()) {
             Ok(Some(packet)) => packet,
-            Ok(None) => return self.end(),
+            Ok(None) => return self.end(None),
             // A file cut short is taken as far as it goes.
             Err(Trouble::Fault(Fault::IoError(error)))
                 if error.kind() == ErrorKind::UnexpectedEof =>
             {
-                return self.end();
+                return self.end(None);
             }
-            Err(Trouble::Fault(Fault::ResetRequired)) => {
-                return Err(Error::Decode {
-                    reason: "the list of tracks changes midway".to_owned(),
-                });
-            }
-            Err(other) => {
-                return Err(Error::Decode {
-                    reason: other.to_string(),
-                });
+            Err(Trouble::Fault(Fault::ResetRequired)) => return self.restart().map(|()| true),
+            Err(trouble) => {
+                self.failures += 1;
+                let last = self.failures > MOST_FAILURES || !trouble.is_passed();
+                let why = trouble.to_string();
+                if last {
+                    return self.end(Some(why));
+                }
+                self.fault.get_or_insert(why);
+                return Ok(true);
             }
         };
+        self.failures = 0;
         if packet.track_id != self.track {
-            return Ok(Some(0));
+            return Ok(true);
         }
-        let (decoder, interleaved) = (&mut self.decoder, &mut self.interleaved);
-        let decoded = guard(|| {
-            let buffer = decoder.decode(&packet)?;
-            buffer.copy_to_vec_interleaved(interleaved);
-            Ok((buffer.spec().rate(), buffer.spec().channels().count()))
-        });
+        let trims = [packet.trim_start, packet.trim_end].map(|dur| self.samples(dur.get() as i64));
+        self.mind(&packet, trims[0]);
+        self.interleaved.clear();
+        let decoded = self.decode(&packet, trims.map(|trim| trim.max(0) as usize));
         let (rate, channels) = match decoded {
-            Ok(spec) => spec,
-            Err(Trouble::Fault(fault @ (Fault::DecodeError(_) | Fault::IoError(_)))) => {
+            Ok(found) => found,
+            Err(trouble) => {
                 self.interleaved.clear();
-                self.fault.get_or_insert_with(|| fault.to_string());
-                return Ok(Some(0));
-            }
-            Err(other) => {
-                return Err(Error::Decode {
-                    reason: other.to_string(),
-                });
+                let why = trouble.to_string();
+                self.fault.get_or_insert_with(|| why.clone());
+                if !trouble.is_of_packet() {
+                    return self.end(Some(why));
+                }
+                let all = self.samples(packet.dur.get() as i64).max(0) as u64;
+                self.lose(all, why);
+                return Ok(true);
             }
         };
         if self.rate == 0 {
             self.rate = rate;
         }
         if rate != self.rate && !self.interleaved.is_empty() {
+            self.interleaved.clear();
+            self.odd += 1;
+            let why = format!("the sample rate changes from {} to {rate}", self.rate);
+            if self.odd > MOST_ODD || !self.began {
+                return Err(Error::Decode { reason: why });
+            }
+            let all = self.samples(packet.dur.get() as i64).max(0) as u64;
+            self.lose(all, why);
+            return Ok(true);
+        }
+        self.odd = 0;
+        self.channels = channels;
+        if let Some(there) = self.interleaved.len().checked_div(channels) {
+            let dropped = self.skip.min(there);
+            self.skip -= dropped;
+            self.interleaved.drain(..dropped * channels);
+        }
+        self.began |= !self.interleaved.is_empty();
+        Ok(true)
+    }
+
+    /// Decodes into `interleaved`: the rate and the number of channels.
+    fn decode(&mut self, packet: &Packet, trims: [usize; 2]) -> Result<(u32, usize), Trouble> {
+        let (codec, interleaved) = (&mut self.codec, &mut self.interleaved);
+        match codec {
+            Codec::Known(decoder) => guard(|| {
+                let buffer = decoder.decode(packet)?;
+                buffer.copy_to_vec_interleaved(interleaved);
+                Ok((buffer.spec().rate(), buffer.spec().channels().count()))
+            }),
+            Codec::Opus(decoder) => {
+                let decoded = guard(|| Ok(decoder.decode(&packet.data, trims, interleaved)))?;
+                decoded.map_err(|error| Trouble::Other(error.to_string()))?;
+                Ok((opus::RATE, decoder.channels()))
+            }
+        }
+    }
+
+    /// A time of the track in samples.
+    fn samples(&self, time: i64) -> i64 {
+        let Some(scale) = self.scale else { return time };
+        let parts = i128::from(time) * i128::from(scale.numer.get()) * i128::from(self.rate);
+        i64::try_from(parts / i128::from(scale.denom.get())).unwrap_or(i64::MAX)
+    }
+
+    /// Fills what is missing before a packet.
+    fn mind(&mut self, packet: &Packet, trimmed: i64) {
+        while let Some(samples) = self.gap() {
+            self.lose(samples, "bytes that are no part of it".to_owned());
+        }
+        if !matches!(self.gaps, Known::Times) || self.scale.is_none() || !self.began {
+            return;
+        }
+        let time = self.samples(packet.pts.get()).saturating_add(trimmed);
+        let time = time.saturating_sub(self.skipped as i64);
+        let here = (self.position + self.silence) as i64;
+        // Times may begin anywhere; what counts is how they go on.
+        let base = *self.base.get_or_insert(time.saturating_sub(here));
+        let gap = time.saturating_sub(base).saturating_sub(here);
+        let limit = (u64::from(self.rate) * GAP_MS / 1000) as i64;
+        if gap < -limit {
+            self.base = None;
+        } else if gap > limit {
+            let why = self.fault.clone();
+            self.lose(
+                gap as u64,
+                why.unwrap_or_else(|| "a gap in its times".to_owned()),
+            );
+            self.fault = None;
+        }
+    }
+
+    /// The length of a gap that is known to be here.
+    fn gap(&mut self) -> Option<u64> {
+        let here = self.position + self.silence;
+        match &mut self.gaps {
+            Known::Times => None,
+            Known::Frames(gaps) => {
+                let gap = gaps.pop_front_if(|gap| gap.at <= here)?;
+                Some(gap.samples)
+            }
+            Known::Pages(gaps) => {
+                let mut gaps = gaps.lock().unwrap_or_else(PoisonError::into_inner);
+                // Blocks overlap: a page may have given a little less than it says.
+                let near = here + u64::from(self.rate) * GAP_MS / 1000 + self.skipped as u64;
+                let at = gaps.iter().position(|gap| gap.serial == self.track)?;
+                let samples = gaps[at]
+                    .samples
+                    .filter(|_| self.since + gaps[at].at <= near)?;
+                gaps.remove(at);
+                Some(samples)
+            }
+        }
+    }
+
+    /// Silence instead of samples.
+    fn lose(&mut self, samples: u64, why: String) {
+        let most = MOST_FILLED_S * u64::from(self.rate);
+        if samples == 0 {
+            return;
+        }
+        if self.filled + samples > most {
+            self.base = None;
+            return;
+        }
+        self.filled += samples;
+        let from = self.position + self.silence;
+        self.silence += samples;
+        let to = Some(from + samples);
+        match self.lost.last_mut() {
+            Some(last) if last.to == Some(from) => last.to = to,
+            Some(_) | None => self.lost.push(Lost { from, to, why }),
+        }
+    }
+
+    /// A sound that follows in the same file, as in chained Ogg files.
+    fn restart(&mut self) -> Result<(), Error> {
+        let (params, track) = sound_of(&*self.format)?;
+        let codec = Codec::new(&params)?;
+        let rate = codec.rate().or(params.sample_rate).unwrap_or(self.rate);
+        if rate != self.rate {
             return Err(Error::Decode {
                 reason: format!("the sample rate changes from {} to {rate}", self.rate),
             });
         }
-        self.began |= !self.interleaved.is_empty();
-        Ok(Some(channels))
+        (self.track, self.scale) = (track.id, track.time_base);
+        self.skip = codec.skip(&params);
+        self.skipped = self.skip;
+        (self.codec, self.base, self.expected) = (codec, None, None);
+        self.since = self.position + self.silence;
+        Ok(())
     }
 
-    /// The end, unless all that there was is damaged.
-    fn end(&mut self) -> Result<Option<usize>, Error> {
-        match self.fault.take() {
-            Some(reason) if !self.began => Err(Error::Decode { reason }),
-            Some(_) | None => Ok(None),
+    /// The end, unless all that there was is damaged; `why` it is not the sound's own.
+    fn end(&mut self, why: Option<String>) -> Result<bool, Error> {
+        self.ended = true;
+        if !self.began {
+            return match self.fault.take().or(why) {
+                Some(reason) => Err(Error::Decode { reason }),
+                None => Ok(false),
+            };
+        }
+        let from = self.position + self.silence;
+        let short = u64::from(self.rate) * SHORT_MS / 1000;
+        let promised = self.expected.filter(|all| *all > from + short);
+        let cut = match &self.gaps {
+            Known::Pages(gaps) => {
+                let gaps = gaps.lock().unwrap_or_else(PoisonError::into_inner);
+                let last = gaps.iter().rfind(|gap| gap.serial == self.track);
+                last.is_some_and(|gap| gap.samples.is_none())
+            }
+            Known::Times | Known::Frames(_) => false,
+        };
+        let why = why.or_else(|| cut.then(|| "the file ends in the middle of a page".to_owned()));
+        if promised.is_some() || why.is_some() {
+            let why = why.unwrap_or_else(|| "the file ends before its sound".to_owned());
+            let to = promised;
+            self.lost.push(Lost { from, to, why });
+        }
+        Ok(self.silence > 0 || !self.interleaved.is_empty())
+    }
+}
+
+impl Codec {
+    fn new(params: &AudioCodecParameters) -> Result<Codec, Error> {
+        if params.codec == codec::CODEC_ID_OPUS {
+            let channels = params
+                .channels
+                .as_ref()
+                .map_or(2, |channels| channels.count());
+            return Opus::new(params.extra_data.as_deref(), channels).map(Codec::Opus);
+        }
+        let registry = symphonia::default::get_codecs();
+        let options = AudioDecoderOptions::default();
+        let made = guard(|| registry.make_audio_decoder(params, &options));
+        made.map(Codec::Known).map_err(|fault| match fault {
+            Trouble::Fault(Fault::Unsupported(reason)) => Error::Codec {
+                name: format!("{} ({reason})", name(params.codec)),
+            },
+            other => Error::Decode {
+                reason: other.to_string(),
+            },
+        })
+    }
+
+    /// The rate, where it is not the container's to say.
+    fn rate(&self) -> Option<u32> {
+        match self {
+            Codec::Known(_) => None,
+            Codec::Opus(_) => Some(opus::RATE),
+        }
+    }
+
+    /// Samples before the sound begins that the container leaves in.
+    fn skip(&self, params: &AudioCodecParameters) -> usize {
+        match self {
+            Codec::Known(_) if params.codec == codec::CODEC_ID_AAC => AAC_PRIMING,
+            Codec::Known(_) => 0,
+            Codec::Opus(decoder) => decoder.skip(),
         }
     }
 }
 
-/// What a call into symphonia ends with, other than well.
+/// The track that is heard.
+fn sound_of(format: &dyn FormatReader) -> Result<(AudioCodecParameters, &Track), Error> {
+    let track = format.default_track(TrackType::Audio);
+    let track = track.ok_or(Error::NoTrack)?;
+    match &track.codec_params {
+        Some(CodecParameters::Audio(params)) => Ok((params.clone(), track)),
+        Some(_) | None => Err(Error::Codec {
+            name: "unknown".to_owned(),
+        }),
+    }
+}
+
+/// The length that a file with nothing but sound says it has, in samples.
+fn whole_length(format: &dyn FormatReader, rate: u32) -> Option<u64> {
+    let is_sound = |track: &Track| matches!(track.codec_params, Some(CodecParameters::Audio(_)));
+    let info = format.media_info();
+    let (scale, all) = info.time_base.zip(info.duration)?;
+    let only = format.tracks().iter().all(is_sound);
+    let parts = u128::from(all.get()) * u128::from(scale.numer.get()) * u128::from(rate);
+    let samples = u64::try_from(parts / u128::from(scale.denom.get())).ok()?;
+    Some(samples).filter(|_| only)
+}
+
+/// What a call into a reader or decoder ends with, other than well.
 enum Trouble {
     Fault(Fault),
     Panic(String),
+    Other(String),
+}
+
+impl Trouble {
+    /// Whether the next packet may be read.
+    fn is_passed(&self) -> bool {
+        match self {
+            Trouble::Fault(Fault::DecodeError(_) | Fault::Unsupported(_)) => true,
+            Trouble::Fault(_) | Trouble::Panic(_) | Trouble::Other(_) => false,
+        }
+    }
+
+    /// Whether the next packet may be decoded.
+    fn is_of_packet(&self) -> bool {
+        match self {
+            Trouble::Fault(_) | Trouble::Other(_) => true,
+            Trouble::Panic(_) => false,
+        }
+    }
 }
 
 impl std::fmt::Display for Trouble {
@@ -199,11 +498,12 @@ impl std::fmt::Display for Trouble {
         match self {
             Trouble::Fault(fault) => fault.fmt(f),
             Trouble::Panic(reason) => write!(f, "the decoder panicked: {reason}"),
+            Trouble::Other(reason) => f.write_str(reason),
         }
     }
 }
 
-/// Runs a call into symphonia; a panic becomes a value.
+/// Runs a call into a reader or decoder; a panic becomes a value.
 fn guard<T>(call: impl FnOnce() -> Result<T, Fault>) -> Result<T, Trouble> {
     match catch_unwind(AssertUnwindSafe(call)) {
         Ok(result) => result.map_err(Trouble::Fault),
@@ -221,15 +521,12 @@ fn guard<T>(call: impl FnOnce() -> Result<T, Fault>) -> Result<T, Trouble> {
 /// The name of a codec, for those that files have and that are not decoded here.
 fn name(id: AudioCodecId) -> String {
     for (known, name) in [
-        (codec::CODEC_ID_OPUS, "Opus"),
         (codec::CODEC_ID_SPEEX, "Speex"),
         (codec::CODEC_ID_AAC, "AAC"),
         (codec::CODEC_ID_AC3, "AC-3"),
         (codec::CODEC_ID_EAC3, "E-AC-3"),
         (codec::CODEC_ID_AC4, "AC-4"),
         (codec::CODEC_ID_DCA, "DTS"),
-        (codec::CODEC_ID_MP1, "MPEG layer 1"),
-        (codec::CODEC_ID_MP2, "MPEG layer 2"),
         (codec::CODEC_ID_WMA, "WMA"),
         (codec::CODEC_ID_WAVPACK, "WavPack"),
         (codec::CODEC_ID_MONKEYS_AUDIO, "Monkey's Audio"),

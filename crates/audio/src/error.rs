@@ -31,7 +31,7 @@ pub enum Error {
         error: Box<Error>,
     },
     /// Bytes that are no sound file of a known kind.
-    #[error("expected WAV, FLAC, MP3, Ogg or MP4: {reason}")]
+    #[error("expected WAV, FLAC, MP3, AAC, Ogg, MP4, Matroska, WebM, AIFF or CAF: {reason}")]
     Container {
         /// What the reader said.
         reason: String,
@@ -96,6 +96,14 @@ pub enum Error {
         want: usize,
         /// The length it has.
         found: usize,
+    },
+    /// A window of a stream that was passed already.
+    #[error("the stream is past frame {asked}: it begins at {first}")]
+    Passed {
+        /// The frame asked for.
+        asked: u64,
+        /// The first one that is kept.
+        first: u64,
     },
     /// A file that is another one on the second reading.
     #[error("the file changed while it was read: {want} samples became {found}")]

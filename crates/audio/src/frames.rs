@@ -10,7 +10,8 @@ use realfft::num_complex::Complex;
 use realfft::{RealFftPlanner, RealToComplex};
 
 use crate::filters::{Band, bands};
-use crate::samples::Samples;
+use crate::samples::{Missing, Samples};
+use crate::speech::Detector;
 use crate::{Error, FRAME, HOP};
 
 /// The least power, and its logarithm.
@@ -20,6 +21,8 @@ pub(crate) const SILENCE: f32 = -10.0;
 /// Power spectra by mel bins.
 pub(crate) struct Frames {
     samples: Samples,
+    /// Who listens for speech, if anybody.
+    pub(crate) detector: Option<Detector>,
     bands: Vec<Band>,
     hann: Vec<f64>,
     fft: Arc<dyn RealToComplex<f64>>,
@@ -38,10 +41,11 @@ pub(crate) struct Frames {
 }
 
 impl Frames {
-    pub(crate) fn new(samples: Samples, n_mels: usize) -> Frames {
+    pub(crate) fn new(samples: Samples, n_mels: usize, detector: Option<Detector>) -> Frames {
         let fft = RealFftPlanner::new().plan_fft_forward(FRAME);
         Frames {
             samples,
+            detector,
             bands: bands(n_mels),
             hann: (0..FRAME)
                 .map(|i| 0.5 - 0.5 * (TAU * i as f64 / FRAME as f64).cos())
@@ -58,6 +62,11 @@ impl Frames {
             reflected: false,
             given: 0,
         }
+    }
+
+    /// What could not be read so far.
+    pub(crate) fn missing(&self) -> Vec<Missing> {
+        self.samples.missing()
     }
 
     /// Samples received so far; all of them once there are no more frames.
@@ -104,6 +113,12 @@ impl Frames {
         let before = self.signal.len();
         self.ended = !self.samples.next(&mut self.signal)?;
         self.received += (self.signal.len() - before) as u64;
+        if let Some(detector) = &mut self.detector {
+            detector.listen(&self.signal[before..]);
+            if self.ended {
+                detector.end();
+            }
+        }
         let half = FRAME / 2;
         if !self.reflected && (self.ended || self.signal.len() > half) {
             let first: Vec<f32> = (1..=half)

@@ -1,8 +1,8 @@
 //! Sound to log-mel windows: files in the usual formats, or raw samples, of any length with flat memory.
 //!
 //! A [`Spectrogram`] reads its sound once to learn the loudest value, on which the floor of every frame
-//! depends, then gives windows of frames at any place: of a file by decoding it again, of a stream from
-//! a scratch file.
+//! depends, then gives windows of frames at any place: of a file by decoding it again, of raw samples from
+//! a scratch file. A stream that comes is read once, window after window. What is damaged is silence, and is named.
 //!
 //! ```
 //! use warpsmith_audio::{Padding, Spectrogram, Window};
@@ -22,15 +22,24 @@ mod decode;
 mod error;
 mod filters;
 mod frames;
+mod matroska;
+mod mpeg;
+mod ogg;
+mod opus;
 mod pcm;
 mod resample;
 mod samples;
+mod sniff;
 mod spectrogram;
+mod speech;
+mod wave;
 
 pub use error::Error;
 pub use filters::filters;
 pub use pcm::{Pcm, SampleType};
-pub use spectrogram::{Padding, Spectrogram, Window};
+pub use samples::Missing;
+pub use spectrogram::{Padding, Spectrogram, Wanted, Window};
+pub use speech::{Edge, Speech};
 
 /// Samples a second of everything after resampling.
 pub const SAMPLE_RATE: u32 = 16_000;

@@ -1,14 +1,20 @@
 //! A stream of mono samples at 16 kHz, from a decoder or from raw samples.
 
 use std::fs::File;
-use std::io::{Cursor, ErrorKind};
+use std::io::{self, Cursor, ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
+use std::sync::Mutex;
 
-use symphonia::core::io::MediaSource;
+use symphonia::core::io::{MediaSource, ReadOnlySource};
 
-use crate::decode::Decoder;
-use crate::pcm::{Pcm, PcmReader};
+use crate::decode::{Decoder, Known};
+use crate::matroska::Clusters;
+use crate::mpeg;
+use crate::ogg::Pages;
+use crate::pcm::{End, Pcm, PcmReader, SampleType};
 use crate::resample::Resampler;
+use crate::sniff::{FIRST, Kind};
+use crate::wave;
 use crate::{Error, SAMPLE_RATE};
 
 /// The rates that are resampled.
@@ -19,9 +25,28 @@ const MOST_CHANNELS: u32 = 64;
 /// The loudest sample, far above full scale: transforms of louder ones overflow.
 const LOUDEST: f32 = 1_048_576.0;
 
+/// What a stream is that begins like no file.
+const RAW: Pcm = Pcm {
+    sample: SampleType::S16,
+    rate: SAMPLE_RATE,
+    channels: 1,
+};
+
+/// A piece of a sound that could not be read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Missing {
+    /// Where it begins, in seconds.
+    pub start: f64,
+    /// Where it ends, in seconds, if that is known.
+    pub end: Option<f64>,
+    /// What is wrong there.
+    pub why: String,
+}
+
 /// Blocks of samples at 16 kHz, one after the other.
 pub(crate) struct Samples {
     source: Source,
+    rate: u32,
     resampler: Option<Resampler>,
     /// Samples given by the source.
     taken: u64,
@@ -31,7 +56,11 @@ pub(crate) struct Samples {
 
 enum Source {
     Media(Box<Decoder>),
-    Pcm(PcmReader),
+    Pcm {
+        reader: PcmReader,
+        /// Samples that the header promises.
+        promised: Option<u64>,
+    },
 }
 
 impl Samples {
@@ -47,7 +76,7 @@ impl Samples {
         }
         if !kind.is_file() {
             let what = "not a regular file, which can be read twice";
-            return Err(open(std::io::Error::new(ErrorKind::InvalidInput, what)));
+            return Err(open(io::Error::new(ErrorKind::InvalidInput, what)));
         }
         let file = File::open(path).map_err(open)?;
         let extension = path.extension().and_then(|e| e.to_str());
@@ -58,24 +87,135 @@ impl Samples {
         Samples::of_media(Box::new(Cursor::new(bytes)), None)
     }
 
-    fn of_media(media: Box<dyn MediaSource>, extension: Option<&str>) -> Result<Samples, Error> {
-        let decoder = Decoder::new(media, extension)?;
-        let rate = decoder.rate();
-        Samples::new(Source::Media(Box::new(decoder)), rate)
+    /// A file that can be read at any place.
+    fn of_media(
+        mut media: Box<dyn MediaSource>,
+        extension: Option<&str>,
+    ) -> Result<Samples, Error> {
+        let first = first(&mut media)?;
+        match Kind::of(&first) {
+            Kind::Wave => {
+                rewind(&mut media)?;
+                let header = wave::header(&mut media)?;
+                let left = match media.byte_len() {
+                    Some(all) => all.saturating_sub(header.at),
+                    None => u64::MAX,
+                };
+                Samples::of_wave(&header, media, Some(left))
+            }
+            kind @ (Kind::Rifx | Kind::Wave64) => Err(refused(kind)),
+            Kind::Mpeg => {
+                let gaps = mpeg::gaps(&mut media).map_err(failed)?;
+                rewind(&mut media)?;
+                // A reader that can seek guesses lengths from sizes.
+                let media = Box::new(ReadOnlySource::new(media));
+                Samples::of_decoder(Decoder::new(media, extension, Known::Frames(gaps.into()))?)
+            }
+            Kind::Ogg => {
+                rewind(&mut media)?;
+                Samples::of_ogg(media)
+            }
+            Kind::Matroska => {
+                rewind(&mut media)?;
+                Samples::of_matroska(media)
+            }
+            Kind::Adts => {
+                rewind(&mut media)?;
+                // A reader that can seek guesses lengths from sizes.
+                let media = Box::new(ReadOnlySource::new(media));
+                Samples::of_decoder(Decoder::new(media, extension, Known::Times)?)
+            }
+            Kind::Mp4 | Kind::Other | Kind::Unknown => {
+                rewind(&mut media)?;
+                Samples::of_decoder(Decoder::new(media, extension, Known::Times)?)
+            }
+        }
     }
 
-    pub(crate) fn of_pcm(
-        reader: impl std::io::Read + Send + 'static,
-        pcm: Pcm,
-    ) -> Result<Samples, Error> {
-        if pcm.channels == 0 || pcm.channels > MOST_CHANNELS {
-            return Err(Error::Channels {
-                found: pcm.channels,
-                most: MOST_CHANNELS,
-            });
+    /// A stream that is read once: a file of a known kind, else raw samples of 16 bits at 16 kHz in one channel.
+    pub(crate) fn of_stream(mut reader: impl Read + Send + 'static) -> Result<Samples, Error> {
+        let first = first(&mut reader)?;
+        let kind = Kind::of(&first);
+        let mut all: Box<dyn Read + Send> = Box::new(Cursor::new(first).chain(reader));
+        match kind {
+            Kind::Unknown => Samples::of_raw(all, RAW, End::Anywhere),
+            Kind::Wave => {
+                let header = wave::header(&mut all)?;
+                Samples::of_wave(&header, Once::new(all), None)
+            }
+            kind @ (Kind::Rifx | Kind::Wave64) => Err(refused(kind)),
+            Kind::Mp4 => {
+                // Its tables may stand at the end.
+                let mut file = tempfile::tempfile().map_err(failed)?;
+                io::copy(&mut all, &mut file).map_err(failed)?;
+                Samples::of_media(Box::new(file), None)
+            }
+            Kind::Ogg => Samples::of_ogg(Once::new(all)),
+            Kind::Matroska => Samples::of_matroska(Once::new(all)),
+            Kind::Mpeg | Kind::Adts | Kind::Other => {
+                let media = Box::new(ReadOnlySource::new(Once::new(all)));
+                Samples::of_decoder(Decoder::new(media, None, Known::Times)?)
+            }
         }
-        let reader = PcmReader::new(Box::new(reader), pcm);
-        Samples::new(Source::Pcm(reader), pcm.rate)
+    }
+
+    pub(crate) fn of_pcm(reader: impl Read + Send + 'static, pcm: Pcm) -> Result<Samples, Error> {
+        Samples::of_raw(Box::new(reader), pcm, End::Whole)
+    }
+
+    fn of_raw(reader: Box<dyn Read + Send>, pcm: Pcm, end: End) -> Result<Samples, Error> {
+        let reader = PcmReader::new(reader, checked(pcm)?, end);
+        let source = Source::Pcm {
+            reader,
+            promised: None,
+        };
+        Samples::new(source, pcm.rate)
+    }
+
+    /// What follows a WAV header; `left` bytes of it, if that is known.
+    fn of_wave(
+        header: &wave::Header,
+        samples: impl Read + Send + Sync + 'static,
+        left: Option<u64>,
+    ) -> Result<Samples, Error> {
+        let bytes = header
+            .bytes
+            .unwrap_or(u64::MAX)
+            .min(left.unwrap_or(u64::MAX));
+        let samples = samples.take(bytes);
+        let Some(sample) = header.sample else {
+            let media = header.plain(Box::new(samples));
+            return Samples::of_decoder(Decoder::new(media, Some("wav"), Known::Times)?);
+        };
+        let pcm = checked(Pcm {
+            sample,
+            rate: header.rate,
+            channels: header.channels,
+        })?;
+        let frame = sample.bytes() as u64 * u64::from(pcm.channels);
+        let source = Source::Pcm {
+            reader: PcmReader::new(Box::new(samples), pcm, End::Anywhere),
+            promised: header.bytes.map(|bytes| bytes / frame),
+        };
+        Samples::new(source, header.rate)
+    }
+
+    fn of_ogg(file: impl Read + Send + Sync + 'static) -> Result<Samples, Error> {
+        let (pages, gaps) = Pages::new(file);
+        // A reader that can seek looks for the last page first, and takes none if that is damaged.
+        let media = Box::new(ReadOnlySource::new(pages));
+        Samples::of_decoder(Decoder::new(media, Some("ogg"), Known::Pages(gaps))?)
+    }
+
+    fn of_matroska(file: impl Read + Send + Sync + 'static) -> Result<Samples, Error> {
+        // A reader that can seek takes no file that is cut.
+        let media = Box::new(ReadOnlySource::new(Clusters::new(file)));
+        Samples::of_decoder(Decoder::new(media, Some("mkv"), Known::Times)?)
+    }
+
+    fn of_decoder(decoder: Decoder) -> Result<Samples, Error> {
+        let rate = decoder.rate();
+        Samples::new(Source::Media(Box::new(decoder)), rate)
     }
 
     fn new(source: Source, rate: u32) -> Result<Samples, Error> {
@@ -92,11 +232,36 @@ impl Samples {
         };
         Ok(Samples {
             source,
+            rate,
             resampler,
             taken: 0,
             mono: Vec::new(),
             done: false,
         })
+    }
+
+    /// What could not be read so far.
+    pub(crate) fn missing(&self) -> Vec<Missing> {
+        let seconds = |samples: u64| samples as f64 / f64::from(self.rate);
+        match &self.source {
+            Source::Media(decoder) => {
+                let each = decoder.lost().iter().map(|lost| Missing {
+                    start: seconds(lost.from),
+                    end: lost.to.map(seconds),
+                    why: lost.why.clone(),
+                });
+                each.collect()
+            }
+            Source::Pcm { promised, .. } => {
+                let promised = promised.filter(|all| self.done && *all > self.taken);
+                let missing = promised.map(|all| Missing {
+                    start: seconds(self.taken),
+                    end: Some(seconds(all)),
+                    why: "the file ends before its sound".to_owned(),
+                });
+                missing.into_iter().collect()
+            }
+        }
     }
 
     /// Appends the next samples to `out`; false once there are no more.
@@ -107,7 +272,7 @@ impl Samples {
         self.mono.clear();
         let more = match &mut self.source {
             Source::Media(decoder) => decoder.next(&mut self.mono)?,
-            Source::Pcm(reader) => reader.next(&mut self.mono)?,
+            Source::Pcm { reader, .. } => reader.next(&mut self.mono)?,
         };
         let sane = |x: &f32| x.abs() <= LOUDEST;
         if let Some(at) = self.mono.iter().position(|x| !sane(x)) {
@@ -129,5 +294,62 @@ impl Samples {
             }
         }
         Ok(true)
+    }
+}
+
+/// A stream that several threads may own, one after the other.
+struct Once(Mutex<Box<dyn Read + Send>>);
+
+impl Once {
+    fn new(reader: Box<dyn Read + Send>) -> Once {
+        Once(Mutex::new(reader))
+    }
+}
+
+impl Read for Once {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let reader = self.0.get_mut();
+        reader
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
+            .read(out)
+    }
+}
+
+fn checked(pcm: Pcm) -> Result<Pcm, Error> {
+    match pcm.channels {
+        1..=MOST_CHANNELS => Ok(pcm),
+        found => Err(Error::Channels {
+            found,
+            most: MOST_CHANNELS,
+        }),
+    }
+}
+
+/// The first bytes of a sound, no more than what tells its kind.
+fn first(reader: &mut impl Read) -> Result<Vec<u8>, Error> {
+    let mut first = Vec::new();
+    let mut part = reader.take(FIRST as u64);
+    part.read_to_end(&mut first).map_err(failed)?;
+    Ok(first)
+}
+
+fn rewind(media: &mut Box<dyn MediaSource>) -> Result<(), Error> {
+    media.seek(SeekFrom::Start(0)).map(drop).map_err(failed)
+}
+
+fn failed(source: io::Error) -> Error {
+    Error::Io {
+        what: "sound",
+        source,
+    }
+}
+
+fn refused(kind: Kind) -> Error {
+    let name = match kind {
+        Kind::Rifx => "RIFX, a WAV with its high bytes first,",
+        _ => "Wave64",
+    };
+    Error::Codec {
+        name: name.to_owned(),
     }
 }

@@ -7,7 +7,8 @@ use tempfile::SpooledTempFile;
 
 use crate::frames::{Frames, SILENCE};
 use crate::pcm::Pcm;
-use crate::samples::Samples;
+use crate::samples::{Missing, Samples};
+use crate::speech::{Detector, Edge, Kept, Places, Speech};
 use crate::{Error, HOP, SAMPLE_RATE, SampleType};
 
 /// A scratch file stays in memory up to this size: two minutes of 80 bins.
@@ -20,7 +21,7 @@ const MOST_MELS: usize = 4096;
 /// The log-mel spectrogram of a whole sound.
 ///
 /// Values are `(max(x, loudest - 8) + 4) / 4`, where `x` are logarithms of mel power and `loudest` is
-/// the greatest of the whole sound.
+/// the greatest of the whole sound; of a stream, the greatest so far.
 pub struct Spectrogram {
     n_mels: usize,
     samples: u64,
@@ -28,6 +29,12 @@ pub struct Spectrogram {
     computed: u64,
     loudest: f32,
     store: Store,
+    missing: Vec<Missing>,
+    /// Which frames there are, if not all.
+    places: Option<Places>,
+    /// Whether the end of the sound was seen.
+    ended: bool,
+    wanted: Wanted,
     /// Values of a window, frame after frame.
     scratch: Vec<f32>,
 }
@@ -35,17 +42,52 @@ pub struct Spectrogram {
 /// Where frames come from at the second reading.
 enum Store {
     /// The file, decoded again.
-    File(Box<Replay>),
+    File(Box<Replay>, PathBuf),
     /// A scratch file of all frames.
     Spool(SpooledTempFile),
+    /// A stream, as it comes.
+    Live(Box<Replay>),
 }
 
-/// A file read forward; the frames since `first` are kept.
+/// A sound read forward; the frames since `first` are kept.
 struct Replay {
-    path: PathBuf,
-    frames: Frames,
+    frames: Kept,
     first: u64,
     kept: Vec<f32>,
+}
+
+/// What is made of a sound.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Wanted {
+    /// Mel bins of a frame.
+    pub n_mels: usize,
+    /// How speech is told from the rest, if the rest is left out.
+    pub speech: Option<Speech>,
+}
+
+impl From<usize> for Wanted {
+    /// All of a sound, in so many mel bins.
+    fn from(n_mels: usize) -> Wanted {
+        Wanted {
+            n_mels,
+            speech: None,
+        }
+    }
+}
+
+impl Wanted {
+    fn frames(self, samples: Samples) -> Result<Kept, Error> {
+        let Wanted { n_mels, speech } = self;
+        if n_mels == 0 || n_mels > MOST_MELS {
+            return Err(Error::Length {
+                what: "list of mel bins",
+                want: MOST_MELS,
+                found: n_mels,
+            });
+        }
+        let detector = speech.map(Detector::new);
+        Ok(Kept::new(Frames::new(samples, n_mels, detector)))
+    }
 }
 
 /// Which frames.
@@ -77,13 +119,45 @@ impl Spectrogram {
     /// # Errors
     /// What the system says, files that are no sound, codecs not decoded here by name, and samples
     /// that are no numbers; each with the path.
-    pub fn of_file(path: &Path, n_mels: usize) -> Result<Spectrogram, Error> {
-        let open = || Replay::open(path, n_mels);
+    pub fn of_file(path: &Path, wanted: impl Into<Wanted>) -> Result<Spectrogram, Error> {
+        let wanted = wanted.into();
+        let open = || Replay::open(path, wanted);
         let mut first = open()?;
+        let n_mels = wanted.n_mels;
         let mut spectrogram = Spectrogram::measured(&mut first.frames, n_mels, |_| Ok(()))
             .map_err(|e| e.in_file(path))?;
-        spectrogram.store = Store::File(Box::new(open()?));
+        spectrogram.store = Store::File(Box::new(open()?), path.to_path_buf());
+        spectrogram.wanted = wanted;
         Ok(spectrogram)
+    }
+
+    /// Reads a stream as windows are asked for, each later than the one before: a sound file of a kind that its first
+    /// bytes tell, else raw samples of 16 bits at 16 kHz in one channel. An MP4 file is read to its end first.
+    ///
+    /// # Errors
+    /// As [`Spectrogram::of_file`].
+    pub fn of_stream(
+        reader: impl Read + Send + 'static,
+        wanted: impl Into<Wanted>,
+    ) -> Result<Spectrogram, Error> {
+        let wanted = wanted.into();
+        let replay = Replay {
+            frames: wanted.frames(Samples::of_stream(reader)?)?,
+            first: 0,
+            kept: Vec::new(),
+        };
+        Ok(Spectrogram {
+            n_mels: wanted.n_mels,
+            samples: 0,
+            computed: 0,
+            loudest: SILENCE,
+            places: replay.frames.places(),
+            store: Store::Live(Box::new(replay)),
+            missing: Vec::new(),
+            ended: false,
+            wanted,
+            scratch: Vec::new(),
+        })
     }
 
     /// Reads a whole sound file that is in memory.
@@ -123,7 +197,7 @@ impl Spectrogram {
     fn spooled(samples: Samples, n_mels: usize) -> Result<Spectrogram, Error> {
         let mut spool = SpooledTempFile::new(IN_MEMORY);
         let mut bytes = Vec::new();
-        let mut frames = Frames::new(samples, n_mels);
+        let mut frames = Wanted::from(n_mels).frames(samples)?;
         let mut spectrogram = Spectrogram::measured(&mut frames, n_mels, |frame| {
             bytes.clear();
             bytes.extend(frame.iter().flat_map(|x| x.to_le_bytes()));
@@ -135,17 +209,10 @@ impl Spectrogram {
 
     /// Reads all frames, each seen by `each`.
     fn measured(
-        frames: &mut Frames,
+        frames: &mut Kept,
         n_mels: usize,
         mut each: impl FnMut(&[f32]) -> Result<(), Error>,
     ) -> Result<Spectrogram, Error> {
-        if n_mels == 0 || n_mels > MOST_MELS {
-            return Err(Error::Length {
-                what: "list of mel bins",
-                want: MOST_MELS,
-                found: n_mels,
-            });
-        }
         let mut frame = vec![0.0; n_mels];
         let (mut computed, mut loudest) = (0, SILENCE);
         while frames.next(&mut frame)? {
@@ -155,10 +222,14 @@ impl Spectrogram {
         }
         Ok(Spectrogram {
             n_mels,
-            samples: frames.received(),
+            samples: frames.frames.received(),
             computed,
             loudest,
             store: Store::Spool(SpooledTempFile::new(IN_MEMORY)),
+            missing: frames.frames.missing(),
+            places: frames.places(),
+            ended: true,
+            wanted: n_mels.into(),
             scratch: Vec::new(),
         })
     }
@@ -168,12 +239,60 @@ impl Spectrogram {
         self.n_mels
     }
 
-    /// The length in whole frames of 10 ms.
+    /// The length in whole frames of 10 ms, of those that are not left out; of a stream, so far.
     pub fn frames(&self) -> u64 {
-        self.samples / HOP as u64
+        let all = match self.ended {
+            true => self.samples / HOP as u64,
+            false => self.computed,
+        };
+        self.places
+            .as_ref()
+            .map_or(all, |places| places.count(all.max(self.unended())))
     }
 
-    /// The length in seconds.
+    /// No frame is past the end of a stream that has not ended.
+    fn unended(&self) -> u64 {
+        if self.ended { 0 } else { u64::MAX }
+    }
+
+    /// Reads a stream until it has `frames` frames, or its end: whether that was seen. Of a file it always was.
+    ///
+    /// # Errors
+    /// What reading says.
+    pub fn reach(&mut self, frames: u64) -> Result<bool, Error> {
+        let Store::Live(replay) = &mut self.store else {
+            return Ok(true);
+        };
+        let mut frame = vec![0.0; self.n_mels];
+        while !self.ended && self.computed < frames {
+            if replay.frames.next(&mut frame)? {
+                self.computed += 1;
+                self.loudest = frame.iter().fold(self.loudest, |a, &b| a.max(b));
+                replay.kept.extend(&frame);
+            } else {
+                self.ended = true;
+            }
+        }
+        self.samples = replay.frames.frames.received();
+        self.missing = replay.frames.frames.missing();
+        self.places = replay.frames.places();
+        Ok(self.ended)
+    }
+
+    /// Pieces that could not be read; of a stream, so far. They are silence, and times after them are right.
+    pub fn missing(&self) -> &[Missing] {
+        &self.missing
+    }
+
+    /// A time among the frames that there are as one of the sound, in seconds.
+    pub fn time(&self, seconds: f64, edge: Edge) -> f64 {
+        match &self.places {
+            Some(places) => places.time(seconds, edge),
+            None => seconds,
+        }
+    }
+
+    /// The length in seconds; of a stream, so far.
     pub fn seconds(&self) -> f64 {
         self.samples as f64 / f64::from(SAMPLE_RATE)
     }
@@ -203,6 +322,8 @@ impl Spectrogram {
                 found: out.len(),
             });
         }
+        let last = window.first.saturating_add(window.frames as u64);
+        self.reach(last)?;
         let (sound, padding) = match window.padding {
             Padding::Zero => (self.frames(), 0.0),
             Padding::Silence => (self.computed, self.silence()),
@@ -229,7 +350,29 @@ impl Spectrogram {
             return Ok(());
         }
         match &mut self.store {
-            Store::File(replay) => replay.read(first, end, self.n_mels, self.computed, frames),
+            Store::File(replay, path) => {
+                if first < replay.first {
+                    **replay = Replay::open(path, self.wanted)?;
+                }
+                let enough = replay.read(first, end, self.n_mels, frames);
+                if enough.map_err(|e| e.in_file(path))? {
+                    return Ok(());
+                }
+                let changed = Error::Changed {
+                    want: self.computed * HOP as u64,
+                    found: replay.frames.frames.received(),
+                };
+                Err(changed.in_file(path))
+            }
+            Store::Live(replay) => {
+                if first < replay.first {
+                    return Err(Error::Passed {
+                        asked: first,
+                        first: replay.first,
+                    });
+                }
+                replay.read(first, end, self.n_mels, frames).map(drop)
+            }
             Store::Spool(spool) => {
                 let at = first * self.n_mels as u64 * 4;
                 spool.seek(SeekFrom::Start(at)).map_err(scratch)?;
@@ -244,27 +387,23 @@ impl Spectrogram {
 }
 
 impl Replay {
-    fn open(path: &Path, n_mels: usize) -> Result<Replay, Error> {
-        let samples = Samples::of_file(path).map_err(|e| e.in_file(path))?;
+    fn open(path: &Path, wanted: Wanted) -> Result<Replay, Error> {
+        let frames = Samples::of_file(path).and_then(|samples| wanted.frames(samples));
         Ok(Replay {
-            path: path.to_path_buf(),
-            frames: Frames::new(samples, n_mels),
+            frames: frames.map_err(|e| e.in_file(path))?,
             first: 0,
             kept: Vec::new(),
         })
     }
 
+    /// Appends frames `first..end` to `out`; false if there are not so many.
     fn read(
         &mut self,
         first: u64,
         end: u64,
         n_mels: usize,
-        computed: u64,
         out: &mut Vec<f32>,
-    ) -> Result<(), Error> {
-        if first < self.first {
-            *self = Replay::open(&self.path, n_mels)?;
-        }
+    ) -> Result<bool, Error> {
         let mut frame = vec![0.0; n_mels];
         loop {
             let there = self.first + (self.kept.len() / n_mels) as u64;
@@ -277,22 +416,14 @@ impl Replay {
             }
             // Frames are read by the hundred, so that what is passed is dropped in pieces.
             for _ in 0..(end - there).min(100) {
-                if !self
-                    .frames
-                    .next(&mut frame)
-                    .map_err(|e| e.in_file(&self.path))?
-                {
-                    return Err(Error::Changed {
-                        want: computed * HOP as u64,
-                        found: self.frames.received(),
-                    }
-                    .in_file(&self.path));
+                if !self.frames.next(&mut frame)? {
+                    return Ok(false);
                 }
                 self.kept.extend(&frame);
             }
         }
         out.extend(&self.kept[..(end - first) as usize * n_mels]);
-        Ok(())
+        Ok(true)
     }
 }
 

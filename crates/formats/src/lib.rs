@@ -1,7 +1,7 @@
 //! Bytes to facts: model file formats and the layouts of quantised weights.
 //!
 //! [`gguf`], [`safetensors`] and [`whisper`] read files, [`quant`] says what their bytes mean. Nothing
-//! here does I/O but opening and reading a file. Every file is taken to be hostile: lengths are compared with
+//! here does I/O but opening and reading files ([`input`]). Every file is taken to be hostile: lengths are compared with
 //! the bytes that are left before anything is allocated, and what is wrong is an [`Error`] that
 //! names the key or tensor, what was expected and what was found.
 //!
@@ -34,6 +34,7 @@ mod bytes;
 mod cursor;
 mod error;
 pub mod gguf;
+pub mod input;
 mod kind;
 mod object;
 pub mod quant;

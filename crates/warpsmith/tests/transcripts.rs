@@ -4,7 +4,10 @@ mod subtitles;
 
 use serde_json::Value;
 use subtitles::{Cue, cues};
-use warpsmith::transcript::{Format, Transcription};
+use warpsmith::{
+    audio::Missing,
+    transcript::{Format, Highlight, Layout, Transcription, Writer},
+};
 use warpsmith_models::whisper::transcript::{Segment, TimedWord};
 
 fn json(name: &str) -> Value {
@@ -60,6 +63,7 @@ fn files_are_those_of_openai_whisper() {
             text: case["text"].as_str().expect("text"),
             segments: &segments,
             language: case["language"].as_str().expect("text"),
+            missing: &[],
         };
         for format in Format::ALL {
             let (got, want) = (
@@ -123,6 +127,7 @@ fn write(format: Format, segments: &[Segment]) -> String {
         text: "all",
         segments,
         language: "en",
+        missing: &[],
     })
 }
 
@@ -222,4 +227,215 @@ fn words_time_their_subtitles_and_long_lines_are_broken() {
     );
     assert_eq!((got[1].start, got[1].end), (2000, 3500));
     assert_eq!(got[1].text, format!("{long}\n{long}"));
+}
+
+/// A segment of words that are said one after the other, half a second each, from `start` on.
+fn spoken(id: usize, start: f64, text: &str) -> Segment {
+    let words = text
+        .split_inclusive(' ')
+        .map(|word| format!(" {}", word.trim()));
+    let words: Vec<TimedWord> = words
+        .enumerate()
+        .map(|(i, word)| TimedWord {
+            word,
+            start: start + 0.5 * i as f64,
+            end: start + 0.5 * i as f64 + 0.4,
+            probability: 0.9,
+        })
+        .collect();
+    Segment {
+        id,
+        start,
+        end: words.last().map_or(start, |word| word.end),
+        text: format!(" {text}"),
+        words: Some(words),
+        ..awkward().remove(0)
+    }
+}
+
+fn said() -> [Segment; 3] {
+    [
+        spoken(0, 0.0, "one two three four five"),
+        spoken(1, 2.5, "six seven"),
+        spoken(2, 9.0, "eight"),
+    ]
+}
+
+/// What a writer gives of segments that come one by one; each time what is there reads back.
+fn written(format: Format, layout: Layout, segments: &[Segment]) -> String {
+    let mut writer = Writer::new(format, layout);
+    let mut out = writer.begin().to_owned();
+    for segment in segments {
+        out += &writer.push(std::slice::from_ref(segment));
+        let now = format!("{out}{}", writer.pending());
+        match format {
+            Format::Srt => drop(cues(&now, 1, ',')),
+            Format::Vtt => drop(cues(
+                now.strip_prefix("WEBVTT\n\n").expect("a signature"),
+                0,
+                '.',
+            )),
+            Format::Txt | Format::Tsv | Format::Json => {}
+        }
+    }
+    out + &writer.end(Transcription {
+        text: "all",
+        segments,
+        language: "en",
+        missing: &[],
+    })
+}
+
+/// Times in milliseconds and texts, as openai-whisper's writers lay them out.
+type Laid<'a> = &'a [(u64, u64, &'a str)];
+
+#[test]
+fn words_are_laid_out_as_by_openai_whisper() {
+    let words = |n| Layout {
+        max_words_per_line: Some(n),
+        ..Layout::default()
+    };
+    let width = |width, count| Layout {
+        max_line_width: Some(width),
+        max_line_count: count,
+        ..Layout::default()
+    };
+    let cases: [(Layout, Laid<'_>); 5] = [
+        (
+            words(2),
+            &[
+                (0, 900, "one two"),
+                (1000, 1900, "three four"),
+                (2000, 2400, "five"),
+                (2500, 3400, "six seven"),
+                (9000, 9400, "eight"),
+            ],
+        ),
+        (
+            words(1),
+            &[
+                (0, 400, "one"),
+                (500, 900, "two"),
+                (1000, 1400, "three"),
+                (1500, 1900, "four"),
+                (2000, 2400, "five"),
+                (2500, 2900, "six"),
+                (3000, 3400, "seven"),
+                (9000, 9400, "eight"),
+            ],
+        ),
+        // A width alone breaks lines within segments.
+        (
+            width(9, None),
+            &[
+                (0, 2400, "one two\nthree\nfour five"),
+                (2500, 3400, "six seven"),
+                (9000, 9400, "eight"),
+            ],
+        ),
+        // With a count subtitles cross segments, up to a pause.
+        (
+            width(14, Some(1)),
+            &[
+                (0, 1400, "one two three"),
+                (1500, 2900, "four five six"),
+                (3000, 3400, "seven"),
+                (9000, 9400, "eight"),
+            ],
+        ),
+        (
+            width(14, Some(2)),
+            &[
+                (0, 2900, "one two three\nfour five six"),
+                (3000, 3400, "seven"),
+                (9000, 9400, "eight"),
+            ],
+        ),
+    ];
+    for (layout, want) in cases {
+        let want: Vec<Cue> = want
+            .iter()
+            .map(|(start, end, text)| Cue {
+                start: *start,
+                end: *end,
+                text: (*text).to_owned(),
+            })
+            .collect();
+        let srt = written(Format::Srt, layout, &said());
+        assert_eq!(cues(&srt, 1, ','), want, "{layout:?}");
+        let vtt = written(Format::Vtt, layout, &said());
+        let body = vtt.strip_prefix("WEBVTT\n\n").expect("a signature");
+        assert_eq!(cues(body, 0, '.'), want, "{layout:?}");
+    }
+    let txt = written(Format::Txt, words(2), &said());
+    assert_eq!(
+        txt,
+        "[00:00.000 --> 00:00.900] one two\n[00:01.000 --> 00:01.900] three four\n[00:02.000 --> 00:02.400] five\n\
+         [00:02.500 --> 00:03.400] six seven\n[00:09.000 --> 00:09.400] eight\n"
+    );
+}
+
+#[test]
+fn each_word_is_underlined_while_it_is_said() {
+    let layout = Layout {
+        highlight: Highlight::Words,
+        ..Layout::default()
+    };
+    let vtt = written(Format::Vtt, layout, &said()[1..2]);
+    assert_eq!(
+        vtt,
+        "WEBVTT\n\n00:02.500 --> 00:02.900\n<u>six</u> seven\n\n00:02.900 --> 00:03.000\nsix seven\n\n\
+         00:03.000 --> 00:03.400\nsix <u>seven</u>\n\n"
+    );
+}
+
+#[test]
+fn what_comes_piece_by_piece_is_the_whole_file() {
+    let plain = Layout::default();
+    for format in [Format::Txt, Format::Srt, Format::Vtt, Format::Tsv] {
+        for segments in [&awkward()[..], &said(), &[]] {
+            assert_eq!(
+                written(format, plain, segments),
+                write(format, segments),
+                "{format:?}"
+            );
+        }
+    }
+    for segments in [&awkward()[..], &said(), &[]] {
+        let parse = |text: &str| serde_json::from_str::<Value>(text).expect("JSON");
+        let got = parse(&written(Format::Json, plain, segments));
+        assert!(same(&got, &parse(&write(Format::Json, segments))));
+    }
+}
+
+#[test]
+fn pieces_that_are_missing_are_in_the_json() {
+    let missing = [
+        Missing {
+            start: 1.5,
+            end: Some(2.25),
+            why: "a \"quoted\" reason".to_owned(),
+        },
+        Missing {
+            start: 9.0,
+            end: None,
+            why: "the end".to_owned(),
+        },
+    ];
+    let transcription = Transcription {
+        text: "all",
+        segments: &[],
+        language: "en",
+        missing: &missing,
+    };
+    let whole = Format::Json.write(transcription);
+    let writer = Writer::new(Format::Json, Layout::default());
+    let streamed = format!("{}{}", writer.begin(), writer.end(transcription));
+    for text in [whole, streamed] {
+        let value: Value = serde_json::from_str(&text).expect("JSON");
+        assert_eq!(value["missing"][0]["start"], 1.5);
+        assert_eq!(value["missing"][0]["end"], 2.25);
+        assert_eq!(value["missing"][0]["why"], "a \"quoted\" reason");
+        assert!(value["missing"][1]["end"].is_null());
+    }
 }

@@ -2,12 +2,12 @@
 
 use crate::support::{device, folder, ids, json, options, reference, window};
 use serde_json::Value;
-use std::sync::Arc;
+use std::{ops::ControlFlow, sync::Arc};
 use warpsmith::{
     audio::Spectrogram,
     graph::Precision,
     models::whisper::{
-        Bundle, DecodeOptions, ListenOptions, Mode, Session, Transcriber,
+        Bundle, DecodeOptions, ListenOptions, Mode, Session, Step, Transcriber,
         tokenizer::{Start, Task},
         transcript::{Options, WordOptions},
     },
@@ -181,9 +181,14 @@ fn long_sounds_are_written_down_as_by_the_reference() {
         let mut transcriber = Transcriber::new(&bundle, listen_options(&case["options"]));
         let transcriber = transcriber.as_mut().expect("a transcriber");
         let mut told = 0;
-        let heard = transcriber.transcribe(&mut sound(&LONG), &mut |done, all, _| {
-            assert!(done >= told && done <= all, "{done} of {all} after {told}");
+        let heard = transcriber.transcribe(&mut sound(&LONG), &mut |step| {
+            let Step { done, total, .. } = step;
+            assert!(
+                done >= told && done <= total,
+                "{done} of {total} after {told}"
+            );
             told = done;
+            ControlFlow::Continue(())
         });
         check(name, &heard.expect("a transcript"), case);
         assert_eq!(told, 3687);
@@ -206,7 +211,8 @@ fn german_is_heard_and_translated_and_silence_says_nothing() {
             ..ListenOptions::default()
         };
         let mut transcriber = Transcriber::new(&bundle, options).expect("a transcriber");
-        let heard = transcriber.transcribe(&mut sound(&["deutsch"]), &mut |_, _, _| {});
+        let heard =
+            transcriber.transcribe(&mut sound(&["deutsch"]), &mut |_| ControlFlow::Continue(()));
         let heard = heard.expect("a transcript");
         assert_eq!(heard.language, "de");
         check(name, &heard, case);
@@ -217,7 +223,7 @@ fn german_is_heard_and_translated_and_silence_says_nothing() {
     };
     let mut transcriber = Transcriber::new(&bundle, options).expect("a transcriber");
     let mut silence = Spectrogram::of_samples(&[0.0; 480_000], 80).expect("silence");
-    let heard = transcriber.transcribe(&mut silence, &mut |_, _, _| {});
+    let heard = transcriber.transcribe(&mut silence, &mut |_| ControlFlow::Continue(()));
     assert_eq!(heard.expect("a transcript").text, "");
 }
 
@@ -233,8 +239,9 @@ fn windows_after_the_first_allocate_nothing_and_steps_move_little() {
     let mut transcriber = Transcriber::new(&bundle, options).expect("a transcriber");
     let mut counts = Vec::new();
     let mut long = sound(&LONG);
-    let heard = transcriber.transcribe(&mut long, &mut |_, _, _| {
+    let heard = transcriber.transcribe(&mut long, &mut |_| {
         counts.push(device.stats().allocations);
+        ControlFlow::Continue(())
     });
     assert!(
         heard
@@ -256,7 +263,8 @@ fn windows_after_the_first_allocate_nothing_and_steps_move_little() {
     };
     let mut transcriber = Transcriber::new(&bundle, options).expect("a transcriber");
     let mut listen = || {
-        let heard = transcriber.transcribe(&mut sound(&["jfk"]), &mut |_, _, _| {});
+        let heard =
+            transcriber.transcribe(&mut sound(&["jfk"]), &mut |_| ControlFlow::Continue(()));
         let counts = device.stats();
         (
             heard.expect("a transcript"),
@@ -313,7 +321,9 @@ fn listeners_share_a_model_and_seeds_repeat() {
             ..ListenOptions::default()
         };
         let mut transcriber = Transcriber::new(&bundle, options).expect("a transcriber");
-        let heard = transcriber.transcribe(&mut sound(&["goforward"]), &mut |_, _, _| {});
+        let heard = transcriber.transcribe(&mut sound(&["goforward"]), &mut |_| {
+            ControlFlow::Continue(())
+        });
         heard.expect("a transcript").segments
     };
     let alone = [listen(1), listen(2)];

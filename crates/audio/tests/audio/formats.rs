@@ -38,6 +38,12 @@ fn lossy_files_are_near() {
         ("goforward.m4a", 60, 0.05),
         ("goforward_44k_stereo.flac", 60, 0.03),
         ("goforward_8k_ulaw.wav", 55, 0.08),
+        ("goforward.opus", 60, 0.08),
+        ("goforward_silk.opus", 40, 0.10),
+        ("goforward_60ms.opus", 40, 0.10),
+        ("goforward.webm", 60, 0.08),
+        ("goforward.mkv", 60, 0.06),
+        ("goforward_ima.wav", 60, 0.06),
     ] {
         let off = difference(&of(file), &want, bins);
         assert!(off < tolerance, "{file}: {off}");
@@ -49,16 +55,21 @@ fn lossy_files_are_near() {
 }
 
 #[test]
-fn opus_is_refused_by_name() {
-    let error = Spectrogram::of_file(&reference("audio/goforward.opus"), 80);
-    let error = error.err().expect("not decoded");
-    let Error::InFile { error, .. } = &error else {
-        panic!("{error}");
-    };
-    let Error::Codec { name } = &**error else {
-        panic!("{error}");
-    };
-    assert!(name.starts_with("Opus"), "{name}");
+fn what_is_not_decoded_is_refused_by_name() {
+    let header = |magic: &[u8], form: &[u8]| [magic, b"\0\0\0\0", form, b"fmt "].concat();
+    for (bytes, want) in [
+        (header(b"RIFX", b"WAVE"), "RIFX"),
+        (b"riff\x2e\x91\xcf\x11\xa5\xd6\x28\xdb".to_vec(), "Wave64"),
+        (wav(0x161, 16, 16_000, 1, &[0; 64]), "WMA"),
+    ] {
+        let error = Spectrogram::of_bytes(bytes, 80).err().expect("refused");
+        let named = match &error {
+            Error::Codec { name } => name.contains(want),
+            Error::Container { .. } => want == "WMA",
+            _ => false,
+        };
+        assert!(named, "{want}: {error}");
+    }
 }
 
 #[test]

@@ -1,8 +1,12 @@
 //! Sounds against the spectrograms of the reference implementation, and sounds that misbehave.
 
+mod damaged;
 mod formats;
 mod hostile;
 mod mel;
+mod speech;
+mod streams;
+mod waves;
 mod windows;
 
 use std::path::PathBuf;

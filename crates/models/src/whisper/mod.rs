@@ -34,4 +34,4 @@ pub use lines::{MOST_BEAMS, Mode};
 pub use model::Model;
 pub use parts::{Attention, Conv, EPS, Linear, Mlp, Norm};
 pub use session::{Candidate, Rulebook, Session, SessionOptions};
-pub use transcriber::{Bundle, Heard, ListenOptions, Transcriber};
+pub use transcriber::{Bundle, Heard, ListenOptions, Step, Transcriber};

@@ -8,15 +8,15 @@ use super::{
     model::Model,
     session::{Rulebook, Session, SessionOptions},
     tokenizer::{Start, Task, Tokenizer},
-    transcript::{Options, Segment, Sizes, Transcript, initial_tokens},
+    transcript::{Options, Pieces, Segment, Sizes, Transcript, initial_tokens},
     words::alignment_heads,
 };
 use crate::{
     Error,
     llama::{Progress, Run},
 };
-use std::{path::Path, sync::Arc};
-use warpsmith_audio::{Padding, Spectrogram, Window, filters};
+use std::{ops::ControlFlow, path::Path, sync::Arc};
+use warpsmith_audio::{Edge, FRAMES_PER_SECOND, Padding, Spectrogram, Window, filters};
 use warpsmith_device::Device;
 use warpsmith_formats::whisper::WhisperFile;
 use warpsmith_graph::{Precision, Shape, SharedDispatch, SharedObserver};
@@ -114,7 +114,7 @@ pub struct ListenOptions {
     pub task: Task,
     /// The language's code or name; `None` hears which it is, from the first window of each sound.
     pub language: Option<String>,
-    /// Whether the text has timestamps; without, each window is one segment.
+    /// Whether the text has timestamps; without, each window is one segment, decoded with timestamps all the same.
     pub start: Start,
     /// Temperatures that are tried one after the other.
     pub temperatures: Vec<f32>,
@@ -150,6 +150,19 @@ impl Default for ListenOptions {
             transcript: Options::default(),
         }
     }
+}
+
+/// A window that is done.
+#[derive(Clone, Copy, Debug)]
+pub struct Step<'a> {
+    /// Frames of 10 ms that are done.
+    pub done: u64,
+    /// All frames of the sound; of a stream, those so far.
+    pub total: u64,
+    /// The segments that came.
+    pub came: &'a [Segment],
+    /// What was said so far, with them.
+    pub heard: &'a Heard,
 }
 
 /// What was said in a sound.
@@ -202,13 +215,10 @@ impl Transcriber {
             special.code(language)?.clone_into(language);
         }
         let mut suppress = bundle.suppress.clone();
-        let rules = match options.start {
-            Start::Timestamps => {
-                suppress.push(special.no_timestamps);
-                Rules::Timestamps
-            }
-            Start::NoTimestamps => Rules::Free,
-        };
+        suppress.push(special.no_timestamps);
+        if options.start == Start::NoTimestamps {
+            options.transcript.pieces = Pieces::Windows;
+        }
         let mut modes = vec![Mode::Samples(1), Mode::Samples(options.best_of)];
         if options.beams != 1 {
             modes.push(Mode::Beams(options.beams));
@@ -227,7 +237,7 @@ impl Transcriber {
                 run: options.run,
                 shape: options.shape,
                 rules: Rulebook {
-                    rules,
+                    rules: Rules::Timestamps,
                     vocabulary: Vocabulary {
                         vocab: special.n_vocab,
                         end: special.end,
@@ -279,14 +289,14 @@ impl Transcriber {
         Ok(self.session.stream().synchronize()?)
     }
 
-    /// Writes down a sound. `progress` is told how many frames of 10 ms are done, of how many, and the segments that came.
+    /// Writes down a sound. `each` is told of every window, and may end the work: what was heard until then is returned.
     ///
     /// # Errors
     /// What reading the sound says; device errors.
     pub fn transcribe(
         &mut self,
         sound: &mut Spectrogram,
-        progress: &mut dyn FnMut(u64, u64, &[Segment]),
+        each: &mut dyn FnMut(Step<'_>) -> ControlFlow<()>,
     ) -> Result<Heard, Error> {
         let bundle = Arc::clone(&self.bundle);
         let (tokenizer, dims) = (&bundle.tokenizer, *bundle.model.dims());
@@ -296,19 +306,29 @@ impl Transcriber {
             None if special.is_multilingual() => self.language(sound)?,
             None => "en".to_owned(),
         };
-        let sequence = special.sequence(&language, self.options.task, self.options.start)?;
-        let plain = special.sequence(&language, self.options.task, Start::Timestamps)?;
+        let sequence = special.sequence(&language, self.options.task, Start::Timestamps)?;
         let window = 2 * dims.n_audio_ctx;
         let sizes = Sizes {
             window,
             stride: 2,
             n_text_ctx: dims.n_text_ctx,
         };
-        let frames = sound.frames();
         let options = self.options.transcript.clone();
         let thresholds = options.thresholds;
+        let mut ended = sound.reach(0)?;
+        let frames = if ended { sound.frames() } else { u64::MAX };
         let mut transcript = Transcript::new(tokenizer, sizes, options, frames);
+        let mut heard = Heard {
+            text: String::new(),
+            segments: Vec::new(),
+            language,
+        };
         while let Some(request) = transcript.request() {
+            if !ended && sound.reach(request.first + u64::from(window))? {
+                ended = true;
+                transcript.ends(sound.frames());
+                continue;
+            }
             let end = request.first + u64::from(request.frames);
             self.listen(sound, request.first, end, Padding::Zero)?;
             let decoded = if self.is_silent(request.frames as usize) {
@@ -327,21 +347,30 @@ impl Transcriber {
             let session = &mut self.session;
             let came = transcript.accept(&decoded, |alignment| {
                 let text = Text {
-                    start: &plain,
+                    start: &sequence,
                     tokens: &alignment.tokens,
-                    language: &language,
+                    language: &heard.language,
                     frames: alignment.frames,
                 };
                 session.align(tokenizer, &bundle.alignment_heads, text)
             })?;
-            let came = came.to_vec();
-            progress(transcript.position(), frames, &came);
+            let mut came = came.to_vec();
+            came.iter_mut().for_each(|segment| place(segment, sound));
+            heard.segments.extend(came.iter().cloned());
+            heard.text = transcript.text();
+            let per_second = f64::from(FRAMES_PER_SECOND);
+            let done = sound.time(transcript.position() as f64 / per_second, Edge::End);
+            let step = Step {
+                done: (done * per_second).round() as u64,
+                total: (sound.seconds() * per_second) as u64,
+                came: &came,
+                heard: &heard,
+            };
+            if each(step).is_break() {
+                break;
+            }
         }
-        Ok(Heard {
-            text: transcript.text(),
-            segments: transcript.into_segments(),
-            language,
-        })
+        Ok(heard)
     }
 
     /// Whether the first `frames` of the window are all at the floor of the spectrogram, 80 dB below the loudest: models
@@ -419,5 +448,18 @@ impl Transcriber {
             no_speech_prob: heard.no_speech.into(),
             temperature,
         })
+    }
+}
+
+/// Times of what was decoded as times of the sound.
+fn place(segment: &mut Segment, sound: &Spectrogram) {
+    segment.start = sound.time(segment.start, Edge::Start);
+    segment.end = sound.time(segment.end, Edge::End).max(segment.start);
+    let per_second = f64::from(FRAMES_PER_SECOND);
+    let seek = sound.time(segment.seek as f64 / per_second, Edge::Start);
+    segment.seek = (seek * per_second).round() as u64;
+    for word in segment.words.iter_mut().flatten() {
+        word.start = sound.time(word.start, Edge::Start);
+        word.end = sound.time(word.end, Edge::End).max(word.start);
     }
 }

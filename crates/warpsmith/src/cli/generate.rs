@@ -1,6 +1,7 @@
 //! `generate`: continues a prompt.
 
 use super::{
+    files::Files,
     generation::{StopReason, Task, generate},
     interrupt,
     open::open,
@@ -87,6 +88,12 @@ impl Generate {
         let begin = Instant::now();
         let sampler = self.sampler.config()?;
         let stops = StopMatcher::new(self.stop)?;
+        let mut files = Files::default();
+        files.reads_model("--model", &self.model.model)?;
+        self.prompt.files(&mut files)?;
+        if let Some(path) = &self.prompts {
+            files.reads("--prompts", path)?;
+        }
         let texts = PromptArgs::several(&self.texts, self.prompts.as_deref())?;
         let prompts = match texts.is_empty() {
             true => vec![self.prompt.read()?],
@@ -99,7 +106,7 @@ impl Generate {
                 prompts.len()
             );
         }
-        let mut traces = self.trace.open()?;
+        let mut traces = self.trace.open(&mut files)?;
         let opened = open(&self.model)?;
         let ids = prompts
             .into_iter()

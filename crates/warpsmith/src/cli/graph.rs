@@ -1,12 +1,14 @@
 //! `graph`: the operations of a decode step, before and after passes have fused them.
 
-use super::{open::open, options::ModelArgs, output::print};
-use anyhow::{Context, Result};
-use clap::Args;
-use std::{
-    fs,
-    path::{Path, PathBuf},
+use super::{
+    files::{Draft, Files},
+    open::open,
+    options::ModelArgs,
+    output::print,
 };
+use anyhow::Result;
+use clap::Args;
+use std::path::PathBuf;
 use warpsmith::{graph::Plan, models::llama::Run};
 
 /// Shows the graph of a decode step: how many operations and launches it has, and a picture of it, in which equal layers
@@ -35,6 +37,10 @@ pub(crate) struct ShowGraph {
 
 impl ShowGraph {
     pub(crate) fn run(self) -> Result<()> {
+        let mut files = Files::default();
+        files.reads_model("--model", &self.model.model)?;
+        let dot = files.draft("--dot", self.dot.as_deref())?;
+        let svg = files.draft("--svg", self.svg.as_deref())?;
         let opened = open(&self.model)?;
         let session = opened.session(&self.model, 0, Run::Eager)?;
         let (stream, precision) = (session.stream(), self.model.precision.into());
@@ -58,12 +64,14 @@ impl ShowGraph {
         } else {
             &fused
         };
-        write(self.dot.as_deref(), || picture.dot())?;
-        write(self.svg.as_deref(), || picture.svg())
+        write(dot, || picture.dot())?;
+        write(svg, || picture.svg())
     }
 }
 
-fn write(path: Option<&Path>, text: impl FnOnce() -> String) -> Result<()> {
-    let Some(path) = path else { return Ok(()) };
-    fs::write(path, text()).with_context(|| format!("cannot write {}", path.display()))
+fn write(file: Option<Draft>, text: impl FnOnce() -> String) -> Result<()> {
+    match file {
+        Some(file) => file.complete(&text()).map(drop),
+        None => Ok(()),
+    }
 }

@@ -1,13 +1,15 @@
 //! `logits`: what the model thinks of a prompt, as raw numbers.
 
-use super::{open::open, options::ModelArgs, output, prompt::PromptArgs};
-use anyhow::{Context, Result};
-use clap::Args;
-use std::{
-    fs::File,
-    io::{BufWriter, Write},
-    path::{Path, PathBuf},
+use super::{
+    files::{Draft, Files},
+    open::open,
+    options::ModelArgs,
+    output,
+    prompt::PromptArgs,
 };
+use anyhow::Result;
+use clap::Args;
+use std::{io::Write, path::PathBuf};
 
 /// Writes logits of a prompt as little-endian f32.
 #[derive(Debug, Args)]
@@ -20,13 +22,13 @@ pub(crate) struct Logits {
     #[command(flatten)]
     prompt: PromptArgs,
     #[command(flatten)]
-    files: Files,
+    wanted: Wanted,
 }
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output, at least one")]
 #[group(required = true, multiple = true)]
-struct Files {
+struct Wanted {
     /// The logits of the last position: one number for each token of the vocabulary.
     #[arg(long, value_name = "FILE.f32")]
     out: Option<PathBuf>,
@@ -38,43 +40,21 @@ struct Files {
     nll: Option<PathBuf>,
 }
 
-/// A file being written.
-struct Sink<'a> {
-    path: &'a Path,
-    file: BufWriter<File>,
-}
-
-impl<'a> Sink<'a> {
-    fn create(path: &'a Option<PathBuf>) -> Result<Option<Sink<'a>>> {
-        let Some(path) = path else { return Ok(None) };
-        let file =
-            File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
-        Ok(Some(Sink {
-            path,
-            file: BufWriter::new(file),
-        }))
-    }
-
-    fn write(&mut self, values: &[f32]) -> Result<()> {
-        let written = values
-            .iter()
-            .try_for_each(|value| self.file.write_all(&value.to_le_bytes()));
-        written.with_context(|| format!("cannot write {}", self.path.display()))
-    }
-
-    fn finish(mut self) -> Result<()> {
-        self.file
-            .flush()
-            .with_context(|| format!("cannot write {}", self.path.display()))
-    }
+fn write(file: &mut Draft, values: &[f32]) -> Result<()> {
+    let mut each = values.iter();
+    let written = each.try_for_each(|value| file.write_all(&value.to_le_bytes()));
+    file.named(written)
 }
 
 impl Logits {
     pub(crate) fn run(self) -> Result<()> {
+        let mut files = Files::default();
+        files.reads_model("--model", &self.model.model)?;
+        self.prompt.files(&mut files)?;
         let prompt = self.prompt.read()?;
-        let mut out = Sink::create(&self.files.out)?;
-        let mut all = Sink::create(&self.files.all)?;
-        let mut nll = Sink::create(&self.files.nll)?;
+        let mut out = files.draft("--out", self.wanted.out.as_deref())?;
+        let mut all = files.draft("--all", self.wanted.all.as_deref())?;
+        let mut nll = files.draft("--nll", self.wanted.nll.as_deref())?;
         let opened = open(&self.model)?;
         let ids = self.prompt.ids(prompt, &opened)?;
         let mut session = opened.session(&self.model, ids.len() as u64, self.model.run.into())?;
@@ -92,14 +72,14 @@ impl Logits {
             session.evaluate(&ids, &mut |first, rows| {
                 let mut write = || -> Result<()> {
                     if let Some(all) = &mut all {
-                        all.write(rows)?;
+                        write(all, rows)?;
                     }
                     for (row, position) in rows.chunks_exact(width).zip(first..) {
                         if let Some(next) = ids.get(position + 1) {
                             let loss = negative_log_likelihood(row, *next as usize);
                             sum += loss;
                             if let Some(nll) = &mut nll {
-                                nll.write(&[loss as f32])?;
+                                write(nll, &[loss as f32])?;
                             }
                         } else {
                             last = row.to_vec();
@@ -114,13 +94,13 @@ impl Logits {
             written?;
         }
         if let Some(out) = &mut out {
-            out.write(&last)?;
+            write(out, &last)?;
         }
         let with_nll = nll.is_some() && ids.len() > 1;
         [out, all, nll]
             .into_iter()
             .flatten()
-            .try_for_each(Sink::finish)?;
+            .try_for_each(|file| file.commit().map(drop))?;
         output::note(&format!("{} positions, {width} logits each", ids.len()));
         if with_nll {
             output::note(&format!(

@@ -5,6 +5,7 @@ mod check;
 mod completions;
 mod context;
 mod devices;
+mod files;
 mod generate;
 mod generation;
 mod graph;

@@ -1,5 +1,6 @@
 //! Standard output and standard error: a reader that goes away is no error, and an error is one line.
 
+use super::interrupt;
 use anyhow::{Context, Result, anyhow};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
@@ -29,6 +30,7 @@ pub(crate) fn is_closed(error: &anyhow::Error) -> bool {
 
 /// Writes to standard output at once.
 pub(crate) fn print(text: &str) -> Result<()> {
+    let _whole = interrupt::hold();
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Ok(()) => Ok(()),
@@ -71,9 +73,7 @@ pub(crate) fn writable(folder: &Path) -> Result<()> {
         )
     };
     fs::create_dir_all(folder).with_context(named)?;
-    let probe = folder.join(format!(".warpsmith-{}", std::process::id()));
-    fs::write(&probe, "").with_context(named)?;
-    fs::remove_file(&probe).with_context(named)
+    tempfile::tempfile_in(folder).map(drop).with_context(named)
 }
 
 /// An error and its causes in one line; a cause that the text before it already contains is not repeated.

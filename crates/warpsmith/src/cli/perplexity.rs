@@ -4,13 +4,13 @@ use super::{
     context,
     open::open,
     options::ModelArgs,
-    output::{Unit, bar, note, print, print_json, printable},
-    prompt::read_text,
+    output::{Unit, bar, note, print, print_json},
+    prompt::{read_file, read_text},
 };
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde::Serialize;
-use std::{fs::File, io, path::PathBuf, process::ExitCode, time::Instant};
+use std::{io, path::PathBuf, process::ExitCode, time::Instant};
 use warpsmith::models::{
     llama::{self, Windows},
     tokenizer::Special,
@@ -157,8 +157,6 @@ impl Perplexity {
         let Some(path) = &self.file else {
             return read_text(io::stdin().lock()).context("cannot read standard input");
         };
-        let named = || format!("cannot read {}", printable(&path.display().to_string()));
-        let file = File::open(path).with_context(named)?;
-        read_text(file).with_context(named)
+        read_file(path)
     }
 }

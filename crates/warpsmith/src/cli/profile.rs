@@ -1,6 +1,7 @@
 //! `profile`: where the time of a model's passes goes, operation by operation.
 
 use super::{
+    files::Files,
     kind,
     open::{cache_folder, open, selector_with},
     options::{ModelArgs, RunArg},
@@ -10,7 +11,6 @@ use anyhow::{Context, Result};
 use clap::Args;
 use serde_json::{Value, json};
 use std::{
-    fs,
     ops::ControlFlow,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
@@ -36,6 +36,14 @@ use warpsmith::{
 const PROMPT: &str = "A processor reads the weights of a model once for every token that it writes, and adds and multiplies \
 a little for each of them. How fast it can write is therefore decided by its memory. While it reads a prompt, many tokens \
 share what was read, and how fast it multiplies decides.";
+
+/// What `--out` gets.
+const FILES: [&str; 4] = [
+    "profile.txt",
+    "profile.json",
+    "roofline.svg",
+    "timeline.json",
+];
 
 /// Arrays for the roof: what no cache holds, and no more than what takes a moment.
 const ROOF_BYTES: [u64; 2] = [64 << 20, 256 << 20];
@@ -84,8 +92,17 @@ struct Profiled {
 
 impl ProfileModel {
     pub(crate) fn run(self) -> Result<()> {
+        let mut files = Files::default();
+        files.reads_model("--model", &self.model.model)?;
+        if let Some(sound) = &self.sound {
+            files.reads("--sound", sound)?;
+        }
+        let mut drafts = Vec::new();
         if let Some(folder) = &self.out {
             output::writable(folder)?;
+            for name in FILES {
+                drafts.push(files.writes("--out", &folder.join(name))?.draft()?);
+            }
         }
         let made = match &self.sound {
             None => self.text()?,
@@ -102,18 +119,15 @@ impl ProfileModel {
             object.extend(more);
         }
         let text = profile.text() + &note;
-        if let Some(folder) = &self.out {
-            let pretty = serde_json::to_string_pretty(&object)? + "\n";
-            let files = [
-                ("profile.txt", text.clone()),
-                ("profile.json", pretty),
-                ("roofline.svg", profile.svg()),
-                ("timeline.json", trace(&timeline, &profile.device)),
-            ];
-            for (name, content) in files {
-                let path = folder.join(name);
-                fs::write(&path, content).with_context(|| cannot_write(&path))?;
-            }
+        let pretty = serde_json::to_string_pretty(&object)? + "\n";
+        let contents = [
+            text.clone(),
+            pretty,
+            profile.svg(),
+            trace(&timeline, &profile.device),
+        ];
+        for (draft, content) in drafts.into_iter().zip(&contents) {
+            draft.complete(content)?;
         }
         if self.json {
             output::print_json(&object)
@@ -237,12 +251,12 @@ impl ProfileModel {
         let roof = self.roof(&device, ROOF_BYTES[0])?;
         let mut transcriber =
             Transcriber::new(&bundle, options).context("cannot prepare the model")?;
-        transcriber.transcribe(&mut spectrogram, &mut |_, _, _| {})?;
+        transcriber.transcribe(&mut spectrogram, &mut |_| ControlFlow::Continue(()))?;
         let profiler = Arc::new(Mutex::new(Profiler::default()));
         transcriber.dispatch(Some(profiler.clone()));
         let mut spectrogram = Spectrogram::of_file(sound, n_mels).with_context(named)?;
         let recording = device.timeline()?;
-        transcriber.transcribe(&mut spectrogram, &mut |_, _, _| {})?;
+        transcriber.transcribe(&mut spectrogram, &mut |_| ControlFlow::Continue(()))?;
         let timeline = recording.finish()?;
         let seconds = spectrogram.seconds();
         Ok(Profiled {
@@ -281,8 +295,4 @@ fn profile(
         &device.info().name,
         roof,
     )?)
-}
-
-fn cannot_write(path: &Path) -> String {
-    format!("cannot write {}", printable(&path.display().to_string()))
 }

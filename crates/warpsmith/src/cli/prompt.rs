@@ -1,16 +1,18 @@
 //! Prompts: from the command line, a file, messages or standard input, to token ids.
 
-use super::{Cli, open::Opened, output::printable};
+use super::{Cli, files::Files, open::Opened, output::printable};
 use anyhow::{Context, Result, bail};
 use clap::{Args, CommandFactory, error::ErrorKind};
 use std::{
-    fs::File,
     io::{self, IsTerminal, Read},
     path::{Path, PathBuf},
 };
-use warpsmith::models::{
-    chat::{GenerationPrompt, Message},
-    tokenizer::Special,
+use warpsmith::{
+    formats::input,
+    models::{
+        chat::{GenerationPrompt, Message},
+        tokenizer::Special,
+    },
 };
 
 /// The longest prompt that is read, in bytes.
@@ -50,6 +52,21 @@ pub(crate) enum Prompt {
 }
 
 impl PromptArgs {
+    /// The files that are read.
+    ///
+    /// # Errors
+    /// A file that is written.
+    pub(crate) fn files(&self, files: &mut Files) -> Result<()> {
+        let given = [
+            ("--prompt-file", &self.prompt_file),
+            ("--messages", &self.messages),
+        ];
+        given.iter().try_for_each(|(what, path)| match path {
+            Some(path) => files.reads(what, path),
+            None => Ok(()),
+        })
+    }
+
     /// Reads the prompt; nothing of the model is needed for that.
     pub(crate) fn read(&self) -> Result<Prompt> {
         if let Some(path) = &self.messages {
@@ -139,9 +156,9 @@ fn name(path: &Path) -> String {
     printable(&path.display().to_string())
 }
 
-fn read_file(path: &Path) -> Result<String> {
-    let file = File::open(path).with_context(|| format!("cannot read {}", name(path)))?;
-    read_text(file).with_context(|| format!("cannot read {}", name(path)))
+/// All of a text file, unless it is too long to be a prompt.
+pub(crate) fn read_file(path: &Path) -> Result<String> {
+    input::text(path, LONGEST).with_context(|| format!("cannot read {}", name(path)))
 }
 
 fn read_standard_input() -> Result<String> {

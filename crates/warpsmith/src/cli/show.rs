@@ -4,11 +4,16 @@ use super::output::{print, print_json};
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use std::{
-    fs,
     io::{self, IsTerminal},
     path::PathBuf,
 };
-use warpsmith::report::{Folders, Issue, Paint, Report, Source, Suppressions, json, sarif};
+use warpsmith::{
+    formats::input,
+    report::{Folders, Issue, Paint, Report, Source, Suppressions, json, sarif},
+};
+
+/// Bytes of a list of known findings at most.
+const LONGEST: u64 = 64 << 20;
 
 /// How reports are printed.
 #[derive(Debug, Args)]
@@ -35,8 +40,8 @@ impl Show {
         let Some(path) = &self.suppress else {
             return Ok(Suppressions::default());
         };
-        let text =
-            fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let text = input::text(path, LONGEST)
+            .with_context(|| format!("cannot read {}", path.display()))?;
         text.parse().with_context(|| path.display().to_string())
     }
 

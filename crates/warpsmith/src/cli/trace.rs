@@ -1,12 +1,12 @@
 //! `--trace-stats` and `--timeline`: files that say what a run computed, and when.
 
-use anyhow::{Context, Result, bail};
+use super::files::{Draft, Files};
+use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
 use std::{
-    fs::File,
-    io::{self, BufWriter, Write},
-    path::{Path, PathBuf},
+    io::{self, Write},
+    path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
 };
 use warpsmith::{
@@ -29,15 +29,11 @@ pub(crate) struct TraceArgs {
     timeline: Option<PathBuf>,
 }
 
-/// The files, open before anything is computed.
+/// The files, begun before anything is computed; they take their places at the end.
 pub(crate) struct Traces {
-    stats: Option<(PathBuf, Arc<Mutex<StatsFile>>)>,
-    timeline: Option<(PathBuf, File)>,
+    stats: Option<Arc<Mutex<StatsFile>>>,
+    timeline: Option<Draft>,
     recording: Option<Timeline>,
-}
-
-fn create(path: &Path) -> Result<File> {
-    File::create(path).with_context(|| format!("cannot write {}", path.display()))
 }
 
 impl TraceArgs {
@@ -54,28 +50,24 @@ impl TraceArgs {
         self.trace_stats.is_some() || self.timeline.is_some()
     }
 
-    /// Opens the files.
-    pub(crate) fn open(&self) -> Result<Traces> {
-        if self.timeline.is_some() && self.timeline == self.trace_stats {
-            bail!("--trace-stats and --timeline are the same file");
-        }
-        let stats = self.trace_stats.clone().map(|path| {
-            let out = BufWriter::new(create(&path)?);
-            let file = StatsFile {
-                out,
+    /// Begins the files.
+    ///
+    /// # Errors
+    /// A file that is read, or written besides; what cannot be written.
+    pub(crate) fn open(&self, files: &mut Files) -> Result<Traces> {
+        let stats = files.draft("--trace-stats", self.trace_stats.as_deref())?;
+        let timeline = files.draft("--timeline", self.timeline.as_deref())?;
+        let stats = stats.map(|out| {
+            Arc::new(Mutex::new(StatsFile {
+                out: Some(out),
                 runs: 0,
                 pass: String::new(),
                 result: Ok(()),
-            };
-            Ok::<_, anyhow::Error>((path, Arc::new(Mutex::new(file))))
+            }))
         });
-        let timeline = self
-            .timeline
-            .clone()
-            .map(|path| Ok::<_, anyhow::Error>((path.clone(), create(&path)?)));
         Ok(Traces {
-            stats: stats.transpose()?,
-            timeline: timeline.transpose()?,
+            stats,
+            timeline,
             recording: None,
         })
     }
@@ -84,7 +76,7 @@ impl TraceArgs {
 impl Traces {
     /// Who looks at the values, if anybody.
     pub(crate) fn observer(&self) -> Option<SharedObserver> {
-        let (_, file) = self.stats.as_ref()?;
+        let file = self.stats.as_ref()?;
         Some(Arc::clone(file) as SharedObserver)
     }
 
@@ -103,17 +95,17 @@ impl Traces {
             timeline,
             recording,
         } = self;
-        if let Some((path, file)) = stats {
+        if let Some(file) = stats {
             let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
             let written = std::mem::replace(&mut file.result, Ok(()));
-            written
-                .and_then(|()| file.out.flush())
-                .with_context(|| format!("cannot write {}", path.display()))?;
+            if let Some(out) = file.out.take() {
+                out.named(written)?;
+                out.commit()?;
+            }
         }
-        if let (Some((path, mut file)), Some(recording)) = (timeline, recording) {
+        if let (Some(file), Some(recording)) = (timeline, recording) {
             let trace = warpsmith::timeline::trace(&recording.finish()?, &device.info().name);
-            file.write_all(trace.as_bytes())
-                .with_context(|| format!("cannot write {}", path.display()))?;
+            file.complete(&trace)?;
         }
         Ok(())
     }
@@ -121,7 +113,8 @@ impl Traces {
 
 /// Statistics of values, as they come.
 struct StatsFile {
-    out: BufWriter<File>,
+    /// Until it is complete.
+    out: Option<Draft>,
     runs: u64,
     pass: String,
     result: io::Result<()>,
@@ -154,8 +147,11 @@ struct Line<'a> {
 
 impl StatsFile {
     fn write(&mut self, line: &Line<'_>) -> io::Result<()> {
-        serde_json::to_writer(&mut self.out, line)?;
-        self.out.write_all(b"\n")
+        let Some(out) = &mut self.out else {
+            return Ok(());
+        };
+        serde_json::to_writer(&mut *out, line)?;
+        out.write_all(b"\n")
     }
 }
 

@@ -9,10 +9,10 @@ use super::{
 };
 use std::{
     collections::HashSet,
-    fs::{self, File},
-    io::Read,
+    fs,
     path::{Path, PathBuf},
 };
+use warpsmith_formats::input;
 use warpsmith_ptx::types::Type;
 
 /// Bytes of a script's text at most.
@@ -56,11 +56,8 @@ fn file(path: &Path, limit: u64) -> Result<Vec<u8>, Error> {
             limit,
         });
     }
-    let mut out = Vec::new();
     // A file that grows, or says nothing of its size, stays within the limit.
-    let opened = File::open(path).map_err(fail)?;
-    opened.take(limit).read_to_end(&mut out).map_err(fail)?;
-    Ok(out)
+    input::bytes(path, limit).map_err(fail)
 }
 
 /// Bytes of a PTX text at most.

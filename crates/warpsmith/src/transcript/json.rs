@@ -1,22 +1,57 @@
 //! A transcript as JSON, under openai-whisper's names and in its order.
 
 use serde_json::Value;
+use warpsmith_audio::Missing;
 use warpsmith_models::whisper::transcript::{Segment, TimedWord};
 
 use super::Transcription;
 
 pub(super) fn write(transcription: Transcription<'_>) -> String {
-    let Transcription {
-        text,
-        segments,
-        language,
-    } = transcription;
-    let segments: Vec<String> = segments.iter().map(segment).collect();
-    object(&[
-        ("text", text.into()),
+    let segments = transcription.segments.iter().map(segment).collect();
+    let mut fields = vec![
+        ("text", transcription.text.into()),
         ("segments", Raw::List(segments)),
-        ("language", language.into()),
-    ])
+    ];
+    fields.extend(facts(transcription));
+    object(&fields)
+}
+
+/// Segments of a list that is open.
+pub(super) fn more(segments: &[Segment], first: bool) -> String {
+    let mut out = String::new();
+    for one in segments {
+        if !(first && out.is_empty()) {
+            out.push_str(", ");
+        }
+        out.push_str(&segment(one));
+    }
+    out
+}
+
+/// The end of that list, and what else is known.
+pub(super) fn rest(transcription: Transcription<'_>) -> String {
+    let mut fields = vec![("text", transcription.text.into())];
+    fields.extend(facts(transcription));
+    let object = object(&fields);
+    format!("], {}\n", &object[1..])
+}
+
+/// What is known of the whole; pieces that are missing only if there are some.
+fn facts(transcription: Transcription<'_>) -> Vec<(&'static str, Raw)> {
+    let mut facts = vec![("language", transcription.language.into())];
+    let missing = |missing: &Missing| {
+        let Missing { start, end, why } = missing;
+        object(&[
+            ("start", (*start).into()),
+            ("end", Raw::One((*end).into())),
+            ("why", why.as_str().into()),
+        ])
+    };
+    if !transcription.missing.is_empty() {
+        let all = transcription.missing.iter().map(missing).collect();
+        facts.push(("missing", Raw::List(all)));
+    }
+    facts
 }
 
 fn segment(segment: &Segment) -> String {

@@ -6,7 +6,11 @@
 mod json;
 mod subtitle;
 
+use warpsmith_audio::Missing;
 use warpsmith_models::whisper::transcript::Segment;
+
+use subtitle::Subtitles;
+pub use subtitle::{Highlight, Layout};
 
 /// A sound's transcript.
 #[derive(Clone, Copy, Debug)]
@@ -17,6 +21,8 @@ pub struct Transcription<'a> {
     pub segments: &'a [Segment],
     /// The code of the language.
     pub language: &'a str,
+    /// What of the sound could not be read.
+    pub missing: &'a [Missing],
 }
 
 /// A way to write a transcript.
@@ -57,22 +63,86 @@ impl Format {
 
     /// The whole file.
     pub fn write(self, transcription: Transcription<'_>) -> String {
-        let segments = transcription.segments;
-        match self {
-            Format::Txt => segments
-                .iter()
-                .map(|segment| format!("{}\n", segment.text.trim()))
-                .collect(),
-            Format::Srt => subtitle::srt(segments),
-            Format::Vtt => subtitle::vtt(segments),
+        if self == Format::Json {
+            return json::write(transcription);
+        }
+        let mut writer = Writer::new(self, Layout::default());
+        let mut out = writer.begin().to_owned();
+        out.push_str(&writer.push(transcription.segments));
+        out.push_str(&writer.end(transcription));
+        out
+    }
+}
+
+/// Writes a transcript as it comes: what [`Writer::begin`], each [`Writer::push`] and [`Writer::end`] give, one after the
+/// other, is the file. Of JSON the fields then come in another order than in [`Format::write`]: segments first.
+#[derive(Clone, Debug)]
+pub struct Writer {
+    format: Format,
+    layout: Layout,
+    subtitles: Subtitles,
+    segments: usize,
+}
+
+impl Writer {
+    /// A writer of words in a layout, where they have times.
+    pub fn new(format: Format, layout: Layout) -> Writer {
+        Writer {
+            format,
+            layout,
+            subtitles: Subtitles::new(format, layout),
+            segments: 0,
+        }
+    }
+
+    /// What stands before all segments.
+    pub fn begin(&self) -> &'static str {
+        match self.format {
+            Format::Txt | Format::Srt => "",
+            Format::Vtt => "WEBVTT\n\n",
+            Format::Tsv => "start\tend\ttext\n",
+            Format::Json => "{\"segments\": [",
+        }
+    }
+
+    /// What is certain with these segments.
+    pub fn push(&mut self, segments: &[Segment]) -> String {
+        let first = self.segments == 0;
+        self.segments += segments.len();
+        match self.format {
+            Format::Txt if self.layout == Layout::default() => plain(segments),
+            Format::Txt | Format::Srt | Format::Vtt => self.subtitles.push(segments),
             Format::Tsv => tsv(segments),
-            Format::Json => json::write(transcription),
+            Format::Json => json::more(segments, first),
+        }
+    }
+
+    /// What would follow if there were no more segments.
+    pub fn pending(&self) -> String {
+        match self.format {
+            Format::Txt | Format::Srt | Format::Vtt => self.subtitles.pending(),
+            Format::Tsv | Format::Json => String::new(),
+        }
+    }
+
+    /// What stands after all segments.
+    pub fn end(&self, transcription: Transcription<'_>) -> String {
+        match self.format {
+            Format::Json => json::rest(transcription),
+            Format::Txt | Format::Srt | Format::Vtt | Format::Tsv => self.pending(),
         }
     }
 }
 
+fn plain(segments: &[Segment]) -> String {
+    segments
+        .iter()
+        .map(|segment| format!("{}\n", segment.text.trim()))
+        .collect()
+}
+
 fn tsv(segments: &[Segment]) -> String {
-    let mut out = "start\tend\ttext\n".to_owned();
+    let mut out = String::new();
     for segment in segments {
         let (start, end) = (milliseconds(segment.start), milliseconds(segment.end));
         let text = segment.text.trim().replace(['\t', '\n', '\r'], " ");

@@ -25,12 +25,14 @@ pub(crate) fn rewritten(
         writer.set(key, value.clone());
     }
     for info in file.tensors() {
+        let mut data = Vec::new();
+        file.read(info, &mut data).expect("its bytes");
         let mut numbers = vec![0f32; info.elements() as usize];
-        dequantize(info.dtype, file.data(info), &mut numbers).expect("numbers");
+        dequantize(info.dtype, &data, &mut numbers).expect("numbers");
         let before = numbers.clone();
         change(&info.name, &mut numbers);
         if numbers == before {
-            writer.add(&info.name, &info.dims, info.dtype, file.data(info).to_vec());
+            writer.add(&info.name, &info.dims, info.dtype, data);
         } else {
             let bytes = numbers.iter().flat_map(|x| x.to_le_bytes()).collect();
             writer.add(&info.name, &info.dims, WeightType::F32, bytes);

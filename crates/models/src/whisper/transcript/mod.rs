@@ -16,7 +16,7 @@ pub use segment::{Segment, TimedWord};
 use super::fallback::{Decoded, Thresholds};
 use super::tokenizer::Tokenizer;
 use super::words::{Punctuation, Timing, place};
-use segment::{Sliced, slice};
+use segment::{Sliced, end_with, join, slice};
 
 /// Frames of the spectrogram a second.
 const FRAMES_PER_SECOND: f64 = 100.0;
@@ -49,6 +49,19 @@ pub struct Options {
     pub clips: Vec<f64>,
     /// Times of words, if wanted.
     pub words: Option<WordOptions>,
+    /// What a segment is.
+    pub pieces: Pieces,
+}
+
+/// What a segment is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pieces {
+    /// What is said between two timestamps.
+    #[default]
+    Timed,
+    /// What is said in a window, without the timestamps within: those are followed all the same, since a model that writes
+    /// none skips what comes after a silence.
+    Windows,
 }
 
 impl Default for Options {
@@ -60,6 +73,7 @@ impl Default for Options {
             carry_initial_prompt: false,
             clips: Vec::new(),
             words: None,
+            pieces: Pieces::Timed,
         }
     }
 }
@@ -110,7 +124,8 @@ pub struct Transcript<'a> {
 }
 
 impl<'a> Transcript<'a> {
-    /// Begins with a sound of `frames` frames of 10 ms.
+    /// Begins with a sound of `frames` frames of 10 ms; of one that is still coming they are [`u64::MAX`], until
+    /// [`Transcript::ends`].
     pub fn new(
         tokenizer: &'a Tokenizer,
         sizes: Sizes,
@@ -144,6 +159,14 @@ impl<'a> Transcript<'a> {
             options,
             last_speech: 0.0,
             segments: Vec::new(),
+        }
+    }
+
+    /// The sound has `frames` frames of 10 ms: a window that was asked for may be shorter now.
+    pub fn ends(&mut self, frames: u64) {
+        self.frames = frames;
+        for clip in &mut self.clips {
+            clip.end = clip.end.min(frames);
         }
     }
 
@@ -245,14 +268,26 @@ impl<'a> Transcript<'a> {
             }
         }
 
-        for (segment, id) in segments.iter_mut().zip(from..) {
-            segment.id = id;
+        for segment in &mut segments {
             segment.clear_if_empty();
         }
         let said = segments.iter().flat_map(|segment| &segment.tokens);
         self.prompt.extend(said.copied());
         if !self.options.condition_on_previous || decoded.temperature > HOT {
             self.prompt.reset();
+        }
+        if self.options.pieces == Pieces::Windows {
+            segments = join(segments, self.tokenizer);
+        }
+        // A window that is padded has timestamps after the sound, and words that last into them.
+        let before = self.segments.last().map_or(0.0, |segment| segment.end);
+        end_with(
+            &mut segments,
+            self.frames as f64 / FRAMES_PER_SECOND,
+            before.max(offset),
+        );
+        for (segment, id) in segments.iter_mut().zip(from..) {
+            segment.id = id;
         }
         self.segments.extend(segments);
         self.keep_moving(start);

@@ -13,8 +13,8 @@ pub struct Segment {
     pub seek: u64,
     /// When it begins, in seconds.
     pub start: f64,
-    /// When it ends, in seconds: as the model says, which in a window that is padded with silence may be after the sound's
-    /// own end (the reference implementation leaves it so too).
+    /// When it ends, in seconds: as the model says, but never after the sound (the reference implementation leaves times in
+    /// the silence that fills a window).
     pub end: f64,
     /// What was said.
     pub text: String,
@@ -56,6 +56,49 @@ impl Segment {
             }
         }
     }
+}
+
+/// No segment and no word ends after `end`; one that begins there lasts from `before`, when the one before it ended.
+pub(super) fn end_with(segments: &mut [Segment], end: f64, before: f64) {
+    let mut before = before.min(end);
+    for segment in segments {
+        segment.end = segment.end.min(end);
+        if segment.start >= end {
+            segment.start = before;
+        }
+        for word in segment.words.iter_mut().flatten() {
+            word.end = word.end.min(end);
+            word.start = word.start.min(word.end);
+        }
+        before = segment.end;
+    }
+}
+
+/// The segments of a window as one, without their timestamps.
+pub(super) fn join(segments: Vec<Segment>, tokenizer: &Tokenizer) -> Vec<Segment> {
+    let (first_time, end) = (tokenizer.special().timestamps, tokenizer.special().end);
+    let mut said = segments
+        .into_iter()
+        .filter(|segment| !segment.text.is_empty());
+    let Some(mut whole) = said.next() else {
+        return Vec::new();
+    };
+    for segment in said {
+        whole.end = whole.end.max(segment.end);
+        whole.tokens.extend(segment.tokens);
+        if let (Some(words), Some(more)) = (&mut whole.words, segment.words) {
+            words.extend(more);
+        }
+    }
+    whole.tokens.retain(|&id| id < first_time);
+    let text: Vec<u32> = whole
+        .tokens
+        .iter()
+        .copied()
+        .filter(|&id| id < end)
+        .collect();
+    whole.text = tokenizer.decode(&text);
+    vec![whole]
 }
 
 /// The segments of a window.

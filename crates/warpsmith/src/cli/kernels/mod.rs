@@ -2,13 +2,15 @@
 
 mod check;
 
-use super::output::{is_closed, note, one_line, print, writable};
-use anyhow::{Context, Result, anyhow, bail};
+use super::{
+    files::Files,
+    output::{is_closed, note, one_line, print, writable},
+};
+use anyhow::{Result, anyhow, bail};
 use clap::{Args, Subcommand};
 use std::{
     collections::BTreeMap,
     fmt::Write,
-    fs,
     path::{Path, PathBuf},
     process::ExitCode,
 };
@@ -150,10 +152,11 @@ fn emit(name: &str, target: Target, out: Option<&Path>) -> Result<()> {
     match out {
         Some(folder) => {
             writable(folder)?;
+            let mut files = Files::default();
             for (kernel, module) in &modules {
                 let path = folder.join(format!("{kernel}.ptx"));
-                fs::write(&path, module.text())
-                    .with_context(|| format!("cannot write {}", path.display()))?;
+                let draft = files.writes("--out", &path)?.draft()?;
+                draft.complete(&module.text())?;
             }
         }
         None => print(&one_module(&modules)?)?,

@@ -1,8 +1,10 @@
 //! Arguments of a kernel on the command line.
 
+use super::super::files::{Draft, Files};
 use anyhow::{Context, Result};
-use std::{fmt, fs, path::PathBuf, str::FromStr};
+use std::{fmt, path::PathBuf, str::FromStr};
 use warpsmith::{
+    formats::input,
     ptx::types::Type,
     script::{Arg, Buffer, Contents, Script, element, encode},
 };
@@ -36,6 +38,9 @@ impl fmt::Display for ArgSpec {
         }
     }
 }
+
+/// What names files of arguments.
+const NAMED: &str = "--arg";
 
 /// Bytes of a buffer at most.
 const MAX_BYTES: u64 = 8 << 30;
@@ -83,18 +88,39 @@ impl FromStr for ArgSpec {
 }
 
 impl ArgSpec {
-    /// Adds its buffer to a script, and where that goes at the end to `saves`.
-    pub(super) fn add_to(
-        &self,
-        script: &mut Script,
-        at: usize,
-        saves: &mut Vec<(usize, PathBuf)>,
-    ) -> Result<Arg> {
+    /// Tells of the file that it reads.
+    ///
+    /// # Errors
+    /// A file that is written.
+    pub(super) fn read(&self, files: &mut Files) -> Result<()> {
+        match self {
+            ArgSpec::In(from) | ArgSpec::InOut(from, _) => files.reads(NAMED, from),
+            ArgSpec::Out(..) | ArgSpec::Zero(_) | ArgSpec::Uninit(_) | ArgSpec::Scalar(..) => {
+                Ok(())
+            }
+        }
+    }
+
+    /// A draft of the file that its buffer goes to at the end.
+    ///
+    /// # Errors
+    /// A file that is read, or written besides; what cannot be written.
+    pub(super) fn written(&self, files: &mut Files) -> Result<Option<Draft>> {
+        match self {
+            ArgSpec::Out(to, _) | ArgSpec::InOut(_, to) => files.draft(NAMED, Some(to)),
+            ArgSpec::In(_) | ArgSpec::Zero(_) | ArgSpec::Uninit(_) | ArgSpec::Scalar(..) => {
+                Ok(None)
+            }
+        }
+    }
+
+    /// Adds its buffer to a script.
+    pub(super) fn add_to(&self, script: &mut Script, at: usize) -> Result<Arg> {
         let read = |path: &PathBuf| {
-            let bytes = fs::read(path);
+            let bytes = input::bytes(path, MAX_BYTES);
             bytes.with_context(|| format!("cannot read {}", path.display()))
         };
-        let (contents, bytes, to) = match self {
+        let (contents, bytes, kept) = match self {
             ArgSpec::Scalar(ty, _, bytes) => {
                 return Ok(Arg::Bytes {
                     ty: Some(*ty),
@@ -102,11 +128,11 @@ impl ArgSpec {
                     pointers: Vec::new(),
                 });
             }
-            ArgSpec::In(from) => (Contents::Bytes(read(from)?), 0, None),
-            ArgSpec::InOut(from, to) => (Contents::Bytes(read(from)?), 0, Some(to)),
-            ArgSpec::Out(to, bytes) => (Contents::Uninitialized, *bytes, Some(to)),
-            ArgSpec::Zero(bytes) => (Contents::Fill(0), *bytes, None),
-            ArgSpec::Uninit(bytes) => (Contents::Uninitialized, *bytes, None),
+            ArgSpec::In(from) => (Contents::Bytes(read(from)?), 0, false),
+            ArgSpec::InOut(from, _) => (Contents::Bytes(read(from)?), 0, true),
+            ArgSpec::Out(_, bytes) => (Contents::Uninitialized, *bytes, true),
+            ArgSpec::Zero(bytes) => (Contents::Fill(0), *bytes, false),
+            ArgSpec::Uninit(bytes) => (Contents::Uninitialized, *bytes, false),
         };
         let bytes = match &contents {
             Contents::Bytes(data) => data.len() as u64,
@@ -121,9 +147,8 @@ impl ArgSpec {
             pointers: Vec::new(),
             wanted: None,
         });
-        if let Some(to) = to {
+        if kept {
             script.host_reads.push(buffer);
-            saves.push((buffer, to.clone()));
         }
         Ok(Arg::Pointer {
             buffer: Some(buffer),

@@ -4,18 +4,19 @@ mod arg;
 mod live;
 
 use super::{
+    files::{Draft, Files},
     interrupt,
     output::note,
     show::{Format, Show},
 };
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use arg::ArgSpec;
 use clap::Args;
 use live::Live;
-use std::{fs, path::PathBuf, process::ExitCode, time::Duration};
+use std::{io::Write, path::PathBuf, process::ExitCode, time::Duration};
 use warpsmith::{
     ptx::target::Target,
-    script::{Error, LaunchSpec, Script, Settings},
+    script::{Arg, Error, LaunchSpec, Script, Settings},
     vgpu::check::{Checks, Kind},
 };
 
@@ -148,6 +149,7 @@ impl RunPtx {
             return Ok(ExitCode::SUCCESS);
         }
         let suppressions = self.show.suppressions()?;
+        let mut files = Files::default();
         let (script, saves) = match &self.script {
             Some(path) => {
                 let mut script = Script::read(path)?;
@@ -156,7 +158,7 @@ impl RunPtx {
                 script.co_resident |= self.cooperative;
                 (script, Vec::new())
             }
-            None => self.single()?,
+            None => self.single(&mut files)?,
         };
         let live = Live::begin(self.timeout);
         let tells = self.show.format == Format::Text;
@@ -177,10 +179,11 @@ impl RunPtx {
         {
             *at = self.option(at);
         }
-        for (buffer, path) in saves {
+        for (buffer, mut draft) in saves {
             if let Some(bytes) = &kept[buffer] {
-                fs::write(&path, bytes)
-                    .with_context(|| format!("cannot write {}", path.display()))?;
+                let written = draft.write_all(bytes);
+                draft.named(written)?;
+                draft.commit()?;
             }
         }
         report.suppress(&suppressions);
@@ -224,7 +227,7 @@ impl RunPtx {
     }
 
     /// The script of one launch, and where its outputs go.
-    fn single(&self) -> Result<(Script, Vec<(usize, PathBuf)>)> {
+    fn single(&self, files: &mut Files) -> Result<(Script, Vec<(usize, Draft)>)> {
         let (Some(ptx), Some(entry)) = (&self.file, &self.entry) else {
             bail!("a PTX file and `--entry`, or `--script`, are needed");
         };
@@ -243,11 +246,25 @@ impl RunPtx {
             cluster: None,
             text: String::new(),
         };
+        files.reads("FILE", ptx)?;
+        self.args.iter().try_for_each(|spec| spec.read(files))?;
         let mut saves = Vec::new();
+        for (at, spec) in self.args.iter().enumerate() {
+            saves.extend(spec.written(files)?.map(|draft| (at, draft)));
+        }
         let mut args = Vec::new();
         for (at, spec) in self.args.iter().enumerate() {
-            args.push(spec.add_to(&mut script, at, &mut saves)?);
+            args.push(spec.add_to(&mut script, at)?);
         }
+        // Drafts are of arguments; their buffers are those of pointers.
+        let buffer = |(at, draft)| match args[at] {
+            Arg::Pointer {
+                buffer: Some(buffer),
+                ..
+            } => Some((buffer, draft)),
+            Arg::Pointer { buffer: None, .. } | Arg::Bytes { .. } => None,
+        };
+        let saves = saves.into_iter().filter_map(buffer).collect();
         script.launches.push(LaunchSpec {
             kernel: entry.clone(),
             grid: self.grid,
