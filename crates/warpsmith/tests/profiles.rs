@@ -218,7 +218,7 @@ fn what_is_missing_or_in_the_way_is_named_before_anything_runs() {
     let cases: [(i32, &[&str], &str); 5] = [
         (1, &["--model", "nowhere.gguf"], "nowhere.gguf"),
         (1, &["--model", &path, "--out", &taken], &taken),
-        (1, &["--model", &path, "--sound", &speech], "cannot load"),
+        (1, &["--model", &path, "--sound", &speech], "language model"),
         (2, &["--model", &path, "--tokens", "0"], "--tokens"),
         (1, &["--model", &path, "--tokens", "60000"], "context"),
     ];

@@ -64,12 +64,14 @@ impl Logits {
         let mut sum = 0.0;
         if all.is_none() && nll.is_none() {
             let bar = output::bar("prompt", ids.len() as u64, output::Unit::Tokens);
-            session.prefill(&ids, &mut |done, _| bar.set_position(done as u64))?;
+            session
+                .prefill(&ids, &mut |done, _| bar.set_position(done as u64))
+                .map_err(|error| opened.named(error.into()))?;
             bar.finish_and_clear();
             last = session.logits()?;
         } else {
             let mut written: Result<()> = Ok(());
-            session.evaluate(&ids, &mut |first, rows| {
+            let evaluated = session.evaluate(&ids, &mut |first, rows| {
                 let mut write = || -> Result<()> {
                     if let Some(all) = &mut all {
                         write(all, rows)?;
@@ -90,7 +92,8 @@ impl Logits {
                 if written.is_ok() {
                     written = write();
                 }
-            })?;
+            });
+            evaluated.map_err(|error| opened.named(error.into()))?;
             written?;
         }
         if let Some(out) = &mut out {
