@@ -47,7 +47,7 @@ impl Report {
             let spot = self.source.spot(fault.span);
             why["kernel"] = json!(fault.kernel);
             why["line"] = json!(spot.line);
-            why["source"] = json!(spot.origin);
+            why["source"] = json!(spot.origin.as_ref().map(ToString::to_string));
             why["block"] = json!(fault.cta);
             why["thread"] = json!(fault.thread);
         }
