@@ -35,7 +35,6 @@ fn damaged(token: Option<u32>) -> Bundle {
     for (key, value) in file.metadata().iter() {
         writer.set(key, value.clone());
     }
-    let mut data = Vec::new();
     for info in file.tensors() {
         let mut data = Vec::new();
         let mut numbers = vec![0f32; info.elements() as usize];

@@ -22,7 +22,6 @@ const PROMPT: [u32; 3] = [1, 2, 3];
 fn damaged(position: Option<usize>) -> Arc<Model> {
     let path = crate::support::reference("whisper/synth/ggml-f16.bin");
     let file = WhisperFile::open(&path).expect("a Whisper model");
-    let mut data = Vec::new();
     let writer = Writer::new(*file.dims(), |name, shape| {
         let info = file.tensor(name).expect("all tensors");
         let mut data = Vec::new();

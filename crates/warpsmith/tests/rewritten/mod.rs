@@ -24,7 +24,6 @@ pub(crate) fn rewritten(
     for (key, value) in keys {
         writer.set(key, value.clone());
     }
-    let mut data = Vec::new();
     for info in file.tensors() {
         let mut data = Vec::new();
         file.read(info, &mut data).expect("its bytes");
