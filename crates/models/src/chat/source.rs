@@ -2,7 +2,8 @@
 //!
 //! `{% generation %}` and its end mark the assistant's text for training, and are `{% if true %}` here. `text % values` is
 //! Python's formatting: an operand of `%` is known to be text only when the template runs, so each `a % b` becomes a call
-//! of the filter [`PERCENT`], which formats or divides. Lines stay where they are; comments, raw parts and strings as well.
+//! of the filter [`PERCENT`], which formats or divides. Strings have Python's escapes. Lines stay where they are, comments
+//! and raw parts as well.
 
 use std::ops::Range;
 
@@ -48,7 +49,7 @@ fn expression(tag: &str, end: &str, out: &mut String) -> usize {
         return tag.len();
     };
     out.push_str(&tag[..2]);
-    out.push_str(&formatted(&tag[inside.clone()]));
+    out.push_str(&formatted(&unescaped(&tag[inside.clone()])));
     out.push_str(end);
     inside.end + end.len()
 }
@@ -103,6 +104,47 @@ fn inside(tag: &str, end: &str) -> Option<Range<usize>> {
         at += 1;
     }
     None
+}
+
+/// An expression whose strings have only escapes that the engine knows: a backslash at the end of a line joins it with the
+/// next, `\x41` is a character. Lines that go from a string follow it.
+fn unescaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let (mut quote, mut joined) = (None, 0);
+    let mut rest = text.chars();
+    while let Some(c) = rest.next() {
+        match (c, quote) {
+            ('\'' | '"', None) => quote = Some(c),
+            (c, Some(open)) if c == open => {
+                out.push(c);
+                out.extend(std::iter::repeat_n('\n', joined));
+                (quote, joined) = (None, 0);
+                continue;
+            }
+            ('\\', Some(_)) => {
+                let after = rest.as_str();
+                let hex = after.strip_prefix('x').and_then(|hex| hex.get(..2));
+                let hex = hex.and_then(|hex| u8::from_str_radix(hex, 16).ok());
+                if let Some(code) = hex {
+                    if matches!(code, b'\'' | b'"' | b'\\') {
+                        out.push('\\');
+                    }
+                    out.push(char::from(code));
+                    rest = after[3..].chars();
+                } else if let Some(next) = after.strip_prefix('\n') {
+                    joined += 1;
+                    rest = next.chars();
+                } else {
+                    out.push(c);
+                    out.extend(rest.next());
+                }
+                continue;
+            }
+            _ => {}
+        }
+        out.push(c);
+    }
+    out
 }
 
 /// Where the string that begins at `at` has its last quote.

@@ -185,6 +185,8 @@ fn texts_are_formatted_as_python_formats_them() {
         ("{{ 'a' '%s' % 'b' }}", "ab"),
         ("{{ '%s' % -3 }}", "-3"),
         ("{{ '100 % sure' }}{# 5 % #}", "100 % sure"),
+        ("{{ 'a\\\nb' }}{{ \"\\x41\\x27\\x22\\x5cn\" }}", "abA'\"\\n"),
+        ("{% set s = 'it\\'s \\\n\\\\n' %}{{ s % () }}", "it's \\n"),
     ] {
         check(source, want);
     }
