@@ -47,7 +47,7 @@ pub(crate) struct AccessInfo {
     pub(crate) copied: bool,
     /// An atomic whose result is of no account to what it leaves.
     pub(crate) replaces: bool,
-    /// An atomic that gives what it found.
+    /// A strong read, or an atomic that gives what it found.
     pub(crate) observes: bool,
     /// Whether it is made only if what was read from memory says so.
     pub(crate) depends: bool,

@@ -165,7 +165,7 @@ impl History {
     }
 
     fn clash_in(&self, crowd: &Crowd, new: &Past, who: &Who<'_>) -> Option<(Seen, u64)> {
-        // Bytes of which it knows by what an atomic gave that strong writes had come before.
+        // Bytes of which it knows by what a strong read or an atomic gave that strong writes had come before.
         let mut observed = 0;
         for past in crowd.iter().rev() {
             let (from, to) = (past.from.max(new.from), past.to.min(new.to));
@@ -206,6 +206,7 @@ impl History {
 
     fn join(&self, crowd: &mut Crowd, new: Past, who: &Who<'_>) {
         let mut rest = Vec::new();
+        let observes = self.epoch(new.cell).is_some_and(|epoch| epoch.observes);
         crowd.retain_mut(|past| {
             let Some(epoch) = self.epoch(past.cell) else {
                 return false;
@@ -224,10 +225,7 @@ impl History {
                 return past.from < past.to;
             }
             let inside = new.from <= past.from && past.to <= new.to;
-            let gives = epoch.observes
-                && self
-                    .epoch(new.cell)
-                    .is_none_or(|epoch| !epoch.observes || !new.way.writes());
+            let gives = epoch.observes && !observes;
             !(inside
                 && new.way.stands_for(past.way)
                 && !gives

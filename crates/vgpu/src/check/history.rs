@@ -26,7 +26,7 @@ pub(crate) struct Epoch {
     /// Its place in the program's spans.
     pub(crate) span: u32,
     pub(crate) cta_scope: bool,
-    /// An atomic that gives what it found.
+    /// A strong read, or an atomic that gives what it found.
     pub(crate) observes: bool,
 }
 

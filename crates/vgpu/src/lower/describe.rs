@@ -80,7 +80,11 @@ pub(super) fn access(inst: &Inst) -> Option<(usize, AccessInfo)> {
         asynchronous: false,
         copied: inst.op == Op::Cp,
         replaces: atomic && has(Qual::Exch),
-        observes: inst.op == Op::Atom && inst.operands.first() != Some(&Operand::Sink),
+        observes: match access {
+            Access::Read => order.strong,
+            Access::Atomic => inst.op == Op::Atom && inst.operands.first() != Some(&Operand::Sink),
+            Access::Write => false,
+        },
         depends: false,
         object: false,
         consumed: false,

@@ -2,7 +2,7 @@
 
 use super::{Case, case, run};
 
-const RACES: [Case; 17] = [
+const RACES: [Case; 18] = [
     case(
         "own red, then a plain store",
         "    setp.eq.u32 %p1, %r0, 0;
@@ -77,6 +77,23 @@ all:
     @%p4 st.global.u32 [%rd0], 0;",
     )
     .grid(4)
+    .block(64),
+    case(
+        "who waits for a flag takes it back as volatile, and reads it plainly",
+        "    setp.eq.u32 %p1, %r0, 0;
+    @%p1 st.shared.u32 [tile], 0;
+    bar.sync 0;
+    @%p1 st.volatile.shared.u32 [tile], 1;
+    setp.ne.u32 %p2, %r0, 40;
+    @%p2 bra done;
+wait:
+    ld.volatile.shared.u32 %r6, [tile];
+    setp.eq.u32 %p3, %r6, 0;
+    @%p3 bra wait;
+    st.volatile.shared.u32 [tile], 0;
+    ld.shared.u32 %r7, [tile];
+    st.global.u32 [%rd1], %r7;",
+    )
     .block(64),
     case(
         "a plain store by another, then an atomic",
