@@ -10,6 +10,7 @@ mod number;
 mod operand;
 mod registers;
 mod scope;
+mod section;
 mod select;
 mod vars;
 
@@ -356,34 +357,6 @@ impl<'t> Parser<'t> {
         }
         let what = "`.alias`".to_owned();
         Ok(self.fault(Code::Unsupported { what }, start))
-    }
-
-    /// A debug section, kept as its text.
-    fn section(&mut self) -> Result<()> {
-        let start = self.token();
-        while !self.is("{") {
-            if self.token().kind == Kind::End || self.is(";") {
-                return Err(self.unexpected("{"));
-            }
-            self.advance();
-        }
-        let mut depth = 0u32;
-        loop {
-            let token = self.token();
-            match (token.kind, token.text) {
-                (Kind::End, _) => return Err(self.fault(Code::UnterminatedBody, start.span())),
-                (_, "{") => depth += 1,
-                (_, "}") => depth -= 1,
-                _ => {}
-            }
-            self.advance();
-            if depth == 0 {
-                let end = token.start as usize + 1;
-                let text = &self.source[start.start as usize..end];
-                self.module.sections.push(text.to_owned().into());
-                return Ok(());
-            }
-        }
     }
 
     /// `( .param ... )`, or nothing.

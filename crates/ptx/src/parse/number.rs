@@ -225,7 +225,7 @@ impl Parser<'_> {
         })
     }
 
-    fn unary(&mut self, depth: u32) -> Result<Value> {
+    pub(super) fn unary(&mut self, depth: u32) -> Result<Value> {
         if depth > super::DEPTH {
             let code = Code::TooDeep {
                 limit: super::DEPTH,
