@@ -274,7 +274,7 @@ impl Cta {
             job.fail(self.fault(ctx, job, FaultKind::Stopped));
             return Round::Done;
         }
-        let mut ran = false;
+        let (mut ran, mut jumps) = (false, 0);
         let mut fuel = self.fuel();
         let mut turns = Vec::new();
         if let Some(seed) = job.limits.seed {
@@ -297,6 +297,7 @@ impl Cta {
             let lanes = |seed| LaneOrder::new(seed, self.index, i as u64, round);
             ctx.lanes = job.limits.seed.map(lanes);
             ctx.run_turn(fuel);
+            jumps = jumps.max(fuel - ctx.fuel);
             let exited = before - ctx.warp.live.count_ones();
             std::mem::swap(&mut ctx.warp, &mut self.warps[i]);
             self.live -= exited;
@@ -330,7 +331,7 @@ impl Cta {
         if self.live == 0 {
             Round::Done
         } else if ran {
-            self.weigh(ctx, job, fuel);
+            self.weigh(ctx, job, jumps);
             Round::Progress
         } else {
             let waiting = self.waiting(ctx, &job.program);

@@ -17,9 +17,11 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// Jumps that the warps of a CTA may take before it is watched, and while it is; more if that found nothing.
-const PATIENCE: u64 = 1 << 16;
-const WINDOW: u64 = 1 << 12;
+/// Jumps that the busiest warps of a CTA take before it is watched, and while it is: four times and twice as many if that
+/// found nothing, up to a most.
+const PATIENCE: u64 = 1 << 17;
+const WINDOW: u64 = 3 << 10;
+const MOST: u64 = 1 << 22;
 /// The first of a CTA that has been found to wait before.
 const QUICK: u64 = 1 << 14;
 /// Jumps of a turn while it waits: what comes then soon runs at full speed.
@@ -29,7 +31,7 @@ const AGAIN: u64 = 4 * SHORT as u64;
 
 /// What is known of a CTA that may only wait.
 pub(super) struct Watch {
-    /// Jumps that were allowed since it was last watched, or since it is.
+    /// Jumps since it was last watched, or since it is.
     used: u64,
     patience: u64,
     window: u64,
@@ -185,8 +187,8 @@ impl Cta {
 
     /// After a round of turns: whether it only waits, or is to be watched, or no longer.
     #[inline(always)]
-    pub(super) fn weigh(&mut self, ctx: &mut Ctx, job: &Job, fuel: i32) {
-        self.watch.used += fuel.max(1) as u64;
+    pub(super) fn weigh(&mut self, ctx: &mut Ctx, job: &Job, jumps: i32) {
+        self.watch.used += u64::from(jumps.max(1).unsigned_abs());
         if self.watch.is_on || self.watch.used >= self.watch.patience {
             self.weigh_closely(ctx, job);
         }
@@ -222,9 +224,9 @@ impl Cta {
         }
         let window = if watch.again { AGAIN } else { watch.window };
         if watch.changed || watch.used >= window {
-            if !(watch.changed || watch.waited) {
-                watch.patience = watch.patience.saturating_mul(2);
-                watch.window = watch.window.saturating_mul(2);
+            if !watch.waited {
+                watch.patience = (4 * watch.patience).min(MOST);
+                watch.window = (2 * watch.window).min(MOST);
             }
             self.watch_off(ctx, job);
         }
