@@ -5,6 +5,7 @@ use warpsmith_ptx::{
     ir::{Imm, Init, Module, Operand, Span, StmtKind},
     parse::parse,
     print::print,
+    verify::verify,
 };
 
 fn body(text: &str) -> String {
@@ -255,6 +256,30 @@ fn deep_and_huge_text_ends_in_findings() {
         "{".repeat(50_000)
     );
     assert!(parse(&init).is_err());
+}
+
+#[test]
+fn instructions_cut_short_are_refused() {
+    for line in [
+        "wmma;",
+        "wmma.store;",
+        "wmma.load;",
+        "wmma.store.sync;",
+        "mma;",
+        "cp;",
+        "cp.async;",
+        "mul.lo;",
+        "cvt.pack;",
+        "cvta.to;",
+        "shf.l;",
+        "suld.b;",
+        "barrier.cluster;",
+        "st.async;",
+        "ld.f32.f32.f32.f32.f32.f32.f32.f32.f32.f32.f32.f32.f32.f32.f32.f32;",
+    ] {
+        let verified = parse(&body(line)).and_then(verify);
+        assert!(verified.is_err(), "{line}");
+    }
 }
 
 #[test]

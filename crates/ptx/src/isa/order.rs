@@ -71,7 +71,7 @@ fn class(word: Qual) -> Option<u8> {
 /// Types keep their order, and so do state spaces and layouts.
 pub fn canonical(op: Op, quals: &Quals) -> Option<Quals> {
     let words = quals.as_slice();
-    let fixed = fixed(op, words)?;
+    let fixed = words.get(..fixed(op, words)?)?;
     let rows = TABLE.by_op.get(&op)?.clone();
     rows.filter_map(|at| {
         let places = pattern::places(&TABLE.rows[at].items);
@@ -79,7 +79,7 @@ pub fn canonical(op: Op, quals: &Quals) -> Option<Quals> {
             places: &places,
             left: words.to_vec(),
             taken: Vec::with_capacity(words.len()),
-            fixed: &words[..fixed],
+            fixed,
         };
         fill.from(0).then(|| Quals::new(&fill.taken))
     })
@@ -99,6 +99,9 @@ impl Fill<'_> {
         let Some((words, optional)) = self.places.get(place) else {
             return self.left.is_empty() && self.taken.starts_with(self.fixed);
         };
+        if self.left.len() > self.places.len() - place {
+            return false;
+        }
         for at in 0..self.left.len() {
             let word = self.left[at];
             let first_of_class = class(word).is_none_or(|class_of| {

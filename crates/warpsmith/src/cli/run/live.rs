@@ -32,10 +32,9 @@ struct Found {
 
 impl Found {
     fn show(&mut self) {
-        let text = std::mem::take(&mut self.waiting);
-        if self.at_once && !text.is_empty() {
+        if self.at_once && !self.waiting.is_empty() {
             // A reader that went away is noticed at the end.
-            let _gone = print(&text);
+            let _gone = print(&std::mem::take(&mut self.waiting));
         }
     }
 }

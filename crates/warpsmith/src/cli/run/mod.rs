@@ -86,7 +86,7 @@ pub(crate) struct RunPtx {
     #[arg(long, value_name = "INSTRUCTIONS", value_parser = clap::value_parser!(u64).range(1..))]
     budget: Option<u64>,
     /// Stops the run after this many seconds; what was found until then is shown.
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_hyphen_values = true)]
     timeout: Option<Duration>,
     #[command(flatten)]
     show: Show,
