@@ -196,6 +196,11 @@ impl Job {
         })
     }
 
+    /// From now on no more CTAs begin than the device holds at once.
+    pub(crate) fn tighten(&self) {
+        self.tight.store(true, Ordering::SeqCst);
+    }
+
     /// CTAs that have begun and not ended.
     fn begun(&self) -> u64 {
         let taken = self.next.load(Ordering::SeqCst).min(self.total);
@@ -230,7 +235,7 @@ impl Job {
         changes: u64,
         waiting: impl FnOnce() -> Vec<Waiting>,
     ) -> Option<(Vec<Waiting>, u64)> {
-        self.tight.store(true, Ordering::SeqCst);
+        self.tighten();
         let mut quiet = lock(&self.quiet);
         if quiet.get(&index).is_none_or(|own| own.changes != changes) {
             let waiting = waiting();

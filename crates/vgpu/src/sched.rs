@@ -39,6 +39,8 @@ pub(crate) struct Cta {
     live: u32,
     /// Rounds of turns, where their order is not the same each time.
     rounds: u32,
+    /// Jumps since it gave way.
+    stay: u64,
     /// Whether it does nothing but wait, and how that is found.
     watch: Watch,
 }
@@ -54,6 +56,10 @@ enum Round {
 /// Rounds that only wait before a worker offers its core to others, some 50 microseconds: who takes it may keep it for
 /// milliseconds, and whom a CTA waits for is mostly done before.
 const PATIENCE: u32 = 400;
+
+/// Jumps after which a CTA gives way to others, some 10 milliseconds: one of them may be who it waits for, in a way that
+/// does not show.
+const SLICE: u64 = 1 << 17;
 
 /// A worker: its context and the CTAs it reuses.
 pub(crate) struct Worker {
@@ -83,8 +89,8 @@ impl Worker {
     }
 
     /// Works on a launch until there is nothing left to do. A worker stays with a CTA, whose registers are in its cache,
-    /// until that ends or can only wait; of a cooperative launch, whose CTAs all exist, until others wait for a turn. Then
-    /// the one that has waited longest gets it.
+    /// until that ends, can only wait or has run for long; of a cooperative launch, whose CTAs all exist, until others
+    /// wait for a turn. Then the one that has waited longest gets it.
     pub(crate) fn work(&mut self, job: &Job) {
         self.enter(job);
         let cooperative = job.limits.cooperative;
@@ -102,7 +108,7 @@ impl Worker {
             };
             cta.resume(&mut self.ctx, job);
             let mut round = cta.round(&mut self.ctx, job);
-            while round == Round::Progress && !(cooperative || cta.watch.waits || job.aborted()) {
+            while round == Round::Progress && !(cooperative || cta.gives_way() || job.aborted()) {
                 round = cta.round(&mut self.ctx, job);
             }
             // Whom a CTA waits for may need this core.
@@ -140,9 +146,13 @@ impl Worker {
     }
 
     /// The CTA to go on with after a round of this one.
-    fn swap(&mut self, job: &Job, cta: Box<Cta>) -> Box<Cta> {
-        if !(job.limits.cooperative || cta.watch.waits) {
+    fn swap(&mut self, job: &Job, mut cta: Box<Cta>) -> Box<Cta> {
+        if !(job.limits.cooperative || cta.gives_way()) {
             return cta;
+        }
+        cta.stay = 0;
+        if !job.limits.cooperative {
+            job.tighten();
         }
         let Some(next) = self.next(job) else {
             return cta;
@@ -193,6 +203,7 @@ impl Cta {
             serial: 0,
             live: 0,
             rounds: 0,
+            stay: 0,
             watch: Watch::default(),
         }
     }
@@ -202,6 +213,7 @@ impl Cta {
         let program = &job.program;
         let [x, y, _] = job.view.grid.map(u64::from);
         self.index = index;
+        self.stay = 0;
         self.watch = Watch::default();
         self.cta = [
             (index % x) as u32,
@@ -244,6 +256,11 @@ impl Cta {
                 set(ctx, preset, first);
             }
         }
+    }
+
+    /// Whether another CTA should run in its place: it can only wait, or has run for long.
+    fn gives_way(&self) -> bool {
+        self.watch.waits || self.stay >= SLICE
     }
 
     /// Tells the checker that the CTA is over.
@@ -331,6 +348,7 @@ impl Cta {
         if self.live == 0 {
             Round::Done
         } else if ran {
+            self.stay += u64::from(jumps.max(0).unsigned_abs());
             self.weigh(ctx, job, jumps);
             Round::Progress
         } else {

@@ -274,6 +274,27 @@ fn ctas_that_wait_for_each_other_go_on_as_far_as_they_fit() {
 }
 
 #[test]
+fn who_does_more_than_poll_while_it_waits_lets_others_run() {
+    // The last of four CTAs sets a flag; the others also look at a clock, count in memory, or count towards an end.
+    let wait = |more: &str| {
+        format!(
+            "mov.u64 %d3, %clock64;\nmul.wide.u32 %d2, %r1, 4;\nadd.s64 %d2, %d0, %d2;\nmov.u32 %r6, 0;\n\
+             setp.eq.u32 %p1, %r1, 3;\n@%p1 bra SET;\nL:\nld.volatile.global.u32 %r5, [%d0];\n{more}\n\
+             setp.eq.u32 %p2, %r5, 0;\n@%p2 bra L;\nbra OUT;\nSET:\nmov.u32 %r7, 8;\n\
+             st.volatile.global.u32 [%d0], %r7;\nOUT:"
+        )
+    };
+    for more in [
+        "mov.u64 %d4, %clock64;\nsub.s64 %d4, %d4, %d3;\nsetp.gt.s64 %p3, %d4, 4000000000000;\n@%p3 trap;",
+        "add.u32 %r6, %r6, 1;\nsetp.eq.u32 %p3, %r6, 2000000000;\n@%p3 trap;",
+        "atom.global.add.u32 %r8, [%d2+64], 1;",
+        "mov.u32 %r8, tile;\nld.shared.u32 %r9, [%r8];\nadd.u32 %r9, %r9, 1;\nst.shared.u32 [%r8], %r9;",
+    ] {
+        ends(&wait(more), 4, 1, &[8]);
+    }
+}
+
+#[test]
 fn what_comes_late_is_no_deadlock() {
     // CTA i waits for CTA i + 1, which began after it.
     let chain = "add.u32 %r2, %r1, 1;\nmov.u32 %r3, %nctaid.x;\nmul.wide.u32 %d2, %r1, 4;\nadd.s64 %d2, %d0, %d2;\n\
