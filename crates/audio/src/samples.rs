@@ -282,6 +282,13 @@ impl Samples {
                 most: LOUDEST,
             });
         }
+        if let Source::Media(_) = &self.source {
+            // As decoders to whole numbers do: damage makes single frames a thousand times too loud, and what is heard is
+            // measured by the loudest.
+            for x in &mut self.mono {
+                *x = x.clamp(-1.0, 1.0);
+            }
+        }
         self.taken += self.mono.len() as u64;
         self.done = !more;
         match &mut self.resampler {

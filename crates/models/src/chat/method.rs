@@ -71,6 +71,9 @@ pub(super) fn call(
                 return Err(wrong(format!("{name}: a width over {MAX_LEN}")));
             }
             let fill = fill.first().copied().flatten().unwrap_or(" ");
+            if fill.chars().count() != 1 {
+                return Err(wrong(format!("{name}: the fill is not one character")));
+            }
             state.consume_fuel(width as u64 / 16)?;
             justified(text, name, width, fill).into()
         }

@@ -9,7 +9,7 @@ use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-use crate::Error;
+use crate::{Error, quiet};
 
 /// Address space, not memory: pages are taken when touched. A level of nesting takes up to 650
 /// bytes in the engine, and the least fuel for one is 3 units of at most a million.
@@ -29,8 +29,14 @@ where
         .name("chat template".to_owned())
         .stack_size(STACK)
         .spawn(move || {
+            let done = quiet::catch(job).unwrap_or_else(|reason| {
+                Err(Error::Template {
+                    line: 0,
+                    message: format!("the template engine panicked: {reason}"),
+                })
+            });
             // nobody is waiting any more if this fails
-            let _ = send.send(job());
+            let _ = send.send(done);
         })
         .map_err(|error| Error::Template {
             line: 0,

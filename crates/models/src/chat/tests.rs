@@ -295,6 +295,9 @@ fn texts_have_pythons_methods() {
     }
     assert!(render("{{ 'a'.swapcase() }}").is_err());
     assert!(render("{{ 'a'.ljust(99999999) }}").is_err());
+    for fill in ["'yy'", "''", "'y'*1000000"] {
+        assert!(render(&format!("{{{{ 'a'.center(1048576, {fill}) }}}}")).is_err());
+    }
 }
 
 /// Ways of saying things that the templates of well-known models use.

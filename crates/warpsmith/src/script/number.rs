@@ -112,7 +112,11 @@ pub fn encode(ty: Type, text: &str) -> Option<Vec<u8>> {
     if size < 8 && bits >> (8 * size) != 0 && !(ty.kind() != TypeKind::Unsigned && negative(text)) {
         return None;
     }
-    bits.to_le_bytes().get(..size).map(<[u8]>::to_vec)
+    let bytes = bits.to_le_bytes().get(..size).map(<[u8]>::to_vec)?;
+    // A number too large for its type is not infinity, unless it says so.
+    let spelled = hexadecimal.is_some() || text.to_ascii_lowercase().contains("inf");
+    let infinite = matches!(value(ty, &bytes), Number::Float(x) if x.is_infinite());
+    (spelled || !infinite).then_some(bytes)
 }
 
 fn negative(text: &str) -> bool {
@@ -145,6 +149,17 @@ mod tests {
             (Type::BF16, "1", &[0x80, 0x3F]),
         ] {
             assert_eq!(encode(ty, text).as_deref(), Some(bytes), "{ty} {text}");
+        }
+        for (ty, text) in [
+            (Type::F32, "1e40"),
+            (Type::F64, "-1e400"),
+            (Type::F16, "65520"),
+            (Type::BF16, "1e39"),
+        ] {
+            assert_eq!(encode(ty, text), None, "{ty} {text}");
+        }
+        for text in ["inf", "-Infinity", "0x7F800000"] {
+            assert!(encode(Type::F32, text).is_some(), "{text}");
         }
         assert_eq!(value(Type::S16, &[0xFE, 0xFF]), Number::Int(-2));
         assert_eq!(value(Type::F16, &[0, 0xBC]), Number::Float(-1.0));

@@ -95,6 +95,9 @@ fn other_kind(path: &Path, bytes: &[u8]) -> Option<(&'static str, &'static str)>
         _ if matches!(extension, Some("cu" | "cuh")) || has(b"__global__") => {
             Some(("CUDA C++", cuda))
         }
+        _ if matches!(extension, Some("json")) => {
+            Some(("JSON", "; `warpsmith run --script FILE` runs a script"))
+        }
         _ if matches!(extension, Some("ll")) => {
             Some(("LLVM IR", "; `llc -march=nvptx64` makes it"))
         }

@@ -141,9 +141,14 @@ impl Special {
     /// How a special token may be spelled.
     fn texts(&self, id: u32) -> Vec<String> {
         let mut texts = vec![self.text(id)];
-        if id == self.no_speech {
-            texts.push("<|nocaptions|>".to_owned());
-        }
+        // Older codes of languages, which the files of English models still have.
+        let older = match texts[0].as_str() {
+            "<|he|>" => Some("<|iw|>"),
+            "<|jw|>" => Some("<|jv|>"),
+            _ if id == self.no_speech => Some("<|nocaptions|>"),
+            _ => None,
+        };
+        texts.extend(older.map(str::to_owned));
         texts
     }
 
