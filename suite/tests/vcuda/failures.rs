@@ -63,8 +63,10 @@ fn a_file_that_is_no_library_is_named() {
 fn a_library_that_does_not_load_is_passed_over_for_the_next_and_named() {
     let folder = Folder::broken_first(b"not a library");
     let found = folder.script(&[], &["cuda:0", "passed over"]);
-    let why = r#"["libcuda.so.1: file too short"]"#;
-    assert_eq!(found, [OPEN, why]);
+    assert_eq!(found[0], OPEN);
+    let why = found[1].strip_prefix("[\"libcuda.so.1: ");
+    let named = why.is_some_and(|why| why.ends_with("/libcuda.so.1: file too short\"]"));
+    assert!(named, "{}", found[1]);
     let found = Folder::new().script(&[], &["cuda:0", "passed over"]);
     assert_eq!(found, [OPEN, "[]"]);
 }
