@@ -20,6 +20,7 @@ use warpsmith_ptx::{
     diag::Diagnostic,
     ir::{Directive, FunctionKind},
     parse::parse,
+    target::PtxVersion,
     verify::{Verified, verify},
 };
 use warpsmith_vgpu as vgpu;
@@ -52,11 +53,18 @@ pub(crate) fn compile(
     };
     let text = std::str::from_utf8(ptx)
         .map_err(|error| refuse(Status::InvalidPtx, format!("error: {error}")))?;
-    let module = parse(text).map_err(found)?;
-    let (version, limit) = (module.version, settings.ptx_limit);
-    if version > limit {
+    let limit = settings.ptx_limit;
+    let too_new = |version: PtxVersion| {
         let log = format!("error: unsupported .version {version}; this driver takes up to {limit}");
-        return Err(refuse(Status::UnsupportedPtxVersion, log));
+        refuse(Status::UnsupportedPtxVersion, log)
+    };
+    let module = parse(text).map_err(|why| match named_version(text) {
+        // What is newer than all that the parser knows may have anything in it.
+        Some(version) if version > limit => too_new(version),
+        Some(_) | None => found(why),
+    })?;
+    if module.version > limit {
+        return Err(too_new(module.version));
     }
     let (target, card) = (module.target, settings.target);
     if !target.runs_on(card) {
@@ -64,6 +72,15 @@ pub(crate) fn compile(
         return Err(refuse(Status::NoBinaryForGpu, log));
     }
     verify(module).map_err(found)
+}
+
+/// The version that the first line with `.version` names.
+fn named_version(text: &str) -> Option<PtxVersion> {
+    let line = text
+        .lines()
+        .find_map(|line| line.trim_start().strip_prefix(".version"))?;
+    let (major, minor) = line.split_whitespace().next()?.split_once('.')?;
+    Some(PtxVersion::new(major.parse().ok()?, minor.parse().ok()?))
 }
 
 /// A loaded module.
