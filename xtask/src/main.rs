@@ -38,7 +38,7 @@ enum Command {
         /// Run this step alone.
         #[arg(long, value_name = "STEP", conflicts_with = "quick")]
         only: Option<ci::Step>,
-        /// Formatting, rules and the tests that need no model: under 5 minutes once everything is built.
+        /// Formatting, rules and the tests that run no model, for while one works.
         #[arg(long)]
         quick: bool,
     },
