@@ -167,10 +167,7 @@ pub fn devices() -> Devices {
     Devices {
         cards: cuda::cards(),
         passed_over: cuda::passed_over(),
-        virtual_gpu: virtual_gpu::info(&virtual_gpu::config(
-            &VirtualCard::default(),
-            &Settings::default(),
-        )),
+        virtual_gpu: virtual_gpu::standard(),
     }
 }
 
@@ -209,15 +206,14 @@ impl Device {
             Selector::Auto => match cuda::open(0, &settings).and_then(not_too_old) {
                 Ok((info, back)) => Ok(Device::new(info, back, settings)),
                 Err(why) => {
-                    let (mut info, back) =
-                        virtual_gpu::open(virtual_gpu::config(&VirtualCard::default(), &settings))?;
+                    let card = VirtualCard::default();
+                    let (mut info, back) = virtual_gpu::open(&card, &settings)?;
                     info.passed_over = Some(why.to_string());
                     Ok(Device::new(info, back, settings))
                 }
             },
             Selector::Virtual(card) => {
-                let config = virtual_gpu::config(card, &settings);
-                let (info, back) = virtual_gpu::open(config)?;
+                let (info, back) = virtual_gpu::open(card, &settings)?;
                 Ok(Device::new(info, back, settings))
             }
             Selector::Cuda(index) => {

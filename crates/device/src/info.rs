@@ -1,6 +1,7 @@
 //! What a device says about itself.
 
 use std::fmt;
+use warpsmith_kernel::{Hardware, Processor};
 use warpsmith_ptx::target::{PtxVersion, Target};
 
 /// Facts about a device.
@@ -16,6 +17,8 @@ pub struct DeviceInfo {
     pub max_ptx: PtxVersion,
     /// Multiprocessors.
     pub sms: u32,
+    /// Whose kernels suit it: a card's on a card, and on a virtual GPU that stands for one.
+    pub processor: Processor,
     /// Bytes of memory.
     pub memory: u64,
     /// Bytes of shared memory that a CTA may use.
@@ -24,6 +27,17 @@ pub struct DeviceInfo {
     pub driver: Option<DriverVersion>,
     /// Why a better device was passed over, where `auto` chose.
     pub passed_over: Option<String>,
+}
+
+impl DeviceInfo {
+    /// What kernels for it are chosen by.
+    pub fn hardware(&self) -> Hardware {
+        Hardware {
+            target: self.target,
+            sms: self.sms,
+            processor: self.processor,
+        }
+    }
 }
 
 /// What runs a device.

@@ -1,6 +1,7 @@
 //! What a virtual GPU is asked to be, as fields and as text.
 
 use std::{fmt, str::FromStr};
+use warpsmith_kernel::Processor;
 use warpsmith_ptx::target::{PtxVersion, Target};
 use warpsmith_vgpu::Tier;
 
@@ -13,6 +14,8 @@ pub struct VirtualCard {
     pub target: Option<Target>,
     /// Multiprocessors; one for each thread unless given, as a thread runs one CTA at a time.
     pub sms: Option<u32>,
+    /// Whose kernels it is given; those that suit the virtual GPU unless said, a card's where a preset is named.
+    pub kernels: Option<Processor>,
     /// Bytes of memory; address space until they are touched.
     pub memory: Option<u64>,
     /// Bytes of shared memory that a CTA may use; the target's unless given.
@@ -36,13 +39,14 @@ const PRESETS: &[(&str, u16, u32, u64)] = &[
 ];
 
 impl VirtualCard {
-    /// The card of that name: `t4`, `a100`, `rtx3060`, `h100`.
+    /// The card of that name: `t4`, `a100`, `rtx3060`, `h100`. It is given the kernels that the card would be given.
     pub fn preset(name: &str) -> Option<VirtualCard> {
         let (_, sm, sms, gib) = PRESETS.iter().find(|preset| preset.0 == name)?;
         Some(VirtualCard {
             target: Some(Target::sm(*sm)),
             sms: Some(*sms),
             memory: Some(gib << 30),
+            kernels: Some(Processor::Card),
             ..VirtualCard::default()
         })
     }
@@ -52,7 +56,7 @@ impl VirtualCard {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{found}` is no setting of a virtual GPU, expected t4, a100, rtx3060, h100 or smNN first, then sms=N, \
-     memory=N[KiB|MiB|GiB], shared=N[KiB|MiB|GiB], cooperative=N or ptx=N.N"
+     kernels=card|virtual, memory=N[KiB|MiB|GiB], shared=N[KiB|MiB|GiB], cooperative=N or ptx=N.N"
 )]
 pub struct UnknownSetting {
     /// The part that is not understood.
@@ -90,6 +94,13 @@ impl VirtualCard {
     fn set(&mut self, key: &str, value: &str) -> Option<()> {
         match key {
             "sms" => self.sms = Some(value.parse().ok().filter(|sms| *sms > 0)?),
+            "kernels" => {
+                self.kernels = Some(match value {
+                    "card" => Processor::Card,
+                    "virtual" => Processor::Virtual,
+                    _ => return None,
+                });
+            }
             "memory" => self.memory = Some(bytes(value)?),
             "shared" => self.shared = Some(bytes(value)?.try_into().ok()?),
             "cooperative" => self.cooperative = Some(value.parse().ok().filter(|n| *n > 0)?),
@@ -131,6 +142,7 @@ impl fmt::Display for VirtualCard {
         let VirtualCard {
             target,
             sms,
+            kernels,
             memory,
             shared,
             cooperative,
@@ -141,6 +153,10 @@ impl fmt::Display for VirtualCard {
         let parts = [
             target.map(|target| target.to_string()),
             sms.map(|sms| format!("sms={sms}")),
+            kernels.map(|whose| match whose {
+                Processor::Card => "kernels=card".to_owned(),
+                Processor::Virtual => "kernels=virtual".to_owned(),
+            }),
             memory.map(|memory| format!("memory={}", in_units(memory))),
             shared.map(|shared| format!("shared={}", in_units(shared.into()))),
             cooperative.map(|ctas| format!("cooperative={ctas}")),
@@ -157,12 +173,14 @@ mod tests {
 
     #[test]
     fn text_and_settings_agree() {
-        let card: VirtualCard = "sm75,sms=40,memory=15GiB,shared=64KiB,cooperative=80,ptx=6.5"
-            .parse()
-            .expect("a card");
+        let card: VirtualCard =
+            "sm75,sms=40,kernels=card,memory=15GiB,shared=64KiB,cooperative=80,ptx=6.5"
+                .parse()
+                .expect("a card");
         let want = VirtualCard {
             target: Some(Target::sm(75)),
             sms: Some(40),
+            kernels: Some(Processor::Card),
             memory: Some(15 << 30),
             shared: Some(64 << 10),
             cooperative: Some(80),
@@ -174,6 +192,7 @@ mod tests {
         for text in [
             "sm_90a",
             "sms=3",
+            "kernels=virtual,memory=1000",
             "memory=1000",
             "sm_75,memory=15GiB,ptx=6.5",
         ] {
@@ -202,6 +221,7 @@ mod tests {
             ("memory=99999999999GiB", "memory=99999999999GiB"),
             ("shared=5GiB", "shared=5GiB"),
             ("ptx=7", "ptx=7"),
+            ("kernels=gpu", "kernels=gpu"),
             ("ptx=7.8,", ""),
             ("colour=red", "colour=red"),
         ] {

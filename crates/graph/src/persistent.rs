@@ -84,9 +84,7 @@ pub struct Shape {
     pub prefetch: Option<Prefetch>,
 }
 
-/// Multiprocessors below which they are virtual, with one warp at a time each.
-const FEW_SMS: u32 = 16;
-/// Threads of a CTA there: nothing is gained by more, and barriers cost less.
+/// Threads of a CTA on the virtual GPU, which runs one warp at a time: nothing is gained by more, and barriers cost less.
 const FEW_THREADS: u32 = 32;
 /// Threads of a CTA on a card.
 const MANY_THREADS: u32 = 256;
@@ -227,13 +225,14 @@ impl Persistent {
             prefetch,
         } = shape;
         let device = stream.device();
+        let is_virtual = device.info().hardware().is_virtual();
         let threads = match threads {
-            0 if device.info().sms < FEW_SMS => FEW_THREADS,
+            0 if is_virtual => FEW_THREADS,
             0 => MANY_THREADS,
             threads => threads,
         };
         let schedule = match schedule {
-            None if device.info().sms < FEW_SMS => Schedule::Claimed,
+            None if is_virtual => Schedule::Claimed,
             None => Schedule::Static,
             Some(schedule) => schedule,
         };
@@ -254,7 +253,7 @@ impl Persistent {
             bodies: &tables.bodies,
         };
         let first = match prefetch {
-            None if device.info().sms < FEW_SMS => Prefetch::Off,
+            None if is_virtual => Prefetch::Off,
             None => Prefetch::On,
             Some(prefetch) => prefetch,
         };

@@ -13,7 +13,7 @@ use warpsmith_library::{
     attention::CacheType,
     case::Random,
     epilogue::Activation,
-    gemm::{GemmF32Args, Hardware, Problem, Product, choose},
+    gemm::{GemmF32Args, Problem, Product, choose},
     pointwise::Curve,
     rope::Pairing,
     weights::{PlaneSizes, pack},
@@ -300,11 +300,7 @@ fn what_several_operations_share_is_there_when_one_of_them_is_taken() -> Result<
             epilogue: Default::default(),
             precision: Precision::Exact,
         };
-        let hardware = Hardware {
-            target: info.target,
-            sms: info.sms,
-        };
-        let Product::GemmF32(kernel) = choose(problem, hardware).product else {
+        let Product::GemmF32(kernel) = choose(problem, info.hardware()).product else {
             return Err("tiles are for many rows".into());
         };
         let (sizes, planes) = (

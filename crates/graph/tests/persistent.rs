@@ -198,7 +198,11 @@ fn a_target_without_asynchronous_copies_fetches_nothing_ahead() -> Result<(), Er
     chain.begin(0)?;
     assert_eq!(run(&mut kernel, 8)?.0, want);
     // Devices with many multiprocessors fetch unless told otherwise.
-    for (selector, prefetched) in [("virtual:sms=80", true), ("virtual:sm75,sms=80", false)] {
+    for (selector, prefetched) in [
+        ("virtual:sms=80,kernels=card", true),
+        ("virtual:sm75,sms=80,kernels=card", false),
+        ("virtual:sms=80", false),
+    ] {
         let chain = self::chain(&device(selector))?;
         let kernel = chain.persistent(&[], Shape::default())?;
         assert_eq!(kernel.report().prefetched > 0, prefetched, "{selector}");

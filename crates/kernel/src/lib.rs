@@ -9,6 +9,7 @@ mod effects;
 mod frag;
 mod functions;
 mod grid;
+mod hardware;
 pub mod item;
 pub mod kernel;
 mod memory;
@@ -27,6 +28,7 @@ pub use ahead::{Ahead, Arrived, PIECE};
 pub use args::{Device, Elem, Shapes};
 pub use build::STATIC_SHARED;
 pub use frag::{Acc, FragA, FragB, Half, Matrix, Rows};
+pub use hardware::{Hardware, Processor};
 pub use kernel::{
     BuildError, Built, Inputs, Kernel, LaunchError, OLDEST, Options, build, each_once, require,
 };

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use warpsmith_device::{Device, Slice, Stream};
 use warpsmith_library::{
     epilogue::{Activation, Epilogue, Operand},
-    gemm::{GemmF32, GemmF32Args, Hardware, Precision, Problem, Product, choose},
+    gemm::{GemmF32, GemmF32Args, Precision, Problem, Product, choose},
     gemv::{GemvF32, GemvF32Args},
     weights::PlaneSizes,
 };
@@ -199,11 +199,7 @@ impl<'a> Linear<'a> {
             },
             precision: Precision::Exact,
         };
-        let hardware = Hardware {
-            target: device.info().target,
-            sms: device.info().sms,
-        };
-        match choose(problem, hardware).product {
+        match choose(problem, device.info().hardware()).product {
             Product::GemvF32(kernel) => Ok(Exact::Few(kernel)),
             Product::GemmF32(kernel) => Ok(Exact::Many(kernel)),
             Product::GemvQ8(_) | Product::GemvHalf(_) | Product::Gemm(_) => {

@@ -41,6 +41,7 @@ pub(super) fn found(selector: &Selector) -> Result<Found, Failed> {
         target,
         max_ptx,
         sms,
+        processor: _,
         memory,
         shared_per_block,
         driver,

@@ -69,7 +69,7 @@ const REGISTERS: u32 = 64 << 10;
 #[test]
 fn every_target_takes_it_and_a_cta_fits() {
     for target in TARGETS {
-        let selector: Selector = format!("virtual:sm{target},sms=80")
+        let selector: Selector = format!("virtual:sm{target},sms=80,kernels=card")
             .parse()
             .expect("a device");
         let device = Device::open(&selector).expect("a virtual GPU");
@@ -210,7 +210,7 @@ fn large(device: &Device, layers: u32) -> Result<Large, Error> {
 #[test]
 fn the_sizes_of_seven_billion_parameters_are_emitted_and_assembled() {
     for target in ["75", "90"] {
-        let selector: Selector = format!("virtual:sm{target},sms=80")
+        let selector: Selector = format!("virtual:sm{target},sms=80,kernels=card")
             .parse()
             .expect("a device");
         let settings = Settings {

@@ -99,8 +99,15 @@ fn any_number_of_ctas_and_threads_gives_the_same_tokens() {
         (132, 128, Schedule::Static),
         (132, 32, Schedule::Claimed),
     ];
-    for (sms, threads, schedule) in cases {
-        let bundle = open(&format!("virtual:sms={sms}"), Settings::default(), &path);
+    let cases = cases
+        .into_iter()
+        .flat_map(|case| ["card", "virtual"].map(|kernels| (case, kernels)));
+    for ((sms, threads, schedule), kernels) in cases {
+        let bundle = open(
+            &format!("virtual:sms={sms},kernels={kernels}"),
+            Settings::default(),
+            &path,
+        );
         let shape = Shape {
             threads,
             ctas: 0,
@@ -125,6 +132,25 @@ fn any_number_of_ctas_and_threads_gives_the_same_tokens() {
         let steps = self::options(Precision::Fast, Run::Eager, shape);
         let want = generate(&bundle, &steps, most);
         same(&got, &want, &format!("{sms} {shape:?}"));
+    }
+}
+
+#[test]
+fn any_number_of_multiprocessors_gives_the_same_tokens() {
+    let path = reference().join("synth/tiny-llama3.gguf");
+    let shape = Shape::default();
+    for precision in [Precision::Exact, Precision::Fast] {
+        for run in [Run::Eager, Run::Persistent] {
+            let tokens = [1, 2, 4, 16, 64].map(|sms| {
+                let device = format!("virtual:sm90,sms={sms}");
+                let bundle = open(&device, Settings::default(), &path);
+                generate(&bundle, &options(precision, run, shape), 12).0
+            });
+            assert!(
+                tokens.iter().all(|of| *of == tokens[0]),
+                "{run:?} {precision:?}: {tokens:?}"
+            );
+        }
     }
 }
 

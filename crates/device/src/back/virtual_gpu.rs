@@ -15,11 +15,12 @@ use std::{
     sync::{Arc, Mutex},
     time::Duration,
 };
+use warpsmith_kernel::Processor;
 use warpsmith_ptx::verify::Verified;
 use warpsmith_vgpu::{self as vgpu, check::Finding};
 
 /// What to open, from what was asked for.
-pub(crate) fn config(card: &VirtualCard, settings: &Settings) -> vgpu::Config {
+fn config(card: &VirtualCard, settings: &Settings) -> vgpu::Config {
     let VirtualCard {
         target,
         sms,
@@ -29,6 +30,7 @@ pub(crate) fn config(card: &VirtualCard, settings: &Settings) -> vgpu::Config {
         ptx,
         workers,
         tier,
+        kernels: _,
     } = *card;
     let default = vgpu::Config::default();
     let target = target.unwrap_or(default.target);
@@ -54,14 +56,20 @@ pub(crate) fn config(card: &VirtualCard, settings: &Settings) -> vgpu::Config {
     }
 }
 
-/// What such a device says about itself.
-pub(crate) fn info(config: &vgpu::Config) -> DeviceInfo {
+/// What the virtual GPU that is opened by default says about itself.
+pub(crate) fn standard() -> DeviceInfo {
+    let card = VirtualCard::default();
+    info(&card, &config(&card, &Settings::default()))
+}
+
+fn info(card: &VirtualCard, config: &vgpu::Config) -> DeviceInfo {
     DeviceInfo {
         name: config.name.clone(),
         back_end: BackEnd::Virtual,
         target: config.target,
         max_ptx: config.max_ptx,
         sms: config.sms,
+        processor: card.kernels.unwrap_or(Processor::Virtual),
         memory: config.memory,
         shared_per_block: config.shared_per_block,
         driver: None,
@@ -69,8 +77,12 @@ pub(crate) fn info(config: &vgpu::Config) -> DeviceInfo {
     }
 }
 
-pub(crate) fn open(config: vgpu::Config) -> Result<(DeviceInfo, Box<dyn Back>), Error> {
-    let info = info(&config);
+pub(crate) fn open(
+    card: &VirtualCard,
+    settings: &Settings,
+) -> Result<(DeviceInfo, Box<dyn Back>), Error> {
+    let config = config(card, settings);
+    let info = info(card, &config);
     Ok((info, Box::new(VirtualGpu(vgpu::Machine::new(config)?))))
 }
 

@@ -25,6 +25,7 @@ use queue::CudaQueue;
 use staging::Staging;
 use std::{path::PathBuf, sync::Arc};
 use target::target_of_card;
+use warpsmith_kernel::Processor;
 use warpsmith_ptx::verify::Verified;
 use warpsmith_vgpu::check::Finding;
 
@@ -78,6 +79,7 @@ fn info(driver: probe::Driver, index: usize) -> Result<DeviceInfo, Error> {
         target: target_of_card(major as u16, minor as u16, max_ptx),
         max_ptx,
         sms: attribute(Attribute::Sms)?,
+        processor: Processor::Card,
         memory: driver.total_memory(index)?,
         shared_per_block: attribute(Attribute::SharedPerBlock)?,
         driver: Some(version),

@@ -73,7 +73,7 @@ impl Lowering<'_> {
             let kernel = Flash {
                 head_dim: attention.cache.head_dim,
                 mask,
-                row_frags: Flash::row_frags_for(mask, rows, self.sms),
+                row_frags: Flash::row_frags_for(mask, rows, self.hardware),
             };
             // A tile has 64 queries; where all keys are seen, a few alone cost less.
             let fits = self.precision == Precision::Fast
@@ -81,8 +81,8 @@ impl Lowering<'_> {
                 && (mask == Mask::Causal || rows > FEW)
                 && attention.cache.ty == CacheType::F16
                 && kernel.head_dim.is_multiple_of(8)
-                && self.target.sm >= half::f16::FIRST_SM
-                && kernel.supports(self.target).is_ok();
+                && self.hardware.target.sm >= half::f16::FIRST_SM
+                && kernel.supports(self.hardware.target).is_ok();
             fits.then_some((kernel, [start, len]))
         });
         match flash {
@@ -129,7 +129,7 @@ impl Lowering<'_> {
     /// Splits of the sequence: fixed for a plan, so that replay and eager runs agree.
     pub(super) fn splits(&self, pairs: u32, max_len: u32) -> u32 {
         // Enough CTAs for two on each multiprocessor, but no split below 256 keys.
-        let wanted = (2 * self.sms).div_ceil(pairs.max(1));
+        let wanted = (2 * self.hardware.sms).div_ceil(pairs.max(1));
         wanted.clamp(1, max_len.div_ceil(256).clamp(1, 64))
     }
 

@@ -21,7 +21,7 @@ impl Lowering<'_> {
         let logits = self.place(logits);
         let scratch = self.piece::<f32>(2 * len);
         let all = [logits.clone(), scratch.clone()];
-        let threads = if self.sms < 16 {
+        let threads = if self.hardware.is_virtual() {
             THREADS[0]
         } else {
             THREADS[1]

@@ -19,7 +19,6 @@ use std::sync::Arc;
 use warpsmith_library::{
     attention::CacheType,
     epilogue::Epilogue,
-    gemm::Hardware,
     projection::{
         Gate as GateKernel, GateArgs, Heads as HeadsKernel, HeadsArgs, HeadsF16, HeadsF16Args,
         HeadsPlan, Owners, Part as PartKey, Project, ProjectArgs, Source, Turn, Work,
@@ -108,10 +107,7 @@ impl Stored {
 impl Lowering<'_> {
     pub(super) fn machine(&self) -> Machine {
         Machine {
-            hardware: Hardware {
-                target: self.target,
-                sms: self.sms,
-            },
+            hardware: self.hardware,
             precision: self.precision,
         }
     }
@@ -153,7 +149,7 @@ impl Lowering<'_> {
         let kernel = Project {
             source,
             layout: weights.layout,
-            work: Work::of_blocks(weights.rows.div_ceil(BLOCK), &source, self.sms),
+            work: Work::of_blocks(weights.rows.div_ceil(BLOCK), &source, self.hardware),
             epilogue: Epilogue {
                 bias: present(bias.as_ref()),
                 activation: *activation,
@@ -202,7 +198,7 @@ impl Lowering<'_> {
             source,
             gate: gate.layout,
             up: up.layout,
-            work: Work::of_blocks(gate.rows.div_ceil(BLOCK), &source, self.sms),
+            work: Work::of_blocks(gate.rows.div_ceil(BLOCK), &source, self.hardware),
             curve: *curve,
         };
         let Vectors { gain, shift, eps } = Vectors::of(norm.as_ref());
@@ -282,7 +278,7 @@ impl Lowering<'_> {
             pairs: table.inverse_frequencies.len() as u32,
         });
         let rows_of = weights.map(|of| of.rows);
-        let unit = HeadsPlan::unit(&part_keys, turn_key, head_dim, rows_of, [rows, self.sms]);
+        let unit = HeadsPlan::unit(&part_keys, turn_key, head_dim, rows_of, rows, self.hardware);
         let units = weights.iter().map(|of| of.rows.div_ceil(unit)).sum();
         let plan = HeadsPlan {
             source,
@@ -291,7 +287,7 @@ impl Lowering<'_> {
             unit,
             turn: turn_key,
             owners,
-            work: Work::of_units(units, unit / BLOCK, &source, self.sms),
+            work: Work::of_units(units, unit / BLOCK, &source, self.hardware),
         };
         let (x, positions, q) = (self.place(*x), self.place(*positions), self.value(at));
         let Vectors { gain, shift, eps } = Vectors::of(norm.as_ref());

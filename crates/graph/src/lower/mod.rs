@@ -21,9 +21,8 @@ use crate::{
 use rustc_hash::FxHashMap;
 use std::{collections::BTreeMap, sync::Arc};
 use warpsmith_device::{Buffer, Stream};
-use warpsmith_kernel::{Elem, Kernel, Shapes, args::Signature};
+use warpsmith_kernel::{Elem, Hardware, Kernel, Shapes, args::Signature};
 use warpsmith_library::{epilogue::Operand, gemm::Precision};
-use warpsmith_ptx::target::Target;
 
 /// A launch whose addresses are not known yet.
 pub(crate) struct Proto {
@@ -57,8 +56,7 @@ enum Form {
 pub(crate) struct Lowering<'a> {
     stream: &'a Stream,
     graph: &'a Graph,
-    target: Target,
-    sms: u32,
+    hardware: Hardware,
     precision: Precision,
     out: Lowered,
     places: Vec<Option<Place>>,
@@ -92,8 +90,7 @@ pub(crate) fn lower(
     let mut lowering = Lowering {
         stream,
         graph,
-        target: info.target,
-        sms: info.sms,
+        hardware: info.hardware(),
         precision,
         out: Lowered {
             steps: Vec::new(),

@@ -121,7 +121,7 @@ impl Lowering<'_> {
         let sizes = attention.pages.sizes;
         let kernel = PagedFlash {
             head_dim: sizes.head_dim,
-            row_frags: Flash::row_frags_for(Mask::Causal, rows, self.sms),
+            row_frags: Flash::row_frags_for(Mask::Causal, rows, self.hardware),
             page: sizes.page,
         };
         let fits = attention.rows == PagedRows::Prompt
@@ -129,7 +129,7 @@ impl Lowering<'_> {
             && self.precision == Precision::Fast
             && sizes.ty == CacheType::F16
             && kernel.head_dim.is_multiple_of(8)
-            && kernel.supports(self.target).is_ok();
+            && kernel.supports(self.hardware.target).is_ok();
         fits.then_some(kernel)
     }
 

@@ -12,7 +12,7 @@ use half::f16;
 use std::sync::Arc;
 use warpsmith_library::{
     epilogue::Epilogue,
-    gemm::{Gemm, GemmArgs, GemmF32, GemmF32Args, Hardware, Problem, Product, choose},
+    gemm::{Gemm, GemmArgs, GemmF32, GemmF32Args, Problem, Product, choose},
     gemv::{GemvF32, GemvF32Args, GemvHalf, GemvHalfArgs, GemvQ8, GemvQ8Args},
     quantize::{Columns, QuantizeQ8, QuantizeQ8Args, ToF16, ToF16Args},
     team::Rows,
@@ -60,11 +60,7 @@ impl Lowering<'_> {
             epilogue: common.epilogue,
             precision: self.precision,
         };
-        let hardware = Hardware {
-            target: self.target,
-            sms: self.sms,
-        };
-        match choose(problem, hardware).product {
+        match choose(problem, self.hardware).product {
             Product::GemvQ8(kernel) => self.bytes_product(product.x, common, kernel),
             Product::Gemm(kernel) => self.half_product(product.x, common, kernel),
             Product::GemvF32(kernel) => self.exact_rows(product.x, common, kernel),

@@ -50,7 +50,7 @@ impl Lowering<'_> {
         let to = y.clone();
         let fits = self.precision == Precision::Fast
             && channels.is_multiple_of(8)
-            && self.target.sm >= f16::FIRST_SM;
+            && self.hardware.target.sm >= f16::FIRST_SM;
         if !fits {
             let mut used = vec![&x, &y];
             used.extend(&residual);
@@ -89,7 +89,7 @@ impl Lowering<'_> {
         let (from, side) = (halves.clone(), residual.clone());
         let kernel = Conv1d {
             layout,
-            tiling: Tiling::choose(outputs, n, self.sms, self.target),
+            tiling: Tiling::choose(outputs, n, self.hardware),
             stride,
             epilogue,
         };
@@ -140,7 +140,11 @@ impl Lowering<'_> {
         let kernel = Choose {
             rules: *rules,
             pick,
-            threads: if self.sms < 16 { 256 } else { 1024 },
+            threads: if self.hardware.is_virtual() {
+                256
+            } else {
+                1024
+            },
         };
         self.push(&[&from.clone()], kernel, move |memory| ChooseArgs {
             logits: memory.span(&from, u64::from(logit_rows) * u64::from(vocab)),

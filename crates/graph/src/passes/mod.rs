@@ -17,9 +17,10 @@ use crate::{
     resource::Weights,
 };
 use warpsmith_device::Stream;
+use warpsmith_kernel::Hardware;
 use warpsmith_library::{
     epilogue::{Activation, Epilogue},
-    gemm::{Hardware, Precision, Problem, Product, choose},
+    gemm::{Precision, Problem, Product, choose},
     projection::{Form, Norm as Norms, Source},
 };
 
@@ -34,13 +35,8 @@ impl Graph {
     /// The same graph with operations fused as far as kernels for the stream's device go: what a plan is made of. Nodes
     /// that are kept stay what they are.
     pub fn fused(&self, stream: &Stream, precision: Precision) -> Graph {
-        let info = stream.device().info();
-        let hardware = Hardware {
-            target: info.target,
-            sms: info.sms,
-        };
         let machine = Machine {
-            hardware,
+            hardware: stream.device().info().hardware(),
             precision,
         };
         run(self, machine)

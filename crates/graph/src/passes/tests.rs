@@ -9,6 +9,7 @@ use crate::{
 use std::sync::Arc;
 use warpsmith_device::{Buffer, Device, Selector};
 use warpsmith_formats::quant::{WeightType, random_blocks};
+use warpsmith_kernel::{Hardware, Processor};
 use warpsmith_library::{
     attention::CacheType,
     pointwise::Curve,
@@ -58,6 +59,7 @@ fn machine(precision: Precision) -> Machine {
         hardware: Hardware {
             target: Target::sm(90),
             sms: 2,
+            processor: Processor::Virtual,
         },
         precision,
     }

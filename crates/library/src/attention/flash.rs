@@ -10,8 +10,8 @@ use crate::{
 };
 use half::f16;
 use warpsmith_kernel::{
-    Acc, BuildError, Cta, Device, FragA, FragB, Global, Half, Kernel, LaunchError, Pipeline, Read,
-    Rows, Scope, Val, Warp, Write, args, require, steps, uni,
+    Acc, BuildError, Cta, Device, FragA, FragB, Global, Half, Hardware, Kernel, LaunchError,
+    Pipeline, Read, Rows, Scope, Val, Warp, Write, args, require, steps, uni,
 };
 use warpsmith_ptx::target::Target;
 
@@ -65,10 +65,10 @@ impl Flash {
         WARPS * 16 * self.row_frags
     }
 
-    /// The fragments that suit `tokens` queries on `sms` multiprocessors: more where those must be virtual.
-    pub fn row_frags_for(mask: Mask, tokens: u32, sms: u32) -> u32 {
+    /// The fragments that suit `tokens` queries: more on the virtual GPU.
+    pub fn row_frags_for(mask: Mask, tokens: u32, hardware: Hardware) -> u32 {
         match mask {
-            _ if sms >= 16 || tokens <= 64 => 1,
+            _ if !hardware.is_virtual() || tokens <= 64 => 1,
             // A larger tile computes more of what the mask hides.
             Mask::Causal => 2,
             Mask::Full if tokens <= 128 => 2,

@@ -11,6 +11,7 @@ use crate::{
 };
 use half::f16;
 use warpsmith_formats::quant::WeightType;
+use warpsmith_kernel::{Hardware, Processor};
 use warpsmith_ptx::target::Target;
 
 #[derive(Clone, Copy)]
@@ -102,11 +103,16 @@ fn tensor_case(rng: &mut Random, ty: WeightType, shape: Shape, epilogue: Epilogu
     let products = reference(&values, &weights, shape, rounding);
     let (want, tolerance) = others.finish(epilogue, &products);
     let sizes = w.sizes();
+    let hardware = Hardware {
+        target: Target::sm(90),
+        sms: 132,
+        processor: Processor::Card,
+    };
     Case {
         label: format!("{frames} frames of {channels} to {n}"),
         kernel: Conv1d {
             layout: w.layout,
-            tiling: Tiling::choose(outputs, n, 132, Target::sm(90)),
+            tiling: Tiling::choose(outputs, n, hardware),
             stride,
             epilogue,
         },

@@ -13,22 +13,24 @@ use crate::{
 };
 use half::f16;
 use warpsmith_formats::quant::WeightType;
+use warpsmith_kernel::{Hardware, Processor};
 use warpsmith_ptx::target::Target;
 
-/// A product: `[m, k]` by `[n, k]`, on some multiprocessors.
+/// A product: `[m, k]` by `[n, k]`, on a card or the virtual GPU.
 #[derive(Clone, Copy)]
 struct Shape {
     m: u32,
     n: u32,
     k: u32,
-    sms: u32,
+    processor: Processor,
 }
 
 /// Both kernels.
 pub(crate) fn cases(rng: &mut Random) -> Vec<Box<dyn AnyCase>> {
     let mut cases: Vec<Box<dyn AnyCase>> = Vec::new();
     let plain = Epilogue::default();
-    let shape = |m, n, k| Shape { m, n, k, sms: 132 };
+    let processor = Processor::Card;
+    let shape = |m, n, k| Shape { m, n, k, processor };
     for ty in WeightType::ALL {
         // Every tiling of the library, by the rows that select it.
         for (m, n) in [(9, 65), (31, 33), (50, 31), (70, 90)] {
@@ -58,8 +60,10 @@ pub(crate) fn cases(rng: &mut Random) -> Vec<Box<dyn AnyCase>> {
     }
     // The tiles of a machine whose warps take turns.
     for n in [161, 97, 63] {
-        let (m, k, sms) = (259, 64, 1);
-        let large = Shape { m, n, k, sms };
+        let large = Shape {
+            processor: Processor::Virtual,
+            ..shape(259, n, 64)
+        };
         cases.push(Box::new(tensor_case(rng, WeightType::Q4_1, large, plain)));
     }
     for epilogue in epilogues() {
@@ -75,7 +79,12 @@ fn wide(x: &f32) -> f64 {
 }
 
 fn tensor_case(rng: &mut Random, ty: WeightType, shape: Shape, epilogue: Epilogue) -> Case<Gemm> {
-    let Shape { m, n, k, sms } = shape;
+    let Shape { m, n, k, processor } = shape;
+    let hardware = Hardware {
+        target: Target::sm(90),
+        sms: 1,
+        processor,
+    };
     let w = Matrix::random(rng, ty, n, k);
     let (x, row_scale) = to_f16_reference(&rng.numbers((m * k) as usize, 3.0), k as usize);
     let others = Operands::random(rng, m, n);
@@ -104,7 +113,7 @@ fn tensor_case(rng: &mut Random, ty: WeightType, shape: Shape, epilogue: Epilogu
         label: format!("{m}x{n}x{k}"),
         kernel: Gemm {
             layout: w.layout,
-            tiling: Tiling::choose(m, n, sms, Target::sm(90)),
+            tiling: Tiling::choose(m, n, hardware),
             epilogue,
         },
         args: GemmArgs {
@@ -130,7 +139,12 @@ fn tensor_case(rng: &mut Random, ty: WeightType, shape: Shape, epilogue: Epilogu
 }
 
 fn f32_case(rng: &mut Random, ty: WeightType, shape: Shape, epilogue: Epilogue) -> Case<GemmF32> {
-    let Shape { m, n, k, sms: _ } = shape;
+    let Shape {
+        m,
+        n,
+        k,
+        processor: _,
+    } = shape;
     let w = Matrix::random(rng, ty, n, k);
     let x = rng.numbers((m * k) as usize, 3.0);
     let others = Operands::random(rng, m, n);

@@ -8,8 +8,7 @@ use crate::{
     weights::{GROUP, Layout},
 };
 use half::f16;
-use warpsmith_kernel::Half;
-use warpsmith_ptx::target::Target;
+use warpsmith_kernel::{Half, Hardware};
 
 /// How a product may be computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -36,15 +35,6 @@ pub struct Problem {
     pub epilogue: Epilogue,
     /// How it may be computed.
     pub precision: Precision,
-}
-
-/// What it runs on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Hardware {
-    /// Target that kernels are built for.
-    pub target: Target,
-    /// Multiprocessors.
-    pub sms: u32,
 }
 
 /// A kernel for a product.
@@ -124,19 +114,17 @@ pub struct Choice {
 
 /// Rows up to which a product is a matter of reading the weights.
 const FEW: u32 = 8;
-/// The same of quantised weights on multiprocessors so few that they must be virtual: a tile of tensor cores decodes 64
-/// rows' worth, whatever is in it, and an integer product is one handler's work either way.
+/// The same of quantised weights on the virtual GPU: a tile of tensor cores decodes 64 rows' worth, whatever is in it, and
+/// an integer product is one handler's work either way.
 const FEW_VIRTUAL: u32 = 16;
-/// Multiprocessors below which they are virtual.
-const FEW_SMS: u32 = 16;
 /// Rows up to which decoding weights once for each row of CTAs is cheaper than a tile of 64.
 const FEW_EXACT: u32 = 4;
 
 /// Picks the kernel for a product.
 ///
 /// Exact: up to 4 rows a warp for each block of rows of W, above tiles of 64 by 64. Fast: up to 8 rows integer products, 16
-/// where multiprocessors are virtual, f32 where weights are not quantised (tensor cores for f16 where
-/// multiprocessors are so few that they must be virtual: one handler does much); above tensor cores, or f32 tiles where the target has none.
+/// on the virtual GPU, f32 where weights are not quantised (tensor cores for f16 on the virtual GPU: one handler does
+/// much); above tensor cores, or f32 tiles where the target has none.
 pub fn choose(problem: Problem, hardware: Hardware) -> Choice {
     let Problem {
         m,
@@ -146,7 +134,7 @@ pub fn choose(problem: Problem, hardware: Hardware) -> Choice {
         epilogue,
         precision,
     } = problem;
-    let spread = Spread::choose(m, n, k, hardware.sms);
+    let spread = Spread::choose(m, n, k, hardware);
     let columns = Columns::of(k);
     let few_f32 = || Choice {
         product: Product::GemvF32(GemvF32 {
@@ -165,7 +153,7 @@ pub fn choose(problem: Problem, hardware: Hardware) -> Choice {
         }),
         activations: Activations::F32,
     };
-    let few_bytes = if hardware.sms < FEW_SMS {
+    let few_bytes = if hardware.is_virtual() {
         FEW_VIRTUAL
     } else {
         FEW
@@ -176,7 +164,7 @@ pub fn choose(problem: Problem, hardware: Hardware) -> Choice {
         Precision::Fast
             if (2..=FEW).contains(&m)
                 && GemvHalf::takes(layout)
-                && hardware.sms < FEW_SMS
+                && hardware.is_virtual()
                 && hardware.target.sm >= f16::FIRST_SM =>
         {
             Choice {
@@ -197,7 +185,7 @@ pub fn choose(problem: Problem, hardware: Hardware) -> Choice {
         Precision::Fast => Choice {
             product: Product::Gemm(Gemm {
                 layout,
-                tiling: Tiling::choose(m, n, hardware.sms, hardware.target),
+                tiling: Tiling::choose(m, n, hardware),
                 epilogue,
             }),
             activations: Activations::f16(k),
@@ -209,6 +197,8 @@ pub fn choose(problem: Problem, hardware: Hardware) -> Choice {
 mod tests {
     use super::*;
     use warpsmith_formats::quant::WeightType;
+    use warpsmith_kernel::Processor;
+    use warpsmith_ptx::target::Target;
 
     fn problem(ty: WeightType, m: u32, precision: Precision) -> Problem {
         Problem {
@@ -223,7 +213,12 @@ mod tests {
 
     fn pick(ty: WeightType, m: u32, precision: Precision, sm: u16) -> Choice {
         let target = Target::sm(sm);
-        choose(problem(ty, m, precision), Hardware { target, sms: 132 })
+        let hardware = Hardware {
+            target,
+            sms: 132,
+            processor: Processor::Card,
+        };
+        choose(problem(ty, m, precision), hardware)
     }
 
     #[test]
@@ -237,19 +232,39 @@ mod tests {
         let many = fast(WeightType::Q4K, 9, 90);
         assert!(matches!(many.product, Product::Gemm(_)));
         assert_eq!(many.activations.scratch(9), [9 * 1536, 9]);
-        let virtual_gpu = Hardware {
-            target: Target::sm(90),
-            sms: 2,
-        };
-        for (m, bytes) in [(16, true), (17, false)] {
-            let problem = problem(WeightType::Q4K, m, Precision::Fast);
-            let product = choose(problem, virtual_gpu).product;
-            assert_eq!(matches!(product, Product::GemvQ8(_)), bytes, "{m} rows");
-        }
         let old = fast(WeightType::Q4K, 9, 70);
         assert!(matches!(old.product, Product::GemmF32(_)));
         let exact = pick(WeightType::Q4K, 4, Precision::Exact, 90);
         assert!(matches!(exact.product, Product::GemvF32(_)));
         assert_eq!(exact.activations.scratch(4), [0, 0]);
+    }
+
+    #[test]
+    fn the_processor_decides_and_not_how_many_multiprocessors_there_are() {
+        for sms in [1, 2, 4, 16, 64, 132] {
+            for (processor, most) in [(Processor::Card, FEW), (Processor::Virtual, FEW_VIRTUAL)] {
+                let hardware = Hardware {
+                    target: Target::sm(90),
+                    sms,
+                    processor,
+                };
+                let product =
+                    |m| choose(problem(WeightType::Q4K, m, Precision::Fast), hardware).product;
+                assert!(matches!(product(most), Product::GemvQ8(_)), "{hardware:?}");
+                let Product::Gemm(tiles) = product(most + 1) else {
+                    panic!("{hardware:?}");
+                };
+                assert_eq!(
+                    tiles.tiling.rows(),
+                    16 << u32::from(hardware.is_virtual()),
+                    "{hardware:?}"
+                );
+                let Product::GemvQ8(one) = product(1) else {
+                    panic!("{hardware:?}");
+                };
+                let alone = hardware.is_virtual() || (sms == 1 && one.spread.split == 1);
+                assert_eq!(one.spread.split == 1, alone, "{hardware:?}");
+            }
+        }
     }
 }

@@ -8,7 +8,7 @@ mod tensor_core;
 pub(crate) mod tile;
 
 pub(crate) use cases::cases;
-pub use choose::{Activations, Choice, Hardware, Precision, Problem, Product, choose};
+pub use choose::{Activations, Choice, Precision, Problem, Product, choose};
 pub use exact::{GemmF32, GemmF32Args};
 pub use tensor_core::{Gemm, GemmArgs};
 pub use tile::Tiling;

@@ -7,9 +7,8 @@ use crate::{
 };
 use half::f16;
 use warpsmith_kernel::{
-    Acc, Cta, Global, Half, Matrix, Pipeline, Read, Scope, Slots, Val, Write, uni,
+    Acc, Cta, Global, Half, Hardware, Matrix, Pipeline, Read, Scope, Slots, Val, Write, uni,
 };
-use warpsmith_ptx::target::Target;
 
 /// How a tile is spread over warps: each warp has `16 row_frags` by `16 column_pairs` outputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -31,7 +30,7 @@ impl Tiling {
     /// A larger tile decodes each weight for more rows, and loads each activation for more columns. A real
     /// multiprocessor's registers end at 128 by 64; those of the virtual GPU do not. Of its widths the one that
     /// leaves the fewest columns over is taken.
-    pub fn choose(m: u32, n: u32, sms: u32, target: Target) -> Tiling {
+    pub fn choose(m: u32, n: u32, hardware: Hardware) -> Tiling {
         let tiling = |warp_rows, warp_columns, row_frags, column_pairs| Tiling {
             warp_rows,
             warp_columns,
@@ -44,13 +43,13 @@ impl Tiling {
             33..=64 => tiling(2, 2, 2, 2),
             _ => tiling(2, 2, 4, 2),
         };
-        if m <= 128 || sms >= 16 {
+        if m <= 128 || !hardware.is_virtual() {
             return small;
         }
         let fits = |tile: &Tiling| {
-            let limit = target.shared_limit().unwrap_or(0);
+            let limit = hardware.target.shared_limit().unwrap_or(0);
             tile.shared_bytes() <= limit
-                && m.div_ceil(tile.rows()) * n.div_ceil(tile.columns()) >= sms
+                && m.div_ceil(tile.rows()) * n.div_ceil(tile.columns()) >= hardware.sms
         };
         let wide = [6, 4, 2].map(|pairs| tiling(4, 2, 4, pairs));
         let best = wide.into_iter().filter(fits);

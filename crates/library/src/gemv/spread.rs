@@ -1,7 +1,7 @@
 //! How a product with few rows is spread over warps, and the loop that all kernels of this kind share.
 
 use crate::weights::BLOCK;
-use warpsmith_kernel::{Cta, Lane, Scope, Val, Warp, steps, uni};
+use warpsmith_kernel::{Cta, Hardware, Lane, Scope, Val, Warp, steps, uni};
 
 /// A CTA has `blocks` blocks of 32 rows of W, each with `split` warps that share its groups, and `rows` rows of x.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -15,20 +15,28 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// For `m` rows of x and `n` by `k` weights on `sms` multiprocessors.
+    /// For `m` rows of x and `n` by `k` weights on some hardware.
     ///
     /// A block is one warp where there are blocks enough to fill the machine; otherwise up to 8 warps share one, each with
     /// 8 groups at least.
-    pub fn choose(m: u32, n: u32, k: u32, sms: u32) -> Spread {
+    pub fn choose(m: u32, n: u32, k: u32, hardware: Hardware) -> Spread {
         let rows = m.clamp(1, 8).next_power_of_two();
         let blocks = n.div_ceil(BLOCK).max(1);
         // A multiprocessor hides its latencies with some 16 warps; the virtual GPU has one warp at a time.
-        let wanted = if sms < 16 { 1 } else { sms * 16 };
+        let wanted = if hardware.is_virtual() {
+            1
+        } else {
+            hardware.sms * 16
+        };
         let mut split = 1;
         while split < 8 && blocks * split < wanted && k / 32 >= 16 * split {
             split *= 2;
         }
-        let per_cta = if sms < 16 { 1 } else { 4 / split.min(4) };
+        let per_cta = if hardware.is_virtual() {
+            1
+        } else {
+            4 / split.min(4)
+        };
         Spread {
             rows,
             split,

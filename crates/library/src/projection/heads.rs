@@ -4,7 +4,7 @@ use super::{
     cached::Cached,
     dot::{Matrix, matrix},
     source::{Ready, Source},
-    work::{FEW_SMS, Past, Range, Work},
+    work::{Past, Range, Work},
 };
 use crate::{
     attention::{History, paged::require_pages},
@@ -13,7 +13,7 @@ use crate::{
     weights::{BLOCK, Layout, PlaneSizes, layout_name},
 };
 use warpsmith_kernel::{
-    Cta, Global, LaunchError, Read, Scope, Tile, Val, Write, require, steps, uni,
+    Cta, Global, Hardware, LaunchError, Read, Scope, Tile, Val, Write, require, steps, uni,
 };
 
 /// One of the three matrices.
@@ -107,25 +107,27 @@ impl HeadsPlan {
         unit
     }
 
-    /// Rows of W that a CTA finishes together, of matrices with `rows` rows, for `m` rows of x on `sms` multiprocessors.
+    /// Rows of W that a CTA finishes together, of matrices with `rows` rows, for `m` rows of x.
     ///
-    /// Where these are so few that they must be virtual, a unit is as large as keeps four CTAs for each of them, for rows of
-    /// x are made ready in each, at the cost of half a block; blocks behind a part's last one are idle.
+    /// On the virtual GPU a unit is as large as keeps four CTAs for each multiprocessor, for rows of x are made ready in
+    /// each, at the cost of half a block; blocks behind a part's last one are idle.
     pub fn unit(
         parts: &[Part; 3],
         turn: Option<Turn>,
         head_dim: u32,
         rows: [u32; 3],
-        [m, sms]: [u32; 2],
+        m: u32,
+        hardware: Hardware,
     ) -> u32 {
         let least = Self::least_unit(parts, turn, head_dim);
-        if sms >= FEW_SMS {
+        if !hardware.is_virtual() {
             return least;
         }
         let ctas = |unit: u32| rows.iter().map(|rows| rows.div_ceil(unit)).sum::<u32>();
         let units = (1..=8).map(|times| times * least);
-        let fitting = units
-            .filter(|unit| unit * m <= 512 * 8 && *unit <= 512 && ctas(*unit) >= 4 * sms.max(1));
+        let fitting = units.filter(|unit| {
+            unit * m <= 512 * 8 && *unit <= 512 && ctas(*unit) >= 4 * hardware.sms.max(1)
+        });
         let cost = |unit: &u32| ctas(*unit) * (2 * unit / BLOCK + 1);
         fitting.min_by_key(cost).unwrap_or(least)
     }

@@ -6,7 +6,7 @@ use super::{
     source::{Ready, Source},
 };
 use crate::weights::{BLOCK, Layout};
-use warpsmith_kernel::{Cta, Lane, Scope, Val, Warp, steps, uni, upto};
+use warpsmith_kernel::{Cta, Hardware, Lane, Scope, Val, Warp, steps, uni, upto};
 
 /// A CTA has `each` units of rows of W; `split` warps share the groups of a block of 32 rows.
 ///
@@ -24,43 +24,41 @@ pub struct Work {
 
 type W<'k> = Val<'k, u32, uni::Warp>;
 
-/// Multiprocessors below which they are virtual.
-pub(super) const FEW_SMS: u32 = 16;
 /// The most warps of a CTA.
 const WARPS: u32 = 16;
 
 impl Work {
     /// For `units` of one block of 32 rows, all of a CTA's multiplied at once.
     ///
-    /// About two CTAs to a multiprocessor, as each makes the rows of x ready for itself; four where multiprocessors are so
-    /// few that they must be virtual, which have one warp at a time.
-    pub fn of_blocks(units: u32, source: &Source, sms: u32) -> Work {
-        if sms < FEW_SMS {
+    /// About two CTAs to a multiprocessor, as each makes the rows of x ready for itself; four on the
+    /// virtual GPU, whose multiprocessors have one warp at a time.
+    pub fn of_blocks(units: u32, source: &Source, hardware: Hardware) -> Work {
+        if hardware.is_virtual() {
             return Work {
-                each: units.div_ceil(4 * sms.max(1)).max(1),
+                each: units.div_ceil(4 * hardware.sms.max(1)).max(1),
                 split: 1,
                 warps: 1,
             };
         }
-        let each = (units / (2 * sms)).max(1);
-        Self::spread(units.div_ceil(each), [each, each], source, sms)
+        let each = (units / (2 * hardware.sms)).max(1);
+        Self::spread(units.div_ceil(each), [each, each], source, hardware)
     }
 
     /// For `units` of `unit` blocks of 32 rows, a CTA each.
-    pub fn of_units(units: u32, unit: u32, source: &Source, sms: u32) -> Work {
-        if sms < FEW_SMS {
+    pub fn of_units(units: u32, unit: u32, source: &Source, hardware: Hardware) -> Work {
+        if hardware.is_virtual() {
             return Work {
                 each: 1,
                 split: 1,
                 warps: 1,
             };
         }
-        Self::spread(units, [1, unit], source, sms)
+        Self::spread(units, [1, unit], source, hardware)
     }
 
-    fn spread(ctas: u32, [each, at_once]: [u32; 2], source: &Source, sms: u32) -> Work {
+    fn spread(ctas: u32, [each, at_once]: [u32; 2], source: &Source, hardware: Hardware) -> Work {
         // A multiprocessor hides its latencies with some 16 warps. Sums of a CTA take at most 16 KiB for two matrices.
-        let wanted = (16 * sms).div_ceil(ctas.max(1)).clamp(4, WARPS);
+        let wanted = (16 * hardware.sms).div_ceil(ctas.max(1)).clamp(4, WARPS);
         let mut split = 1;
         while split * at_once < wanted
             && source.groups() >= 16 * split
