@@ -1,6 +1,6 @@
 //! Reports as JSON.
 
-use super::{Issue, Report, Status};
+use super::{Issue, Level, Report, Status};
 use crate::script::Error;
 use serde_json::{Value, json};
 use warpsmith_vgpu::check::Verdict;
@@ -109,6 +109,9 @@ fn issue(issue: &Issue) -> Value {
         "entry_line": issue.entry_line,
         "line": issue.place.line,
         "source": issue.place.origin.as_ref().map(ToString::to_string),
+        "inlined": issue.place.chain.get(1..).map(|_| {
+            issue.place.chain.iter().map(ToString::to_string).collect::<Vec<_>>()
+        }).filter(|chain| chain.len() > 1),
         "other_line": other.and_then(|spot| spot.line),
         "other_source": other.and_then(|spot| spot.origin.as_ref()).map(ToString::to_string),
         "block": issue.place.block,
@@ -117,14 +120,15 @@ fn issue(issue: &Issue) -> Value {
         "allocation": allocation,
         "count": issue.count,
         "message": issue.message,
-        "verdict": verdict(issue.verdict),
+        "verdict": verdict(issue),
     })
 }
 
 /// As reports name it.
-pub(super) fn verdict(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Bug => "bug in the kernel",
-        Verdict::NotSupported => "not supported here",
+pub(super) fn verdict(issue: &Issue) -> &'static str {
+    match (issue.level, issue.verdict) {
+        (Level::Note, Verdict::Bug) => "no fault",
+        (Level::Warning | Level::Error, Verdict::Bug) => "bug in the kernel",
+        (_, Verdict::NotSupported) => "not supported here",
     }
 }
