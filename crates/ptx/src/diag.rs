@@ -63,7 +63,9 @@ pub enum Code {
     DuplicateFile { index: u32 },
     #[error("no `.loc {file} {line} {column}` stands before this, which was inlined there")]
     NoSuchLoc { file: u32, line: u32, column: u32 },
-    #[error("32-bit addresses, which NVIDIA's assembler takes no more: expected `.address_size 64`")]
+    #[error(
+        "32-bit addresses, which NVIDIA's assembler takes no more: expected `.address_size 64`"
+    )]
     ShortAddresses,
     #[error("unsupported: {what}")]
     Unsupported { what: String },

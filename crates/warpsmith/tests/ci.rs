@@ -119,7 +119,11 @@ fn a_finding_in_inlined_code_is_at_the_innermost_own_place() {
         let uri = physical["artifactLocation"]["uri"].as_str();
         let line = physical["region"]["startLine"].as_u64();
         let message = one["message"]["text"].as_str().unwrap_or_default();
-        format!("{} {} {message}", uri.expect("a file"), line.expect("a line"))
+        format!(
+            "{} {} {message}",
+            uri.expect("a file"),
+            line.expect("a line")
+        )
     };
     let all = |list: &Value| -> Vec<String> {
         list.as_array().expect("a list").iter().map(place).collect()
@@ -142,9 +146,8 @@ fn a_finding_in_inlined_code_is_at_the_innermost_own_place() {
     assert_eq!(finding["inlined"], json!([library, own, kernel]));
 
     let (_, out) = warpsmith(&root, &["check", "k.ptx"]);
-    let lines = format!(
-        "   = from {own}\n   = code inlined there: {library}\n   = inlined at {kernel}\n"
-    );
+    let lines =
+        format!("   = from {own}\n   = code inlined there: {library}\n   = inlined at {kernel}\n");
     assert!(out.contains(&lines), "{out}");
     // A run says the same, as it goes and at its end.
     let args = ["run", "k.ptx", "--entry", "k", "--arg", "zero:0", "--check"];
@@ -180,7 +183,10 @@ fn the_limit_of_a_driver_is_a_version_that_there_is() {
         let (status, out) = warpsmith(folder.path(), &["check", "k.ptx", "--ptx-limit", version]);
         assert_eq!(status, 2, "{out}");
         let says = format!("no PTX version is known as {version}, those there are: 1.0 to 1.5,");
-        assert!(out.contains(&says) && out.contains("7.0 to 7.8, 8.0 to 8.8"), "{out}");
+        assert!(
+            out.contains(&says) && out.contains("7.0 to 7.8, 8.0 to 8.8"),
+            "{out}"
+        );
     }
     let (status, out) = warpsmith(folder.path(), &["check", "k.ptx", "--ptx-limit", "7.8"]);
     assert_eq!(status, 1, "{out}");

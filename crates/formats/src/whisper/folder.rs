@@ -296,6 +296,7 @@ impl Config {
             return Ok(());
         };
         // By -1 openai-whisper's own list is meant.
+        settings.suppress_usual = list.contains(&-1);
         let ids: Vec<i64> = list.iter().copied().filter(|id| *id != -1).collect();
         let known = |id: &i64| u32::try_from(*id).is_ok_and(|id| id < dims.n_vocab);
         if let Some(id) = ids.iter().find(|id| !known(id)) {

@@ -43,7 +43,10 @@ fn version(text: &str) -> Result<PtxVersion, String> {
     let version = PtxVersion::new(major, minor);
     match version.exists() {
         true => Ok(version),
-        false => Err(format!("no PTX version is known as {version}, those there are: {}", PtxVersion::names())),
+        false => Err(format!(
+            "no PTX version is known as {version}, those there are: {}",
+            PtxVersion::names()
+        )),
     }
 }
 

@@ -103,15 +103,12 @@ fn issue(issue: &Issue) -> Value {
             "distance": allocation.distance,
         })
     });
-    json!({
+    let mut all = json!({
         "kind": issue.kind,
         "kernel": issue.kernel,
         "entry_line": issue.entry_line,
         "line": issue.place.line,
         "source": issue.place.origin.as_ref().map(ToString::to_string),
-        "inlined": issue.place.chain.get(1..).map(|_| {
-            issue.place.chain.iter().map(ToString::to_string).collect::<Vec<_>>()
-        }).filter(|chain| chain.len() > 1),
         "other_line": other.and_then(|spot| spot.line),
         "other_source": other.and_then(|spot| spot.origin.as_ref()).map(ToString::to_string),
         "block": issue.place.block,
@@ -121,7 +118,12 @@ fn issue(issue: &Issue) -> Value {
         "count": issue.count,
         "message": issue.message,
         "verdict": verdict(issue),
-    })
+    });
+    if issue.place.chain.len() > 1 {
+        let chain = issue.place.chain.iter().map(ToString::to_string);
+        all["inlined"] = json!(chain.collect::<Vec<_>>());
+    }
+    all
 }
 
 /// As reports name it.

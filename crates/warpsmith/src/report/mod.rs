@@ -10,8 +10,8 @@ mod suppress;
 mod text;
 
 pub use check::check_file;
-pub use json::json;
 pub use folders::Folders;
+pub use json::json;
 pub use sarif::sarif;
 pub use source::Source;
 pub use suppress::{Suppressions, UnknownRule};
@@ -96,7 +96,10 @@ impl Spot {
 
     /// The places inside the one that was chosen, and those that it was inlined into.
     fn around(&self) -> (&[Origin], &[Origin]) {
-        let chosen = self.chain.iter().position(|one| Some(one) == self.origin.as_ref());
+        let chosen = self
+            .chain
+            .iter()
+            .position(|one| Some(one) == self.origin.as_ref());
         match chosen {
             Some(at) => (&self.chain[..at], &self.chain[at + 1..]),
             None => (&[], &[]),

@@ -91,9 +91,15 @@ impl Places<'_> {
             None => ptx(None),
         };
         let (inner, outer) = spot.around();
-        let inner = inner.iter().map(|one| self.anywhere(one, "the code that was inlined"));
+        let inner = inner
+            .iter()
+            .map(|one| self.anywhere(one, "the code that was inlined"));
         related.extend(inner);
-        related.extend(outer.iter().map(|one| self.anywhere(one, "where that was inlined")));
+        related.extend(
+            outer
+                .iter()
+                .map(|one| self.anywhere(one, "where that was inlined")),
+        );
         if let Some(mut other) = issue.other.clone() {
             other.settle(Some(self.folders));
             let source = other.origin.as_ref();

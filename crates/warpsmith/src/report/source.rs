@@ -74,8 +74,11 @@ impl Source {
                         });
                         let outer = outer.as_deref().unwrap_or_default();
                         let own = named(module, place);
-                        let chain: Arc<[Origin]> =
-                            own.into_iter().chain(outer.iter().cloned()).take(DEEPEST).collect();
+                        let chain: Arc<[Origin]> = own
+                            .into_iter()
+                            .chain(outer.iter().cloned())
+                            .take(DEEPEST)
+                            .collect();
                         chains.insert(place, Arc::clone(&chain));
                         origin = (!chain.is_empty()).then_some(chain);
                     }

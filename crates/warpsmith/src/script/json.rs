@@ -119,7 +119,10 @@ impl<'v> Node<'v> {
 
     /// A whole number from 1 to `most`.
     pub(super) fn count(&self, most: u64) -> Result<u64, Error> {
-        let number = self.value.as_u64().filter(|number| (1..=most).contains(number));
+        let number = self
+            .value
+            .as_u64()
+            .filter(|number| (1..=most).contains(number));
         number.ok_or_else(|| self.expected(format!("a whole number from 1 to {most}")))
     }
 
