@@ -131,13 +131,13 @@ pub(super) fn percent(state: &mut State, left: &Value, right: Value) -> Result<V
                 *value = whole(value)?;
             }
         }
-    } else if fields.contains(&Field::Key('d'))
-        && let [values] = &given[..]
-        && values.kind() == ValueKind::Map
-    {
+    } else if let [values] = &given[..] {
         // The same number may be wanted whole and not.
-        for key in values.try_iter()? {
-            let value = values.get_item(&key)?;
+        for field in &fields {
+            let Field::Key(key, 'd') = field else {
+                continue;
+            };
+            let value = values.get_attr(key)?;
             if value.is_number() && !value.is_integer() {
                 return Err(wrong(format!(
                     "format: `{key}` is {value}, expected a whole number"
@@ -151,17 +151,17 @@ pub(super) fn percent(state: &mut State, left: &Value, right: Value) -> Result<V
 }
 
 /// A field of a format, with its type: `d` for all of whole numbers, `*` for a width.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Field {
     /// It takes the next value.
     Next(char),
     /// It names its value.
-    Key(char),
+    Key(String, char),
 }
 
 impl Field {
     fn is_keyed(&self) -> bool {
-        matches!(self, Field::Key(_))
+        matches!(self, Field::Key(..))
     }
 }
 
@@ -173,10 +173,9 @@ fn fields(format: &str) -> Vec<Field> {
         if c != '%' {
             continue;
         }
-        let keyed = rest.peek() == Some(&'(');
-        if keyed {
-            rest.by_ref().find(|c| *c == ')');
-        }
+        let key: Option<String> = rest
+            .next_if_eq(&'(')
+            .map(|_| rest.by_ref().take_while(|c| *c != ')').collect());
         for c in rest.by_ref() {
             match c {
                 '*' => out.push(Field::Next('*')),
@@ -188,10 +187,9 @@ fn fields(format: &str) -> Vec<Field> {
                     } else {
                         other
                     };
-                    out.push(if keyed {
-                        Field::Key(ty)
-                    } else {
-                        Field::Next(ty)
+                    out.push(match key {
+                        Some(key) => Field::Key(key, ty),
+                        None => Field::Next(ty),
                     });
                     break;
                 }
