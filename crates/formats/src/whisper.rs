@@ -79,8 +79,10 @@ pub struct Settings {
     pub mel_filters: Option<MelFilters>,
     /// The decoder heads that follow the audio, each `[layer, head]`, if a configuration says.
     pub alignment_heads: Option<Vec<[u32; 2]>>,
-    /// Tokens never to be sampled, if a configuration says.
+    /// Tokens never to be sampled, if a configuration says; not those that -1 stands for.
     pub suppress: Option<Vec<u32>>,
+    /// Whether that list has a -1, by which openai-whisper's own list is meant besides.
+    pub suppress_usual: bool,
 }
 
 /// A matrix from power spectrum to mel bins.

@@ -355,6 +355,7 @@ impl Builder {
             functions: vec![self.function],
             files: Vec::new(),
             sections: Vec::new(),
+            version_span: Span::None,
             span: Span::None,
         };
         (module, dynamic)

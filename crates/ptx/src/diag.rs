@@ -61,6 +61,12 @@ pub enum Code {
     NotAscii { found: char },
     #[error("file {index} is declared twice")]
     DuplicateFile { index: u32 },
+    #[error("no `.loc {file} {line} {column}` stands before this, which was inlined there")]
+    NoSuchLoc { file: u32, line: u32, column: u32 },
+    #[error(
+        "32-bit addresses, which NVIDIA's assembler takes no more: expected `.address_size 64`"
+    )]
+    ShortAddresses,
     #[error("unsupported: {what}")]
     Unsupported { what: String },
 

@@ -106,7 +106,7 @@ pub struct Module {
     pub target: Target,
     /// Further words of `.target`, such as `debug` or `texmode_independent`.
     pub target_options: Vec<Name>,
-    /// `.address_size`: 64, or 32 in text from elsewhere.
+    /// `.address_size`: 64, which a text without it has too.
     pub address_size: u8,
     /// Module variables in order.
     pub vars: Vec<Var>,
@@ -116,6 +116,8 @@ pub struct Module {
     pub files: Vec<(u32, Name)>,
     /// Debug sections and hints outside of functions, each as its text.
     pub sections: Vec<Name>,
+    /// Where the number of `.version` stands.
+    pub version_span: Span,
     /// Where `.target` stands.
     pub span: Span,
 }
@@ -394,7 +396,7 @@ pub enum StmtKind {
     Inst(Inst),
     /// A label: where branches go.
     Label(LabelId),
-    /// `.loc file line column`.
+    /// `.loc file line column`, for the instructions behind it.
     Loc {
         /// Index of a `.file`.
         file: u32,
@@ -402,6 +404,8 @@ pub enum StmtKind {
         line: u32,
         /// Column.
         column: u32,
+        /// What it was inlined into.
+        inlined: Option<Box<Inlined>>,
     },
     /// `name: .branchtargets a, b, c;`.
     BranchTargets {
@@ -428,6 +432,23 @@ pub enum StmtKind {
     },
     /// `.pragma "text";`.
     Pragma(Name),
+}
+
+/// `function_name label + offset, inlined_at file line column` of a `.loc`.
+///
+/// The place is that of a `.loc` before it, which may have been inlined itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inlined {
+    /// A label of a debug section, or `.debug_str`: where the name of the inlined function is.
+    pub function: Name,
+    /// Bytes behind the label.
+    pub offset: u64,
+    /// Index of a `.file`: where it was called.
+    pub file: u32,
+    /// Line.
+    pub line: u32,
+    /// Column.
+    pub column: u32,
 }
 
 /// A predicate in front of an instruction: `@p` or `@!p`.

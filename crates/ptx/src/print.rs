@@ -361,6 +361,14 @@ impl Printer<'_> {
         }
     }
 
+    /// File, line and column of a `.loc`.
+    fn place(&mut self, [file, line, column]: [u32; 3]) {
+        for (at, number) in [file, line, column].into_iter().enumerate() {
+            self.put(if at > 0 { " " } else { "" });
+            self.number(number.into());
+        }
+    }
+
     fn stmt(&mut self, function: &Function, stmt: &Stmt) {
         let label = |id: crate::ir::LabelId| function.labels.get(id.index());
         match &stmt.kind {
@@ -378,13 +386,24 @@ impl Printer<'_> {
                 self.name_at(label(*id));
                 self.put(":\n");
             }
-            StmtKind::Loc { file, line, column } => {
+            StmtKind::Loc {
+                file,
+                line,
+                column,
+                inlined,
+            } => {
                 self.put("    .loc ");
-                self.number((*file).into());
-                self.byte(b' ');
-                self.number((*line).into());
-                self.byte(b' ');
-                self.number((*column).into());
+                self.place([*file, *line, *column]);
+                if let Some(inlined) = inlined {
+                    self.put(", function_name ");
+                    self.put(&inlined.function);
+                    if inlined.offset > 0 {
+                        self.put(" + ");
+                        self.number(inlined.offset);
+                    }
+                    self.put(", inlined_at ");
+                    self.place([inlined.file, inlined.line, inlined.column]);
+                }
                 self.byte(b'\n');
             }
             StmtKind::BranchTargets { name, targets } => {

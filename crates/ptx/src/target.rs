@@ -73,6 +73,13 @@ impl PtxVersion {
     /// The newest version that is known here, that of CUDA 13.5.
     pub const NEWEST: PtxVersion = PtxVersion::new(9, 5);
 
+    /// All versions, in words: `1.0 to 1.5, 2.0 to 2.3`.
+    pub fn names() -> String {
+        let ranges = VERSIONS.iter();
+        let ranges = ranges.map(|(major, last)| format!("{major}.0 to {major}.{last}"));
+        ranges.collect::<Vec<_>>().join(", ")
+    }
+
     /// Whether the manual has such a version.
     pub fn exists(self) -> bool {
         let major = VERSIONS.iter().find(|(major, _)| *major == self.major);

@@ -89,6 +89,111 @@ fn sarif_points_at_the_source_and_relates_the_ptx() {
     assert_eq!((status, &log["runs"][0]["results"]), (0, &json!([])));
 }
 
+/// A kernel whose last access is inlined twice: library code in a header of the user in the user's kernel.
+fn inlined(root: &Path) -> String {
+    format!(
+        "{HEAD}.visible .entry k(.param .u64 out) {{\n.reg .b32 %r<3>; .reg .b64 %rd<2>;\n\
+         .loc 1 12 5\nld.param.u64 %rd1, [out];\n\
+         .loc 2 30 9, function_name S + 4, inlined_at 1 12 5\n\
+         .loc 3 7 1, function_name S, inlined_at 2 30 9\nst.global.u32 [%rd1], %r2;\nret;\n}}\n\
+         .file 1 \"{0}/src/k.cu\"\n.file 2 \"{0}/src/own.h\"\n.file 3 \"/usr/local/cuda/include/x.h\"\n\
+         .section .debug_str {{\nS:\n.b8 95,90,51,0\n.b8 95,90,52,0\n}}\n",
+        root.display()
+    )
+}
+
+#[test]
+fn a_finding_in_inlined_code_is_at_the_innermost_own_place() {
+    let repository = folder(&[(".git/HEAD", ""), ("src/k.cu", "// 1\n")]);
+    let root = fs::canonicalize(repository.path()).expect("a folder");
+    fs::write(root.join("k.ptx"), inlined(&root)).expect("written");
+    let own = format!("{}/src/own.h:30", root.display());
+    let kernel = format!("{}/src/k.cu:12", root.display());
+    let library = "/usr/local/cuda/include/x.h:7";
+
+    let (_, out) = warpsmith(&root, &["check", "k.ptx", "--format", "sarif"]);
+    let log: Value = serde_json::from_str(&out).expect("JSON");
+    let result = &log["runs"][0]["results"][0];
+    let place = |one: &Value| {
+        let physical = &one["physicalLocation"];
+        let uri = physical["artifactLocation"]["uri"].as_str();
+        let line = physical["region"]["startLine"].as_u64();
+        let message = one["message"]["text"].as_str().unwrap_or_default();
+        format!(
+            "{} {} {message}",
+            uri.expect("a file"),
+            line.expect("a line")
+        )
+    };
+    let all = |list: &Value| -> Vec<String> {
+        list.as_array().expect("a list").iter().map(place).collect()
+    };
+    assert_eq!(all(&result["locations"]), ["src/own.h 30 "], "{out}");
+    assert_eq!(
+        all(&result["relatedLocations"]),
+        [
+            "k.ptx 10 the PTX instruction",
+            "file:///usr/local/cuda/include/x.h 7 the code that was inlined",
+            "src/k.cu 12 where that was inlined"
+        ]
+    );
+    assert_eq!(result["properties"]["source"], own);
+
+    let (_, out) = warpsmith(&root, &["check", "k.ptx", "--format", "json"]);
+    let json: Value = serde_json::from_str(&out).expect("JSON");
+    let finding = &json["findings"][0];
+    assert_eq!(finding["source"], own);
+    assert_eq!(finding["inlined"], json!([library, own, kernel]));
+
+    let (_, out) = warpsmith(&root, &["check", "k.ptx"]);
+    let lines =
+        format!("   = from {own}\n   = code inlined there: {library}\n   = inlined at {kernel}\n");
+    assert!(out.contains(&lines), "{out}");
+    // A run says the same, as it goes and at its end.
+    let args = ["run", "k.ptx", "--entry", "k", "--arg", "zero:0", "--check"];
+    let (status, out) = warpsmith(&root, &args);
+    assert_eq!((status, out.contains(&lines)), (1, true), "{out}");
+
+    // Where nothing of it is the user's own, it is where the code stands.
+    let other = tempfile::tempdir().expect("a folder");
+    fs::write(other.path().join("k.ptx"), inlined(&root)).expect("written");
+    let (_, out) = warpsmith(other.path(), &["check", "k.ptx", "--format", "json"]);
+    let json: Value = serde_json::from_str(&out).expect("JSON");
+    assert_eq!(json["findings"][0]["source"], library);
+}
+
+#[test]
+fn a_note_is_nobodys_bug() {
+    let text = format!("{HEAD}.visible .entry k() .maxntid 2048 {{ ret; }}");
+    let folder = folder(&[("k.ptx", &text)]);
+    let (status, out) = warpsmith(folder.path(), &["check", "k.ptx"]);
+    assert_eq!(status, 0, "{out}");
+    assert!(out.contains("note[launch_bounds]"), "{out}");
+    assert!(out.contains("= verdict: no fault\n"), "{out}");
+    let (_, out) = warpsmith(folder.path(), &["check", "k.ptx", "--format", "json"]);
+    let json: Value = serde_json::from_str(&out).expect("JSON");
+    assert_eq!(json["findings"][0]["verdict"], "no fault");
+}
+
+#[test]
+fn the_limit_of_a_driver_is_a_version_that_there_is() {
+    let text = format!("{HEAD}.visible .entry k() {{ ret; }}");
+    let folder = folder(&[("k.ptx", &text)]);
+    for version in ["7.9", "9.6", "0.1", "10.0"] {
+        let (status, out) = warpsmith(folder.path(), &["check", "k.ptx", "--ptx-limit", version]);
+        assert_eq!(status, 2, "{out}");
+        let says = format!("no PTX version is known as {version}, those there are: 1.0 to 1.5,");
+        assert!(
+            out.contains(&says) && out.contains("7.0 to 7.8, 8.0 to 8.8"),
+            "{out}"
+        );
+    }
+    let (status, out) = warpsmith(folder.path(), &["check", "k.ptx", "--ptx-limit", "7.8"]);
+    assert_eq!(status, 1, "{out}");
+    let shown = "k.ptx:1:10\n    1 | .version 8.0\n      |          ^~~\n";
+    assert!(out.contains(shown), "{out}");
+}
+
 #[test]
 fn verdicts_tell_a_bug_from_what_is_not_done_here() {
     let kernel = ".visible .entry k() { ret; }";

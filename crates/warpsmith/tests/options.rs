@@ -102,3 +102,49 @@ fn the_schema_is_printed() {
     assert_eq!(status, 0, "{err}");
     assert_eq!(serde_json::from_str::<Value>(&out).expect("JSON"), schema());
 }
+
+#[test]
+fn of_an_option_that_is_given_twice_the_last_counts() {
+    let folder = folder();
+    let small = ["run", "k.ptx", "--entry", "small", "--block", "64"];
+    let (status, out, err) = warpsmith(folder.path(), &small);
+    assert_ne!(status, 0, "{out}{err}");
+    let (status, out, err) = warpsmith(folder.path(), &[&small[..], &["--block", "32"]].concat());
+    assert_eq!(status, 0, "{out}{err}");
+    // Those of which there can be several are all taken.
+    let all = ["--arg", "zero:8", "--arg", "u32:7", "--arg", "f32:1"];
+    let more = [
+        "--arg", "b32:0x10", "--arg", "b64:0", "--entry", "none", "--entry", "k",
+    ];
+    let (_, out, err) = warpsmith(
+        folder.path(),
+        &[&["run", "k.ptx"], &all[..], &more].concat(),
+    );
+    assert!((out + &err).contains("argument 5: expected 16 bytes"));
+}
+
+#[test]
+fn a_target_that_the_module_is_not_for_has_its_option_named() {
+    let folder = folder();
+    let args = ["run", "k.ptx", "--entry", "small", "--sm", "75"];
+    let (status, out, err) = warpsmith(folder.path(), &args);
+    assert_eq!(status, 2);
+    let says = "--sm: the module is for sm_80, the device is sm_75";
+    assert!((out.clone() + &err).contains(says), "{out}{err}");
+}
+
+#[test]
+fn a_context_too_small_for_perplexity_is_named() {
+    let folder = folder();
+    for (args, says) in [
+        (&["-c", "1"][..], "--ctx-size is 1, expected at least 2"),
+        (
+            &["-c", "3", "--chunks"],
+            "--ctx-size is 3, expected at least 4",
+        ),
+    ] {
+        let args = [&["perplexity", "--model", "none.gguf", "k.ptx"], args].concat();
+        let (status, _, err) = warpsmith(folder.path(), &args);
+        assert_eq!((status, err.contains(says)), (1, true), "{err}");
+    }
+}

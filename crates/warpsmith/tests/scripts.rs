@@ -399,7 +399,65 @@ fn contradictions_are_refused_with_their_place() {
             "$.buffers.d: expected a buffer that a launch is given",
             BEYOND_SCHEMA,
         ),
+        // Files that cannot be read.
+        (
+            at("/ptx", json!("no.ptx")),
+            "$.ptx: cannot read ",
+            BEYOND_SCHEMA,
+        ),
+        (
+            at("/buffers/a/init/file", json!("no.bin")),
+            "$.buffers.a.init.file: cannot read ",
+            BEYOND_SCHEMA,
+        ),
+        (
+            at("/buffers/a/expect", json!("no.bin")),
+            "$.buffers.a.expect: cannot read ",
+            BEYOND_SCHEMA,
+        ),
+        (
+            at("/globals/0/file", json!("no.bin")),
+            "$.globals[0].file: cannot read ",
+            BEYOND_SCHEMA,
+        ),
+        // The device.
+        (
+            at("/target", json!("sm_75")),
+            "$.target: the module is for sm_80, the device is sm_75, in line 1",
+            BEYOND_SCHEMA,
+        ),
+        (
+            at("/sms", json!(0)),
+            "$.sms: expected a whole number from 1 to 1048576, found 0",
+            seen,
+        ),
+        (
+            at("/sms", json!(1_048_577)),
+            "$.sms: expected a whole number from 1 to 1048576, found 1048577",
+            seen,
+        ),
+        (
+            at("/max_blocks_per_sm", json!(0)),
+            "$.max_blocks_per_sm: expected a whole number from 1 to",
+            seen,
+        ),
+        // Values of another type.
+        (
+            arg(1, json!({"kind": "scalar", "type": "u32", "value": true})),
+            "$.launches[0].args[1].value: expected a number, found true",
+            seen,
+        ),
         // Launches.
+        (
+            at("/launches", json!([])),
+            "$.launches: expected at least one launch, found a list of 0",
+            seen,
+        ),
+        (
+            at("/launches", Value::Null),
+            "$.launches: expected at least one launch, found nothing",
+            seen,
+        ),
         (
             at("/launches/0/kernel", json!("kk")),
             "$.launches[0].kernel: expected a kernel of the module, such as k, small, found kk",
@@ -407,7 +465,7 @@ fn contradictions_are_refused_with_their_place() {
         ),
         (
             at("/launches/0/grid", json!([0, 1, 1])),
-            "$.launches[0].grid[0]: expected at least 1, found 0",
+            "$.launches[0].grid[0]: expected a whole number from 1 to 4294967295, found 0",
             seen,
         ),
         (
@@ -436,11 +494,6 @@ fn contradictions_are_refused_with_their_place() {
         (
             at("/launches/0/grid", json!([1, 2, 3, 4])),
             "$.launches[0].grid: expected one to three",
-            seen,
-        ),
-        (
-            at("/sms", json!(0)),
-            "$.sms: expected a whole number from 1",
             seen,
         ),
         (

@@ -1,5 +1,6 @@
 //! Finding a Whisper model on disk, with the small files that belong to its weights.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -26,14 +27,18 @@ const MAX_SMALL: u64 = 64 << 20;
 pub(super) fn open(path: &Path) -> Result<WhisperFile, Error> {
     if path.is_dir() {
         let mut candidates = WEIGHTS.iter().map(|name| path.join(name));
-        return match candidates.find(|file| file.is_file()) {
-            Some(file) => open(&file),
+        return match candidates.find(|file| is_there(file)) {
+            Some(file) => open_file(&file),
             None => Err(Error::EmptyFolder {
                 path: path.to_path_buf(),
                 want: WEIGHTS,
             }),
         };
     }
+    open_file(path)
+}
+
+fn open_file(path: &Path) -> Result<WhisperFile, Error> {
     let is_index = path.extension().is_some_and(|e| e == "json");
     let bytes = Bytes::open(path)?;
     let first = bytes
@@ -78,9 +83,15 @@ pub(super) fn open(path: &Path) -> Result<WhisperFile, Error> {
     WhisperFile::build(table, config.as_ref()).map_err(|e| e.in_file(path))
 }
 
+/// Whether anything has this name: a folder, a pipe and a link to nothing too, which are errors and not passed over.
+fn is_there(path: &Path) -> bool {
+    let found = path.symlink_metadata();
+    found.map_or_else(|error| error.kind() != ErrorKind::NotFound, |_| true)
+}
+
 /// The bytes of a file that may be absent.
 fn small(path: PathBuf) -> Result<Option<(PathBuf, Vec<u8>)>, Error> {
-    if !path.is_file() {
+    if !is_there(&path) {
         return Ok(None);
     }
     let bytes = read_small(&path, MAX_SMALL)?;
@@ -285,6 +296,7 @@ impl Config {
             return Ok(());
         };
         // By -1 openai-whisper's own list is meant.
+        settings.suppress_usual = list.contains(&-1);
         let ids: Vec<i64> = list.iter().copied().filter(|id| *id != -1).collect();
         let known = |id: &i64| u32::try_from(*id).is_ok_and(|id| id < dims.n_vocab);
         if let Some(id) = ids.iter().find(|id| !known(id)) {

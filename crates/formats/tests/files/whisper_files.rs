@@ -179,6 +179,46 @@ fn safetensors_take_generation_settings_and_shards() {
     assert_eq!(sharded.settings().suppress, Some(vec![3]));
 }
 
+/// A pipe, a folder or a link to nothing in the place of a file is an error, as the model may be another without it.
+#[cfg(unix)]
+#[test]
+fn what_stands_in_the_place_of_a_file_is_not_passed_over() {
+    let (bytes, config) = model(DIMS, WeightType::F16)
+        .to_safetensors()
+        .expect("written");
+    for name in [
+        "config.json",
+        "generation_config.json",
+        "tokenizer.json",
+        "vocabulary.txt",
+        "model.bin",
+    ] {
+        for kind in ["folder", "link", "pipe"] {
+            let folder = tempfile::tempdir().expect("a folder");
+            let at = |name: &str| folder.path().join(name);
+            write(&at("model.safetensors"), &bytes);
+            write(&at("config.json"), &config);
+            WhisperFile::open(folder.path()).expect("sound");
+            if name == "config.json" {
+                std::fs::remove_file(at(name)).expect("removed");
+            }
+            match kind {
+                "folder" => std::fs::create_dir(at(name)).expect("made"),
+                "link" => std::os::unix::fs::symlink("nowhere", at(name)).expect("made"),
+                _ => {
+                    let made = std::process::Command::new("mkfifo").arg(at(name)).status();
+                    assert!(made.expect("mkfifo").success());
+                }
+            }
+            let error = WhisperFile::open(folder.path())
+                .expect_err(kind)
+                .to_string();
+            let named = error.contains(&at(name).display().to_string());
+            assert!(named, "{kind} {name}: {error}");
+        }
+    }
+}
+
 /// Hugging Face's name of what OpenAI calls `name`, for the parts that these tests rename.
 fn theirs(name: &str) -> String {
     let renamed = [

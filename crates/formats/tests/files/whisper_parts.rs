@@ -247,6 +247,9 @@ fn configurations_that_ask_for_something_else_are_refused() {
     file.config["suppress_tokens"] = json!([-1, 2]);
     let read = file.safetensors().expect("sound");
     assert_eq!(read.settings().suppress, Some(vec![2]));
+    assert!(read.settings().suppress_usual);
+    file.config["suppress_tokens"] = json!([2]);
+    assert!(!file.safetensors().expect("sound").settings().suppress_usual);
     file.config["suppress_tokens"] = Value::Null;
     assert_eq!(file.safetensors().expect("sound").settings().suppress, None);
 }

@@ -1,6 +1,6 @@
 //! Python's methods, and its formatting by `%`.
 
-use minijinja::{Error, ErrorKind, State, Value, context};
+use minijinja::{Error, ErrorKind, State, Value, context, value::ValueKind};
 use minijinja_contrib::pycompat::unknown_method_callback;
 
 /// Digits of a width or precision in a format.
@@ -112,11 +112,102 @@ pub(super) fn percent(state: &mut State, left: &Value, right: Value) -> Result<V
         return rest.eval(context! { left, right });
     };
     check_widths(format)?;
-    let mut args = vec![left.clone()];
-    if right.is_tuple() {
-        args.extend(right.try_iter()?);
-    } else {
-        args.push(right);
+    let fields = fields(format);
+    // A mapping or a list may have what no field names, as anything with keys or positions may in Python.
+    let open = matches!(right.kind(), ValueKind::Map | ValueKind::Seq) && !right.is_tuple();
+    let mut given: Vec<Value> = match right.is_tuple() {
+        true => right.try_iter()?.collect(),
+        false => vec![right],
+    };
+    let keyed = fields.iter().any(Field::is_keyed);
+    if !keyed {
+        if given.len() > fields.len() && !open {
+            return Err(wrong(
+                "not all arguments converted during string formatting".to_owned(),
+            ));
+        }
+        for (field, value) in fields.iter().zip(&mut given) {
+            if *field == Field::Next('d') {
+                *value = whole(value)?;
+            }
+        }
+    } else if let [values] = &given[..] {
+        // The same number may be wanted whole and not.
+        for field in &fields {
+            let Field::Key(key, 'd') = field else {
+                continue;
+            };
+            let value = values.get_attr(key)?;
+            if value.is_number() && !value.is_integer() {
+                return Err(wrong(format!(
+                    "format: `{key}` is {value}, expected a whole number"
+                )));
+            }
+        }
     }
+    let mut args = vec![left.clone()];
+    args.append(&mut given);
     state.apply_filter("format", &args)
+}
+
+/// A field of a format, with its type: `d` for all of whole numbers, `*` for a width.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Field {
+    /// It takes the next value.
+    Next(char),
+    /// It names its value.
+    Key(String, char),
+}
+
+impl Field {
+    fn is_keyed(&self) -> bool {
+        matches!(self, Field::Key(..))
+    }
+}
+
+/// The fields of `%[(key)][flags][width][.precision][length]type`, in the order that they take values.
+fn fields(format: &str) -> Vec<Field> {
+    let mut out = Vec::new();
+    let mut rest = format.chars().peekable();
+    while let Some(c) = rest.next() {
+        if c != '%' {
+            continue;
+        }
+        let key: Option<String> = rest
+            .next_if_eq(&'(')
+            .map(|_| rest.by_ref().take_while(|c| *c != ')').collect());
+        for c in rest.by_ref() {
+            match c {
+                '*' => out.push(Field::Next('*')),
+                '-' | '+' | ' ' | '#' | '.' | 'h' | 'l' | 'L' | '0'..='9' => {}
+                '%' => break,
+                other => {
+                    let ty = if matches!(other, 'i' | 'u') {
+                        'd'
+                    } else {
+                        other
+                    };
+                    out.push(match key {
+                        Some(key) => Field::Key(key, ty),
+                        None => Field::Next(ty),
+                    });
+                    break;
+                }
+            }
+        }
+    }
+    out
+}
+
+/// A number without what stands behind its point.
+fn whole(value: &Value) -> Result<Value, Error> {
+    if !value.is_number() || value.is_integer() {
+        return Ok(value.clone());
+    }
+    let number = f64::try_from(value.clone())?.trunc();
+    // Beyond, Python has digits that a double does not tell.
+    match number.abs() < 1e18 {
+        true => Ok(Value::from(number as i64)),
+        false => Err(wrong(format!("format: {value} is no whole number"))),
+    }
 }

@@ -54,11 +54,28 @@ impl Bundle {
         tracing::info!(bytes, "weights are on the device");
         Ok(Bundle {
             model,
-            suppress: tokenizer.suppressed(),
+            suppress: suppressed(&file, &tokenizer),
             tokenizer,
             alignment_heads: alignment_heads(&file)?,
         })
     }
+}
+
+/// Tokens never to be taken: those that the file names and special ones that only begin a sequence; openai-whisper's list
+/// if the file names none.
+fn suppressed(file: &WhisperFile, tokenizer: &Tokenizer) -> Vec<u32> {
+    let settings = file.settings();
+    let Some(own) = &settings.suppress else {
+        return tokenizer.suppressed();
+    };
+    let mut ids = own.clone();
+    ids.extend(tokenizer.special().never_sampled());
+    if settings.suppress_usual {
+        ids.extend(tokenizer.suppressed());
+    }
+    ids.sort_unstable();
+    ids.dedup();
+    ids
 }
 
 /// Tokens that begin a sequence: its start, the language, the task, whether there are times.
@@ -207,12 +224,17 @@ impl Transcriber {
     /// Allocates and plans all that listening needs.
     ///
     /// # Errors
-    /// A language that the model does not know; beams and samples out of range; out of memory.
+    /// A language that the model does not know; a translation by an English model; beams and samples out of range; out of memory.
     pub fn new(bundle: &Arc<Bundle>, mut options: ListenOptions) -> Result<Transcriber, Error> {
         let special = *bundle.tokenizer.special();
         let dims = *bundle.model.dims();
         if let Some(language) = &mut options.language {
             special.code(language)?.clone_into(language);
+        }
+        if options.task == Task::Translate && !special.is_multilingual() {
+            return Err(Error::Unsupported {
+                what: "translating with an English model (expected a multilingual one)".to_owned(),
+            });
         }
         let mut suppress = bundle.suppress.clone();
         suppress.push(special.no_timestamps);
@@ -461,5 +483,95 @@ fn place(segment: &mut Segment, sound: &Spectrogram) {
     for word in segment.words.iter_mut().flatten() {
         word.start = sound.time(word.start, Edge::Start);
         word.end = sound.time(word.end, Edge::End).max(word.start);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::tokenizer::tests::tokenizer, *};
+    use warpsmith_formats::{
+        quant::WeightType,
+        whisper::{Dims, MelFilters, Writer},
+    };
+
+    fn writer(n_text_ctx: u32) -> Writer {
+        let dims = Dims {
+            n_mels: 80,
+            n_audio_ctx: 2,
+            n_audio_state: 4,
+            n_audio_head: 2,
+            n_audio_layer: 1,
+            n_text_ctx,
+            n_text_state: 4,
+            n_text_head: 2,
+            n_text_layer: 1,
+            n_vocab: 51_865,
+        };
+        let zeros = |_: &str, shape: &[u64]| {
+            let elements: u64 = shape.iter().product();
+            (WeightType::F32, vec![0; 4 * elements as usize])
+        };
+        Writer::new(dims, zeros).expect("sound")
+    }
+
+    /// What is said against a ggml file with these filters.
+    fn said(n_text_ctx: u32, values: Vec<f32>) -> Option<String> {
+        let mut writer = writer(n_text_ctx);
+        writer.mel_filters = MelFilters {
+            n_mels: 80,
+            n_freqs: values.len() as u32 / 80,
+            values,
+        };
+        let file = WhisperFile::parse(writer.to_ggml(), None).expect("sound");
+        check(&file).err().map(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_text_context_has_room_for_a_window_or_is_refused() {
+        let ours = filters(80);
+        assert_eq!(said(448, ours.clone()), None);
+        assert_eq!(said(9, ours.clone()), None);
+        let found = said(8, ours).expect("no room");
+        let want = "a text context of 8 tokens (expected room for the 9 that a window needs)";
+        assert!(found.contains(want), "{found}");
+    }
+
+    #[test]
+    fn mel_filters_are_those_of_the_reference_or_refused() {
+        let mut near = filters(80);
+        near[201 + 5] += 5e-6;
+        assert_eq!(said(448, near.clone()), None);
+        let other = "mel filters of 80 by 201 other than those of openai-whisper, 80 by 201";
+        near[201 + 5] += 1e-4;
+        let found = said(448, near).expect("another filter");
+        assert!(found.contains(other), "{found}");
+        let found = said(448, vec![0.0; 80 * 200]).expect("another size");
+        assert!(found.contains("mel filters of 80 by 200"), "{found}");
+    }
+
+    #[test]
+    fn tokens_that_a_configuration_suppresses_are_the_ones() {
+        let tokenizer = tokenizer();
+        let (bytes, config) = writer(448).to_safetensors().expect("written");
+        let found = |list: &str| {
+            let text = String::from_utf8(config.clone()).expect("UTF-8");
+            let open = text.trim_start().strip_prefix('{').expect("an object");
+            let text = format!("{{\"suppress_tokens\": {list}, {open}");
+            let file = WhisperFile::parse(bytes.clone(), Some(text.as_bytes())).expect("sound");
+            suppressed(&file, &tokenizer)
+        };
+        let with = |own: &[u32], more: &[u32]| {
+            let mut ids = [own, more].concat();
+            ids.sort_unstable();
+            ids.dedup();
+            ids
+        };
+        let usual = tokenizer.suppressed();
+        let never = tokenizer.special().never_sampled();
+        assert_eq!(found("null"), usual);
+        assert_eq!(found("[-1]"), usual);
+        assert_eq!(found("[-1, 7777]"), with(&[7777], &usual));
+        assert_eq!(found("[7777, 3]"), with(&[3, 7777], &never));
+        assert_eq!(found("[]"), with(&[], &never));
     }
 }

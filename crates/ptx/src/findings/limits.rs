@@ -54,7 +54,7 @@ pub(super) fn check(module: &Module, limits: Limits, found: &mut Vec<Finding>) {
             limit,
             lowest: lowest_version(module),
         };
-        push(code, &of_module, module.span);
+        push(code, &of_module, module.version_span);
     }
     for function in &module.functions {
         let mut told = BTreeSet::new();

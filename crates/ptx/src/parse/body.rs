@@ -140,7 +140,7 @@ fn find_labels<'t>(parser: &mut Parser<'t>, id: FuncId, scopes: &mut Scopes<'t>)
                 start = true;
             }
             (Kind::Dot, ".loc") if start => {
-                at = loc_end(parser, at);
+                at = parser.loc_end(at);
                 continue;
             }
             _ => start = false,
@@ -148,26 +148,6 @@ fn find_labels<'t>(parser: &mut Parser<'t>, id: FuncId, scopes: &mut Scopes<'t>)
         at += 1;
     }
     labels
-}
-
-/// The token behind a `.loc`, which has no `;`.
-fn loc_end(parser: &Parser<'_>, start: usize) -> usize {
-    let text = |at: usize| parser.tokens.get(at).map_or("", |token| token.text);
-    let number = |at: usize| {
-        let token = parser.tokens.get(at);
-        token.is_some_and(|token| token.kind == Kind::Number)
-    };
-    let mut at = start + 1;
-    while number(at) {
-        at += 1;
-    }
-    while text(at) == "," && matches!(text(at + 1), "function_name" | "inlined_at") {
-        at += 2;
-        while number(at) || matches!(text(at), "+" | "-") || text(at - 1) == "function_name" {
-            at += 1;
-        }
-    }
-    at.min(parser.tokens.len() - 1)
 }
 
 impl<'t> Parser<'t> {
@@ -241,11 +221,8 @@ impl<'t> Parser<'t> {
                 self.body_vars(body)
             }
             (Kind::Dot, ".loc") => {
-                let end = loc_end(self, self.at);
-                self.advance();
-                let (file, line, column) = (self.small()?, self.small()?, self.small()?);
-                self.at = end;
-                self.push(body, StmtKind::Loc { file, line, column }, span);
+                let kind = self.loc()?;
+                self.push(body, kind, span);
                 Ok(())
             }
             (Kind::Dot, ".pragma") => {
@@ -277,7 +254,7 @@ impl<'t> Parser<'t> {
         let Some(name) = body.labels.placed.get(&self.at).copied() else {
             return Err(self.unexpected("a statement"));
         };
-        self.advance();
+        self.name("a label")?;
         self.advance();
         let kind = match self.token().text {
             ".branchtargets" => {
@@ -357,7 +334,7 @@ impl<'t> Parser<'t> {
         let ty = self.type_here()?;
         loop {
             let span = self.here();
-            let name = self.ident("a register name")?;
+            let name = self.name("a register name")?;
             let count = if self.eat("<") {
                 let count = self.count()?;
                 self.expect(">")?;

@@ -99,7 +99,7 @@ impl Parser<'_> {
         if !version.exists() {
             return Err(self.fault(Code::UnknownVersion { version }, span));
         }
-        self.module.version = version;
+        (self.module.version, self.module.version_span) = (version, span);
         Ok(())
     }
 
@@ -142,9 +142,12 @@ impl Parser<'_> {
     fn address_size(&mut self) -> Result<()> {
         self.advance();
         let span = self.here();
-        self.module.address_size = match self.small()? {
-            32 => 32,
-            64 => 64,
+        match self.small()? {
+            64 => {}
+            32 => {
+                let code = Code::ShortAddresses;
+                self.found.push(*self.fault(code, span));
+            }
             other => {
                 let code = Code::Syntax {
                     expected: "32 or 64",
@@ -152,7 +155,7 @@ impl Parser<'_> {
                 };
                 return Err(self.fault(code, span));
             }
-        };
+        }
         self.head = self.head.max(Head::Size);
         Ok(())
     }

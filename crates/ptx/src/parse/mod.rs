@@ -6,6 +6,7 @@
 mod body;
 mod head;
 mod lex;
+mod loc;
 mod number;
 mod operand;
 mod registers;
@@ -23,6 +24,7 @@ use crate::{
 };
 use head::Head;
 use lex::{Kind, Token};
+use loc::Locs;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Parameters and their names.
@@ -61,11 +63,12 @@ pub fn parse(text: &str) -> std::result::Result<Module, Vec<Diagnostic>> {
             version: PtxVersion::new(0, 0),
             target: Target::sm(0),
             target_options: Vec::new(),
-            address_size: 32,
+            address_size: 64,
             vars: Vec::new(),
             functions: Vec::new(),
             files: Vec::new(),
             sections: Vec::new(),
+            version_span: Span::None,
             span: Span::None,
         },
         vars: FxHashMap::default(),
@@ -79,6 +82,7 @@ pub fn parse(text: &str) -> std::result::Result<Module, Vec<Diagnostic>> {
         defined: FxHashSet::default(),
         unread: FxHashSet::default(),
         prototype: false,
+        locs: Locs::default(),
     };
     parser.run();
     if parser.found.is_empty() {
@@ -100,6 +104,8 @@ struct Parser<'t> {
     initialisers: Vec<(u32, u32, usize)>,
     /// Whether parameters need no names.
     prototype: bool,
+    /// What `.loc` directives name.
+    locs: Locs<'t>,
     /// Names of declarations that are not read.
     unread: FxHashSet<&'t str>,
     registers: u64,
@@ -193,6 +199,14 @@ impl<'t> Parser<'t> {
         Ok(token.text)
     }
 
+    /// The name of what is declared here, which some words cannot be.
+    fn name(&mut self, expected: &'static str) -> Result<&'t str> {
+        if matches!(self.token().text, "_" | "%" | "$" | "WARP_SZ") {
+            return Err(self.unexpected(expected));
+        }
+        self.ident(expected)
+    }
+
     fn string(&mut self) -> Result<Name> {
         let token = self.token();
         if token.kind != Kind::Text {
@@ -258,6 +272,7 @@ impl<'t> Parser<'t> {
                 self.found.push(*fault);
             }
         }
+        self.loc_names();
         if self.found.is_empty() {
             for (seen, name) in [(self.saw.0, ".version"), (self.saw.1, ".target")] {
                 if !seen {
@@ -395,7 +410,7 @@ impl<'t> Parser<'t> {
             FunctionKind::Func => self.params()?,
         };
         let name_span = self.here();
-        let name = self.ident("a function name")?;
+        let name = self.name("a function name")?;
         let (mut params, param_names) = self.params()?;
         let directives = self.directives(kind)?;
         if !returns.is_empty() && directives.contains(&Directive::NoReturn) {

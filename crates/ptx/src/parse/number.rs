@@ -14,7 +14,7 @@ pub(super) enum Value {
 }
 
 impl Value {
-    fn bits(self) -> Option<u64> {
+    pub(super) fn bits(self) -> Option<u64> {
         match self {
             Value::Signed(value) => Some(value as u64),
             Value::Unsigned(value) => Some(value),
@@ -147,7 +147,7 @@ impl Parser<'_> {
         Ok(if truth { yes } else { no })
     }
 
-    fn not_integer(&self, span: crate::ir::Span) -> Box<crate::diag::Diagnostic> {
+    pub(super) fn not_integer(&self, span: crate::ir::Span) -> Box<crate::diag::Diagnostic> {
         let code = Code::Syntax {
             expected: "an integer",
             found: "floating-point number".to_owned(),

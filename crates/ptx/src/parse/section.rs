@@ -31,6 +31,7 @@ impl<'t> Parser<'t> {
                         let name = name.to_owned();
                         return Err(self.fault(Code::DuplicateLabel { name }, token.span()));
                     }
+                    self.locs.labels.insert(name);
                     self.advance();
                     self.advance();
                 }

@@ -170,12 +170,10 @@ impl<'t> Parser<'t> {
     /// The name and the dimensions of one variable of a declaration.
     pub(super) fn declarator(&mut self, mut var: Var) -> Result<(Var, &'t str)> {
         var.span = self.here();
-        let name = self.ident("a name")?;
-        let unnamed = name == "_" && !self.prototype;
-        if unnamed || matches!(name, "%" | "$" | "WARP_SZ") {
-            self.at -= 1;
-            return Err(self.unexpected("a name"));
-        }
+        let name = match self.token().text {
+            "_" if self.prototype => self.ident("a name")?,
+            _ => self.name("a name")?,
+        };
         var.name = name.to_owned().into();
         while self.eat("[") {
             if var.dims.is_empty() && self.eat("]") {

@@ -104,6 +104,7 @@ pub fn module(target: Target) -> Module {
         }],
         files: Vec::new(),
         sections: Vec::new(),
+        version_span: Span::None,
         span: Span::None,
     }
 }

@@ -37,9 +37,16 @@ pub(crate) struct Check {
 
 fn version(text: &str) -> Result<PtxVersion, String> {
     let parts = text.split_once('.').map(|(a, b)| (a.parse(), b.parse()));
-    match parts {
-        Some((Ok(major), Ok(minor))) => Ok(PtxVersion::new(major, minor)),
-        _ => Err(format!("expected a version such as 7.8, found `{text}`")),
+    let Some((Ok(major), Ok(minor))) = parts else {
+        return Err(format!("expected a version such as 7.8, found `{text}`"));
+    };
+    let version = PtxVersion::new(major, minor);
+    match version.exists() {
+        true => Ok(version),
+        false => Err(format!(
+            "no PTX version is known as {version}, those there are: {}",
+            PtxVersion::names()
+        )),
     }
 }
 
@@ -60,6 +67,7 @@ impl Check {
         for file in &self.files {
             let mut report = check_file(file, limits);
             report.suppress(&suppressions);
+            self.show.settle(&mut report)?;
             reports.push(report);
         }
         self.show.all(reports.iter(), "check")?;

@@ -38,7 +38,13 @@ use std::process::ExitCode;
 
 /// Pure-Rust transformer inference on NVIDIA cards, or on the virtual GPU where there is none.
 #[derive(Debug, Parser)]
-#[command(name = "warpsmith", version, max_term_width = 100)]
+// Of an option that is given twice the last counts, so that a script's options can be followed by others.
+#[command(
+    name = "warpsmith",
+    version,
+    max_term_width = 100,
+    args_override_self = true
+)]
 #[command(after_help = "Examples:
   warpsmith generate --model smollm2.gguf \"Explain warps in one line\"
   warpsmith chat --model smollm2.gguf

@@ -74,6 +74,15 @@ struct Report<'a> {
 
 impl Perplexity {
     pub(crate) fn run(self) -> Result<ExitCode> {
+        let (least, how) = match self.chunks {
+            true => (4, "chunks"),
+            false => (2, "windows"),
+        };
+        if let Some(asked) = self.model.ctx_size.filter(|asked| *asked < least) {
+            bail!(
+                "--ctx-size is {asked}, expected at least {least}: tokens of {how} are scored behind others of them"
+            );
+        }
         let text = self.text()?;
         let opened = open(&self.model)?;
         let tokenizer = &opened.bundle.tokenizer;

@@ -45,6 +45,15 @@ impl Show {
         text.parse().with_context(|| path.display().to_string())
     }
 
+    /// Lets findings be at places of the user's own files.
+    ///
+    /// # Errors
+    /// A current folder that cannot be found.
+    pub(crate) fn settle(&self, report: &mut Report) -> Result<()> {
+        report.settle(&folders()?);
+        Ok(())
+    }
+
     /// Prints one report; `category` tells it from what other commands upload.
     pub(crate) fn one(&self, report: &Report, category: &str) -> Result<()> {
         match self.format {
@@ -64,7 +73,11 @@ impl Show {
 
     /// Draws one issue.
     pub(crate) fn issue(source: &Source, issue: &Issue) -> String {
-        source.draw(issue, paint())
+        let mut issue = issue.clone();
+        if let Ok(folders) = folders() {
+            issue.settle(&folders);
+        }
+        source.draw(&issue, paint())
     }
 
     /// A report as text for this standard output.

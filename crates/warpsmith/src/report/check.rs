@@ -81,7 +81,8 @@ fn kind(diagnostic: &Diagnostic, other: &'static str) -> &'static str {
         Code::ZeroBound { .. } | Code::Conflict { .. } => "launch_bounds",
         Code::TooNewForTarget { .. }
         | Code::TooNewForVersion { .. }
-        | Code::TargetNeedsVersion { .. } => "target",
+        | Code::TargetNeedsVersion { .. }
+        | Code::ShortAddresses => "target",
         _ => other,
     }
 }

@@ -1,6 +1,6 @@
 //! Reports as JSON.
 
-use super::{Issue, Report, Status};
+use super::{Issue, Level, Report, Status};
 use crate::script::Error;
 use serde_json::{Value, json};
 use warpsmith_vgpu::check::Verdict;
@@ -103,7 +103,7 @@ fn issue(issue: &Issue) -> Value {
             "distance": allocation.distance,
         })
     });
-    json!({
+    let mut all = json!({
         "kind": issue.kind,
         "kernel": issue.kernel,
         "entry_line": issue.entry_line,
@@ -117,14 +117,20 @@ fn issue(issue: &Issue) -> Value {
         "allocation": allocation,
         "count": issue.count,
         "message": issue.message,
-        "verdict": verdict(issue.verdict),
-    })
+        "verdict": verdict(issue),
+    });
+    if issue.place.chain.len() > 1 {
+        let chain = issue.place.chain.iter().map(ToString::to_string);
+        all["inlined"] = json!(chain.collect::<Vec<_>>());
+    }
+    all
 }
 
 /// As reports name it.
-pub(super) fn verdict(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Bug => "bug in the kernel",
-        Verdict::NotSupported => "not supported here",
+pub(super) fn verdict(issue: &Issue) -> &'static str {
+    match (issue.level, issue.verdict) {
+        (Level::Note, Verdict::Bug) => "no fault",
+        (Level::Warning | Level::Error, Verdict::Bug) => "bug in the kernel",
+        (_, Verdict::NotSupported) => "not supported here",
     }
 }

@@ -2,6 +2,7 @@
 
 mod check;
 mod collect;
+mod folders;
 mod json;
 mod sarif;
 mod source;
@@ -9,13 +10,15 @@ mod suppress;
 mod text;
 
 pub use check::check_file;
+pub use folders::Folders;
 pub use json::json;
-pub use sarif::{Folders, sarif};
+pub use sarif::sarif;
 pub use source::Source;
 pub use suppress::{Suppressions, UnknownRule};
 pub use text::Paint;
 
 use crate::script::{Difference, Error};
+use std::sync::Arc;
 use warpsmith_vgpu::check::{Access, Allocation, Verdict};
 
 /// How sure, and how bad.
@@ -58,8 +61,11 @@ pub struct Spot {
     pub line: Option<u32>,
     /// Column in bytes, from 1.
     pub column: Option<u32>,
-    /// The file and line that the PTX was compiled from, or that built it.
+    /// The file and line that the PTX was compiled from, or that built it: of code that was inlined the innermost place
+    /// that lies in the user's own files.
     pub origin: Option<Origin>,
+    /// All places that it was compiled from: that of the code, then where it was inlined, then where that was.
+    pub chain: Arc<[Origin]>,
     /// The CTA.
     pub block: Option<[u32; 3]>,
     /// The thread in its CTA.
@@ -68,6 +74,37 @@ pub struct Spot {
     pub access: Option<Access>,
     /// The kernel or host function, where it is another than the issue's.
     pub kernel: Option<String>,
+}
+
+impl Spot {
+    /// Chooses the place of the source: the innermost one in these folders, or by its name alone if they are not known;
+    /// if there is none, where the code stands.
+    pub(crate) fn settle(&mut self, folders: Option<&Folders>) {
+        let own = |origin: &&Origin| match folders {
+            Some(folders) => folders.inside(&origin.file).is_some(),
+            None => !origin.file.starts_with(['/', '\\']) && !origin.file.starts_with(".."),
+        };
+        if let Some(origin) = self.chain.iter().find(own).or(self.chain.first()) {
+            self.origin = Some(origin.clone());
+        }
+    }
+
+    /// Where the code stands, wherever it was inlined.
+    fn code(&self) -> Option<&Origin> {
+        self.chain.first().or(self.origin.as_ref())
+    }
+
+    /// The places inside the one that was chosen, and those that it was inlined into.
+    fn around(&self) -> (&[Origin], &[Origin]) {
+        let chosen = self
+            .chain
+            .iter()
+            .position(|one| Some(one) == self.origin.as_ref());
+        match chosen {
+            Some(at) => (&self.chain[..at], &self.chain[at + 1..]),
+            None => (&[], &[]),
+        }
+    }
 }
 
 /// One thing that is wrong at one place, or pair of places.
@@ -102,12 +139,22 @@ pub struct Issue {
 impl Issue {
     /// Whether another is of the same kind at the same places.
     pub fn is_same(&self, other: &Issue) -> bool {
-        let place = |spot: &Spot| (spot.line, spot.column, spot.origin.clone());
+        let place = |spot: &Spot| (spot.line, spot.column, spot.code().cloned());
         let (a, b) = (place(&self.place), self.other.as_ref().map(place));
         let (c, d) = (place(&other.place), other.other.as_ref().map(place));
         // Who comes second differs from thread to thread: two places are a pair without an order.
         let swapped = b.as_ref() == Some(&c) && d.as_ref() == Some(&a);
         self.kind == other.kind && self.kernel == other.kernel && (a == c && b == d || swapped)
+    }
+}
+
+impl Issue {
+    /// Chooses its places of the source, as [`Report::settle`] does.
+    pub fn settle(&mut self, folders: &Folders) {
+        self.place.settle(Some(folders));
+        if let Some(other) = &mut self.other {
+            other.settle(Some(folders));
+        }
     }
 }
 
@@ -200,6 +247,14 @@ impl Report {
         match self.issues.iter_mut().find(|known| known.is_same(&issue)) {
             Some(known) => known.count = known.count.saturating_add(issue.count),
             None => self.issues.push(issue),
+        }
+    }
+
+    /// Lets each finding in inlined code be at the innermost place that lies in these folders' repository.
+    pub fn settle(&mut self, folders: &Folders) {
+        self.source.folders = Some(folders.clone());
+        for issue in &mut self.issues {
+            issue.settle(folders);
         }
     }
 

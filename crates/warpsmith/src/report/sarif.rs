@@ -1,26 +1,14 @@
 //! Reports as SARIF 2.1.0, which code hosts and editors show at the lines themselves.
 //!
 //! A result is at the line of the source that the PTX was compiled from, where that is a file of the repository; the
-//! PTX line is related then.
+//! PTX line is related then, and so are the other places of code that was inlined.
 
-use super::{Issue, Level, Origin, Report, Spot, json::verdict};
+use super::{Folders, Issue, Level, Origin, Report, Spot, folders::plain, json::verdict};
 use serde_json::{Value, json};
-use std::{
-    collections::BTreeSet,
-    path::{Component, Path, PathBuf},
-};
+use std::{collections::BTreeSet, path::Path};
 
 /// What stands for the folder that paths are relative to.
 const ROOT: &str = "%SRCROOT%";
-
-/// The folders that paths are read from and written for.
-#[derive(Clone, Debug)]
-pub struct Folders {
-    /// Where relative names of files begin.
-    pub current: PathBuf,
-    /// The repository.
-    pub root: PathBuf,
-}
 
 /// A log with one run that has the results of all reports; `category` tells it from runs of other commands.
 pub fn sarif(reports: &[&Report], folders: &Folders, category: &str) -> Value {
@@ -93,26 +81,34 @@ impl Places<'_> {
     fn result(&self, issue: &Issue) -> Value {
         let mut related = Vec::new();
         let ptx = |message| self.ptx(&issue.place, message);
-        let place = match issue
-            .place
-            .origin
-            .as_ref()
-            .and_then(|one| self.source(one, None))
-        {
+        let mut spot = issue.place.clone();
+        spot.settle(Some(self.folders));
+        let place = match spot.origin.as_ref().and_then(|one| self.source(one, None)) {
             Some(source) => {
                 related.extend(issue.place.line.map(|_| ptx(Some("the PTX instruction"))));
                 source
             }
             None => ptx(None),
         };
-        if let Some(other) = &issue.other {
+        let (inner, outer) = spot.around();
+        let inner = inner
+            .iter()
+            .map(|one| self.anywhere(one, "the code that was inlined"));
+        related.extend(inner);
+        related.extend(
+            outer
+                .iter()
+                .map(|one| self.anywhere(one, "where that was inlined")),
+        );
+        if let Some(mut other) = issue.other.clone() {
+            other.settle(Some(self.folders));
             let source = other.origin.as_ref();
             related.extend(source.and_then(|one| self.source(one, Some("the other place"))));
             let message = match related.is_empty() || source.is_none() {
                 true => "the other place",
                 false => "the other place, in PTX",
             };
-            related.extend(other.line.map(|_| self.ptx(other, Some(message))));
+            related.extend(other.line.map(|_| self.ptx(&other, Some(message))));
         }
         let text = match issue.help.is_empty() {
             true => issue.message.clone(),
@@ -131,11 +127,11 @@ impl Places<'_> {
             "occurrenceCount": issue.count.max(1),
             "properties": {
                 "kernel": issue.kernel,
-                "source": issue.place.origin.as_ref().map(ToString::to_string),
+                "source": spot.origin.as_ref().map(ToString::to_string),
                 "block": issue.place.block,
                 "thread": issue.place.thread,
                 "address": issue.address,
-                "verdict": verdict(issue.verdict),
+                "verdict": verdict(issue),
             },
         })
     }
@@ -162,10 +158,17 @@ impl Places<'_> {
         ))
     }
 
+    /// A place in any file that PTX was compiled from.
+    fn anywhere(&self, origin: &Origin, message: &str) -> Value {
+        let region = (origin.line, origin.column.max(1));
+        let file = self.artifact(&origin.file);
+        let file = file.unwrap_or_else(|| self.elsewhere(&origin.file));
+        location(file, Some(region), Some(message))
+    }
+
     /// A file of the repository.
     fn artifact(&self, file: &str) -> Option<Value> {
-        let path = plain(&self.folders.current.join(file.replace('\\', "/")));
-        let inside = path.strip_prefix(plain(&self.folders.root)).ok()?;
+        let inside = self.folders.inside(file)?;
         let uri = uri(&inside.to_string_lossy());
         Some(json!({ "uri": uri, "uriBaseId": ROOT }))
     }
@@ -174,21 +177,6 @@ impl Places<'_> {
         let path = plain(&self.folders.current.join(file));
         json!({ "uri": format!("file://{}", uri(&path.to_string_lossy())) })
     }
-}
-
-/// A path without `.` and `..`.
-fn plain(path: &Path) -> PathBuf {
-    let mut out = PathBuf::new();
-    for component in path.components() {
-        match component {
-            Component::CurDir => {}
-            Component::ParentDir => {
-                out.pop();
-            }
-            other => out.push(other),
-        }
-    }
-    out
 }
 
 fn location(artifact: Value, region: Option<(u32, u32)>, message: Option<&str>) -> Value {

@@ -1,7 +1,7 @@
 //! A PTX text as reports point into it: its lines, where each was compiled from, what it accesses.
 
-use super::{Origin, Spot};
-use std::collections::BTreeMap;
+use super::{Folders, Origin, Spot};
+use std::{collections::BTreeMap, sync::Arc};
 use warpsmith_ptx::{
     ir::{Module, Span, StmtKind},
     isa,
@@ -16,8 +16,10 @@ pub struct Source {
     text: String,
     /// Where each line ends, without its break.
     lines: Vec<std::ops::Range<usize>>,
-    /// Lines of instructions, with the `.loc` that holds there.
-    origins: BTreeMap<u32, Origin>,
+    /// Lines of instructions, with the `.loc` that holds there and what it was inlined into, innermost first.
+    origins: BTreeMap<u32, Arc<[Origin]>>,
+    /// Whose files come before others.
+    pub(super) folders: Option<Folders>,
     spaces: BTreeMap<u32, Space>,
     entries: BTreeMap<String, u32>,
 }
@@ -47,6 +49,7 @@ impl Source {
 
     /// Takes in what its module tells of its lines.
     pub fn describe(&mut self, module: &Module) {
+        let mut chains: BTreeMap<[u32; 3], Arc<[Origin]>> = BTreeMap::new();
         for function in &module.functions {
             if let Span::Ptx { line, .. } = function.span {
                 self.entries.insert(function.name.to_string(), line);
@@ -54,14 +57,30 @@ impl Source {
             let mut origin = None;
             for stmt in function.body.iter().flatten() {
                 match (&stmt.kind, stmt.span) {
-                    (StmtKind::Loc { file, line, column }, _) => {
-                        let name = module.files.iter().find(|(index, _)| index == file);
-                        let name = name.map_or("?", |(_, name)| name.as_ref());
-                        origin = (*line > 0).then(|| Origin {
-                            file: name.to_owned(),
-                            line: *line,
-                            column: *column,
+                    (
+                        StmtKind::Loc {
+                            file,
+                            line,
+                            column,
+                            inlined,
+                        },
+                        _,
+                    ) => {
+                        let place = [*file, *line, *column];
+                        let outer = inlined.as_ref().map(|at| {
+                            let at = [at.file, at.line, at.column];
+                            let known = chains.get(&at).cloned();
+                            known.unwrap_or_else(|| named(module, at).into_iter().collect())
                         });
+                        let outer = outer.as_deref().unwrap_or_default();
+                        let own = named(module, place);
+                        let chain: Arc<[Origin]> = own
+                            .into_iter()
+                            .chain(outer.iter().cloned())
+                            .take(DEEPEST)
+                            .collect();
+                        chains.insert(place, Arc::clone(&chain));
+                        origin = (!chain.is_empty()).then_some(chain);
                     }
                     (StmtKind::Inst(inst), Span::Ptx { line, .. }) => {
                         if let Some(origin) = &origin {
@@ -105,14 +124,32 @@ impl Source {
                 }),
                 ..Spot::default()
             },
-            Span::Ptx { line, column } => Spot {
-                line: Some(line),
-                column: Some(column),
-                origin: self.origins.get(&line).cloned(),
-                ..Spot::default()
-            },
+            Span::Ptx { line, column } => {
+                let mut spot = Spot {
+                    line: Some(line),
+                    column: Some(column),
+                    chain: self.origins.get(&line).cloned().unwrap_or_default(),
+                    ..Spot::default()
+                };
+                spot.settle(self.folders.as_ref());
+                spot
+            }
         }
     }
+}
+
+/// Places of a chain at most: a text can name more than anybody reads.
+const DEEPEST: usize = 64;
+
+/// The place that a `.loc` names, if it is one.
+fn named(module: &Module, [file, line, column]: [u32; 3]) -> Option<Origin> {
+    let name = module.files.iter().find(|(index, _)| *index == file);
+    let name = name.map_or("?", |(_, name)| name.as_ref());
+    (line > 0).then(|| Origin {
+        file: name.to_owned(),
+        line,
+        column,
+    })
 }
 
 #[cfg(test)]

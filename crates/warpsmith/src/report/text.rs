@@ -143,7 +143,7 @@ impl Source {
         if !issue.help.is_empty() {
             fact("help", issue.help.clone());
         }
-        fact("verdict", verdict(issue.verdict).to_owned());
+        fact("verdict", verdict(issue).to_owned());
     }
 
     /// A place with its line; of an issue with its kernel.
@@ -186,6 +186,13 @@ impl Source {
                 out,
                 format_args!("   = from {}\n", printable(&origin.to_string())),
             );
+            let (inner, outer) = spot.around();
+            let inner = inner.iter().map(|one| ("code inlined there:", one));
+            let outer = outer.iter().map(|one| ("inlined at", one));
+            for (what, one) in inner.rev().chain(outer) {
+                let one = printable(&one.to_string());
+                put(out, format_args!("   = {what} {one}\n"));
+            }
         }
         if let (Some([bx, by, bz]), Some([tx, ty, tz])) = (spot.block, spot.thread) {
             let access = match spot.access {

@@ -117,6 +117,15 @@ impl<'v> Node<'v> {
         number.ok_or_else(|| self.expected(format!("a whole number from 0 to {most}")))
     }
 
+    /// A whole number from 1 to `most`.
+    pub(super) fn count(&self, most: u64) -> Result<u64, Error> {
+        let number = self
+            .value
+            .as_u64()
+            .filter(|number| (1..=most).contains(number));
+        number.ok_or_else(|| self.expected(format!("a whole number from 1 to {most}")))
+    }
+
     pub(super) fn number(&self) -> Result<f64, Error> {
         self.value.as_f64().ok_or_else(|| self.expected("a number"))
     }
@@ -126,8 +135,9 @@ impl<'v> Node<'v> {
         match self.value {
             Value::String(text) => Ok(text.clone()),
             Value::Number(number) => Ok(number.to_string()),
-            Value::Bool(flag) => Ok(u8::from(*flag).to_string()),
-            Value::Null | Value::Array(_) | Value::Object(_) => Err(self.expected("a number")),
+            Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => {
+                Err(self.expected("a number"))
+            }
         }
     }
 }

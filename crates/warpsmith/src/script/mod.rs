@@ -199,6 +199,16 @@ pub enum Error {
         /// What does.
         found: String,
     },
+    /// What a value of the script leads to cannot be used.
+    #[error("{at}: {source}{}", on_line(*line))]
+    At {
+        /// The path of the value, from `$`.
+        at: String,
+        /// The line in the file, if there is one.
+        line: Option<u32>,
+        /// Why.
+        source: Box<Error>,
+    },
     /// The PTX does not parse or does not verify.
     #[error("{}: {}{}", path.display(), first(found), more(found))]
     Ptx {
@@ -241,9 +251,18 @@ fn on_line(line: Option<u32>) -> String {
 }
 
 impl Error {
+    /// As what a value leads to.
+    pub(super) fn at(self, at: impl Into<String>) -> Error {
+        Error::At {
+            at: at.into(),
+            line: None,
+            source: Box::new(self),
+        }
+    }
+
     /// With the line of its place in the script's text.
     pub(super) fn in_text(mut self, text: &str) -> Error {
-        if let Error::Script { at, line, .. } = &mut self
+        if let Error::Script { at, line, .. } | Error::At { at, line, .. } = &mut self
             && line.is_none()
             && !text.is_empty()
         {

@@ -37,6 +37,8 @@ const KEYS: &[&str] = &[
     "co_resident",
     "cluster",
 ];
+/// What a script must run.
+const SOME: &str = "at least one launch";
 /// Items of a list at most.
 const MAX_ITEMS: usize = 1 << 16;
 /// Bytes of the parameters of a kernel at most.
@@ -160,10 +162,7 @@ impl Reader {
         };
         let small = |name: &str| -> Result<Option<u32>, Error> {
             match root.key(name)? {
-                Some(node) => match node.whole(1 << 20)? {
-                    0 => Err(node.expected("a whole number from 1")),
-                    value => Ok(Some(value as u32)),
-                },
+                Some(node) => Ok(Some(node.count(1 << 20)? as u32)),
                 None => Ok(None),
             }
         };
@@ -199,6 +198,10 @@ impl Reader {
             node.need("symbol", "a variable's name")?.text()
         })?;
         let launches = each(root, "launches", |node| self.launch(node))?;
+        if launches.is_empty() {
+            let list = root.need("launches", SOME)?;
+            return Err(list.expected(SOME));
+        }
         let freed = self.freed(root, launches.len())?;
         let gone: Vec<usize> = freed
             .iter()
@@ -244,9 +247,6 @@ impl Reader {
         each(root, "freed", |node| {
             node.only(&["launch", "buffers"])?;
             let launch = node.need("launch", "the number of a launch")?;
-            let Some(last) = launches.checked_sub(1) else {
-                return Err(launch.expected("nothing, there are no launches"));
-            };
             let mut buffers = Vec::new();
             for name in node.need("buffers", "a list of buffers")?.items()? {
                 let buffer = self.named(&name)?;
@@ -256,7 +256,7 @@ impl Reader {
                 buffers.push(buffer);
             }
             Ok(Freed {
-                launch: launch.whole(last as u64)? as usize,
+                launch: launch.whole(launches as u64 - 1)? as usize,
                 buffers,
             })
         })
@@ -300,7 +300,7 @@ impl Reader {
     /// The bytes of the file that a value names, which must have so many.
     fn file(&self, node: &Node<'_>, bytes: Option<u64>) -> Result<Vec<u8>, Error> {
         let path = self.folder.join(node.text()?);
-        let data = file(&path, MAX_BUFFERS)?;
+        let data = file(&path, MAX_BUFFERS).map_err(|error| error.at(node.at()))?;
         match bytes {
             Some(bytes) if bytes != data.len() as u64 => Err(Error::Script {
                 at: node.at().to_owned(),
@@ -523,10 +523,7 @@ fn three(node: &Node<'_>) -> Result<[u32; 3], Error> {
     }
     let mut out = [1; 3];
     for (out, item) in out.iter_mut().zip(&items) {
-        *out = item.whole(u64::from(u32::MAX))? as u32;
-        if *out == 0 {
-            return Err(item.expected("at least 1"));
-        }
+        *out = item.count(u64::from(u32::MAX))? as u32;
     }
     Ok(out)
 }

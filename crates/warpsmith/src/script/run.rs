@@ -102,7 +102,7 @@ struct Bench {
 impl Run<'_> {
     fn run(&mut self) -> Result<(), Error> {
         let script = self.script;
-        let text = read_ptx(&script.ptx)?;
+        let text = read_ptx(&script.ptx).map_err(|error| self.place(error, "$.ptx"))?;
         self.report.source = Source::new(script.ptx.display().to_string(), text);
         let module = self.verified()?;
         if script.cluster.is_some_and(|cluster| cluster != [1; 3]) {
@@ -227,6 +227,14 @@ impl Run<'_> {
         }
     }
 
+    /// An error with its place, if a file has it.
+    fn place(&self, error: Error, at: &str) -> Error {
+        match self.script.text.is_empty() {
+            true => error,
+            false => error.at(at),
+        }
+    }
+
     fn at_launch(&self, kind: Kind, kernel: &str, error: &Error, help: &str) -> Issue {
         let entry_line = self.report.source.entry_line(kernel);
         Issue {
@@ -251,10 +259,11 @@ impl Run<'_> {
     fn config(&self, module: &Verified) -> Result<Config, Error> {
         let target = self.script.target.unwrap_or(module.target);
         if !module.target.runs_on(target) {
-            return Err(Error::OtherTarget {
+            let error = Error::OtherTarget {
                 module: module.target,
                 device: target,
-            });
+            };
+            return Err(error.at("$.target"));
         }
         let default = Config::default();
         let total: u64 = self.script.buffers.iter().map(|buffer| buffer.bytes).sum();

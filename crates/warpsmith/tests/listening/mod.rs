@@ -106,6 +106,21 @@ fn texts_stand_on_disk_as_they_come_and_ctrl_c_keeps_them() {
     let srt = cues(&fs::read_to_string(old("long.srt")).expect("there"), 1, ',');
     assert_eq!(json["segments"].as_array().map(Vec::len), Some(srt.len()));
     assert!(srt.len() < 24, "the whole sound was heard: {}", srt.len());
+    // What is told of is what was heard.
+    let told = String::from_utf8(output.stderr).expect("UTF-8");
+    let heard = told
+        .split("1 sound, ")
+        .nth(1)
+        .and_then(|rest| rest.split(' ').next());
+    let heard: f64 = heard.and_then(|text| text.parse().ok()).expect("seconds");
+    let last = json["segments"][srt.len() - 1]["end"]
+        .as_f64()
+        .expect("seconds");
+    let whole = long().len() as f64 / 16_000.0;
+    assert!(
+        last <= heard + 0.1 && heard < whole - 1.0,
+        "{told}: {last} of {whole}"
+    );
     // The text of a sound that was not begun is the old one, and nothing else is left.
     assert_eq!(fs::read_to_string(old("other.srt")).expect("there"), "old");
     assert_eq!(
@@ -262,6 +277,14 @@ fn clips_and_damage_keep_the_times_of_the_sound() {
     let rows: Vec<&str> = tsv.lines().skip(1).collect();
     assert_eq!(rows.len(), 1, "{tsv}");
     assert!(rows[0].to_lowercase().contains("young man"), "{tsv}");
+    // A piece behind the end is said to be none.
+    let args = ["--temperature", "0", "--clip", "90,95,0:02:00", &sound];
+    let run = transcribe(&args, b"");
+    for start in ["0:01:30.000", "0:02:00.000"] {
+        let says = format!("{sound}: nothing is heard from {start}: the sound ends at 0:00:45.100");
+        assert!(run.err.contains(&says), "{}", run.err);
+    }
+    assert_eq!(run.ok().trim(), "");
     let start: u64 = rows[0]
         .split('\t')
         .next()
@@ -289,4 +312,20 @@ fn clips_and_damage_keep_the_times_of_the_sound() {
             .to_lowercase()
             .contains("young man")
     );
+}
+
+#[test]
+fn an_english_model_does_not_translate() {
+    let sounds = TempDir::new().expect("a folder");
+    let sound = write(
+        &sounds,
+        "one.wav",
+        &wav(&PLAIN, &bytes(&samples("jfk.wav"))),
+    );
+    let run = transcribe(&["--task", "translate", &sound], b"");
+    let says = format!(
+        "error: --task translate: {} knows English alone, expected a multilingual model\n",
+        model()
+    );
+    assert_eq!((run.out.as_str(), run.err.as_str()), ("", says.as_str()));
 }

@@ -227,7 +227,7 @@ impl Special {
     }
 
     /// Special tokens that only begin a sequence.
-    pub(super) fn never_sampled(&self) -> [u32; 6] {
+    pub fn never_sampled(&self) -> [u32; 6] {
         [
             self.transcribe,
             self.translate,

@@ -174,10 +174,15 @@ impl RunPtx {
         };
         let (mut report, kept) = script.run_keeping(&settings);
         let (drawn, raised) = live.end();
-        if self.script.is_none()
-            && let Some(Error::Script { at, .. }) = &mut report.failure
+        if let Some(Error::Script { at, line, .. } | Error::At { at, line, .. }) =
+            &mut report.failure
         {
-            *at = self.option(at);
+            // The command line comes before the script.
+            if at == "$.target" && self.sm.is_some() {
+                (*at, *line) = ("--sm".to_owned(), None);
+            } else if self.script.is_none() {
+                *at = self.option(at);
+            }
         }
         for (buffer, mut draft) in saves {
             if let Some(bytes) = &kept[buffer] {
@@ -187,6 +192,7 @@ impl RunPtx {
             }
         }
         report.suppress(&suppressions);
+        self.show.settle(&mut report)?;
         if let (Format::Json | Format::Sarif, Some(failure)) = (self.show.format, &report.failure) {
             note(&format!(
                 "error: {}",

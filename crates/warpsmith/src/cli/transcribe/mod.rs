@@ -281,6 +281,10 @@ impl Transcribe {
         loading.finish_and_clear();
         let name = printable(&self.model.display().to_string());
         let bundle = Arc::new(bundle.with_context(|| format!("cannot load {name}"))?);
+        if matches!(self.task, TaskArg::Translate) && !bundle.tokenizer.special().is_multilingual()
+        {
+            bail!("--task translate: {name} knows English alone, expected a multilingual model");
+        }
         let options = self.options(&bundle);
         let mut transcriber =
             Transcriber::new(&bundle, options).context("cannot prepare the model")?;
@@ -299,7 +303,11 @@ impl Transcribe {
                 break;
             }
             let done = sinks.and_then(|mut sinks| {
-                listen(&mut transcriber, file, wanted, &mut sinks, &mut totals)
+                let sound = listen(&mut transcriber, file, wanted, &mut sinks, &mut totals)?;
+                if let Some(seconds) = sound {
+                    self.tell_clips(&printable(&file.display().to_string()), seconds);
+                }
+                Ok(())
             });
             match done {
                 Ok(()) => {}
@@ -355,6 +363,18 @@ impl Transcribe {
             );
         }
         Ok(())
+    }
+
+    /// Says which pieces begin behind the end of a sound.
+    fn tell_clips(&self, name: &str, seconds: f64) {
+        let starts = self.clip.iter().step_by(2);
+        for start in starts.filter(|start| **start >= seconds) {
+            output::warn(&format!(
+                "{name}: nothing is heard from {}: the sound ends at {}",
+                clock(*start),
+                clock(seconds)
+            ));
+        }
     }
 
     /// What is made of each sound.
@@ -421,14 +441,14 @@ impl Transcribe {
     }
 }
 
-/// One sound, to where its text goes.
+/// One sound, to where its text goes; its seconds, if it was heard to its end.
 fn listen(
     transcriber: &mut Transcriber,
     path: &Path,
     wanted: Wanted,
     sinks: &mut [Sink],
     totals: &mut Totals,
-) -> Result<()> {
+) -> Result<Option<f64>> {
     let start = Instant::now();
     let live = path == Path::new(STDIN);
     let mut sound = match (live, input::Kind::of(path)) {
@@ -440,11 +460,11 @@ fn listen(
         (false, _) => Spectrogram::of_file(path, wanted)?,
     };
     if interrupt::raised() && !live {
-        return Ok(());
+        return Ok(None);
     }
     let per_second = u64::from(FRAMES_PER_SECOND);
     let progress = bar("listening", sound.frames() / per_second, Unit::Seconds);
-    let mut written = Ok(());
+    let (mut written, mut done) = (Ok(()), 0);
     let mut so_far = whisper::Heard {
         text: String::new(),
         segments: Vec::new(),
@@ -453,6 +473,7 @@ fn listen(
     let heard = transcriber.transcribe(&mut sound, &mut |step| {
         progress.set_length(step.total / per_second);
         progress.set_position(step.done / per_second);
+        done = step.done;
         let transcription = transcription(step.heard, &[]);
         written = progress.suspend(|| {
             let mut each = sinks.iter_mut();
@@ -483,9 +504,13 @@ fn listen(
     sinks.iter_mut().try_for_each(|sink| sink.end(whole, how))?;
     heard?;
     totals.sounds += 1;
-    totals.sound_s += sound.seconds();
+    // The last window may end behind the sound.
+    totals.sound_s += match wholly {
+        true => sound.seconds(),
+        false => (done as f64 / f64::from(FRAMES_PER_SECOND)).min(sound.seconds()),
+    };
     totals.work_s += start.elapsed().as_secs_f64();
-    Ok(())
+    Ok(wholly.then(|| sound.seconds()))
 }
 
 fn transcription<'a>(heard: &'a whisper::Heard, missing: &'a [Missing]) -> Transcription<'a> {
