@@ -2,7 +2,7 @@
 
 use super::{Case, case, run};
 
-const RACES: [Case; 18] = [
+const RACES: [Case; 23] = [
     case(
         "own red, then a plain store",
         "    setp.eq.u32 %p1, %r0, 0;
