@@ -259,6 +259,19 @@ pub enum Awaited {
         /// What stands there.
         value: u64,
     },
+    /// The end of an `mbarrier`'s phase.
+    Phase {
+        /// Where it is in shared memory.
+        address: u64,
+        /// 0 or 1: the first phase is 0.
+        parity: u32,
+        /// Arrivals that have not come, of how many.
+        missing: u32,
+        /// Arrivals that end a phase.
+        expected: u32,
+        /// Bytes that have not come.
+        bytes: u32,
+    },
     /// Nothing: what it repeats reads no memory.
     Nothing,
 }
@@ -289,6 +302,23 @@ impl fmt::Display for Waiting {
             } => {
                 let space = if *shared { "shared " } else { "" };
                 write!(f, "another value than {value} at {space}0x{address:x}")
+            }
+            Awaited::Phase {
+                address,
+                parity,
+                missing,
+                expected,
+                bytes,
+            } => {
+                write!(
+                    f,
+                    "the end of the phase of parity {parity} of the mbarrier at shared 0x{address:x}, \
+                     {missing} of {expected} arrivals missing"
+                )?;
+                match bytes {
+                    0 => Ok(()),
+                    bytes => write!(f, " and {bytes} bytes"),
+                }
             }
             Awaited::Nothing => f.write_str("nothing that could come"),
         }

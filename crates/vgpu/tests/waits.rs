@@ -196,7 +196,18 @@ fn an_mbarrier_that_never_fills_is_a_deadlock() {
                 mbarrier.arrive.shared.b64 %d6, [tile];\nW:\nmbarrier.test_wait.shared.b64 %p2, [tile], %d6;\n\
                 @!%p2 bra W;";
     stuck(body, 1, 32, 6, |first, _| {
-        matches!(first.awaits, Awaited::Word { shared: true, .. })
+        let Awaited::Phase {
+            parity: 0,
+            missing: 32,
+            expected: 64,
+            bytes: 0,
+            ..
+        } = first.awaits
+        else {
+            return false;
+        };
+        first.to_string().contains("phase of parity 0")
+            && first.to_string().contains("32 of 64 arrivals missing")
     });
     let fills = body.replace("64;", "32;");
     ends(
@@ -247,7 +258,79 @@ fn a_spin_in_a_function_is_found() {
         let Err(Error::Fault(fault)) = ran else {
             panic!("{ran:?}");
         };
-        assert!(matches!(fault.kind, FaultKind::Deadlock { .. }), "{fault}");
+        let FaultKind::Deadlock { waiting, .. } = &fault.kind else {
+            panic!("{fault}");
+        };
+        // What the function reads, and not where it returns it.
+        assert!(word(&waiting[0], 0, false), "{fault}");
+        assert!(
+            waiting[0].span.to_string().contains(&LOOK.to_string()),
+            "{fault}"
+        );
+    }
+}
+
+/// The line of the module at which `look` reads.
+const LOOK: u32 = 9;
+
+#[test]
+fn a_clock_that_only_chooses_how_to_wait_hides_no_deadlock() {
+    let polls = [
+        (
+            "ld.volatile.global.u32 %r5, [%d0];",
+            "setp.eq.u32 %p1, %r5, 0;",
+        ),
+        (
+            "atom.global.cas.b32 %r5, [%d0], 5, 6;",
+            "setp.eq.u32 %p1, %r5, 0;",
+        ),
+    ];
+    // Sleeps that grow with the time; one of two ways; a choice of a value; who happens to run.
+    let ways = [
+        "mov.u64 %d4, %globaltimer;\nsub.s64 %d4, %d4, %d3;\nsetp.lt.s64 %p3, %d4, 4000;\n@%p3 bra S;\n\
+         setp.gt.s64 %p4, %d4, 4000000;\n@%p4 bra M;\ncvt.u32.u64 %r7, %d4;\nshr.u32 %r7, %r7, 12;\n\
+         nanosleep.u32 %r7;\nbra S;\nM:\nnanosleep.u32 64;\nS:",
+        "mov.u32 %r7, %clock;\nand.b32 %r7, %r7, 64;\nsetp.ne.u32 %p3, %r7, 0;\n@%p3 nanosleep.u32 20;",
+        "mov.u32 %r7, %clock;\nand.b32 %r7, %r7, 1;\nsetp.ne.u32 %p3, %r7, 0;\nmov.u32 %r8, 8;\n\
+         @%p3 bra S;\nmov.u32 %r8, 16;\nS:\nnanosleep.u32 %r8;",
+        "activemask.b32 %r7;\nsetp.ne.u32 %p3, %r7, 1;\n@%p3 bra S;\nnanosleep.u32 20;\nS:",
+    ];
+    for (poll, test) in polls {
+        for way in ways {
+            let body =
+                format!("mov.u64 %d3, %globaltimer;\nL:\n{poll}\n{way}\n{test}\n@%p1 bra L;");
+            stuck(&body, 1, 1, 3, |first, _| word(first, 0, false));
+        }
+    }
+    let barrier = "setp.eq.u32 %p1, %r0, 0;\n@%p1 mbarrier.init.shared.b64 [tile], 64;\nbar.sync 0;\n\
+                   mbarrier.arrive.shared.b64 %d6, [tile];\nmov.u64 %d3, %globaltimer;\nW:\n\
+                   mbarrier.test_wait.shared.b64 %p2, [tile], %d6;\n@%p2 bra OUT;\n\
+                   mov.u64 %d4, %globaltimer;\nsub.s64 %d4, %d4, %d3;\nsetp.lt.s64 %p3, %d4, 4000;\n\
+                   @%p3 bra W;\nnanosleep.u32 20;\nbra W;\nOUT:";
+    stuck(barrier, 1, 32, 7, |first, _| {
+        matches!(first.awaits, Awaited::Phase { parity: 0, .. })
+    });
+}
+
+#[test]
+fn a_clock_that_ends_a_wait_is_no_deadlock() {
+    let start = "mov.u64 %d3, %globaltimer;\nadd.s64 %d3, %d3, 30000000;\nmov.u32 %r7, 8;\nmov.u32 %r6, 0;\nL:\n\
+                 ld.volatile.global.u32 %r5, [%d0];\nmov.u64 %d4, %globaltimer;\nsetp.gt.u64 %p1, %d4, %d3;";
+    let end = "\nOUT:\nst.global.u32 [%d0+4], %r7;";
+    for way in [
+        // By a flag that is set on one of two ways, by a value, by a store that others see, and within another loop.
+        "@!%p1 bra S;\nmov.u32 %r6, 1;\nS:\nsetp.eq.u32 %p2, %r6, 1;\n@%p2 bra OUT;\nbra L;",
+        "selp.u32 %r6, 1, 0, %p1;\nor.b32 %r5, %r5, %r6;\nsetp.eq.u32 %p2, %r5, 0;\n@%p2 bra L;",
+        "@%p1 st.volatile.global.u32 [%d0], %r7;\nsetp.eq.u32 %p2, %r5, 0;\n@%p2 bra L;",
+        "@!%p1 bra S;\natom.global.add.u32 %r9, [%d0], 1;\nS:\nsetp.eq.u32 %p2, %r5, 0;\n@%p2 bra L;",
+        "@!%p1 bra L;\nadd.u32 %r6, %r6, 1;\nsetp.lt.u32 %p2, %r6, 3;\n@%p2 bra L;",
+    ] {
+        let body = format!("{start}\n{way}{end}");
+        for config in configs() {
+            let (ran, left) = run(&body, 1, 1, config.clone());
+            assert_eq!(ran, Ok(()), "{body}\n{config:?}");
+            assert_eq!(left[1], 8, "{body}\n{config:?}");
+        }
     }
 }
 

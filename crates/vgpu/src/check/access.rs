@@ -51,6 +51,8 @@ pub(crate) struct AccessInfo {
     pub(crate) observes: bool,
     /// Whether it is made only if what was read from memory says so.
     pub(crate) depends: bool,
+    /// A plain read that counts as to races only where it matters (`lower/deferred.rs`).
+    pub(crate) deferred: bool,
     /// An operation on an `mbarrier`, which itself says what it orders.
     pub(crate) object: bool,
     /// A read of what is used at once, such as the elements of a fragment that only products take.
@@ -174,7 +176,7 @@ impl Checker {
         {
             return false;
         }
-        if memory.0 != Memory::Local && self.wants_races() {
+        if memory.0 != Memory::Local && !request.info.deferred && self.wants_races() {
             self.order_all(at, request, memory, shape, stored);
         }
         true

@@ -89,6 +89,8 @@ pub(super) struct Cta {
     /// Whether two copies have been on their way to one place.
     pub(super) crossed: bool,
     pub(super) origins: Origins,
+    /// Where `mbarrier` objects are, with the thread that began each and its place.
+    pub(super) objects: FxHashMap<u64, (u32, u32)>,
     /// What stores left undefined, of shared memory, and of the local memories thread after thread.
     pub(super) holes: [Holes; 2],
 }
@@ -243,6 +245,7 @@ impl Checker {
         cta.groups.resize(warps as usize, [0; 32]);
         cta.crossed = false;
         cta.origins.clear();
+        cta.objects.clear();
         cta.holes.iter_mut().for_each(Holes::clear);
         self.park();
         self.current = Some((index, cta));

@@ -2,7 +2,8 @@
 
 use super::{
     Kind,
-    checker::{At, Checker, nowhere},
+    access::AccessInfo,
+    checker::{At, Checker, nowhere, place_in},
     clock::{Order, WarpClock},
     memory::state,
     report::New,
@@ -12,6 +13,8 @@ use super::{
 /// What a thread does with an `mbarrier`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ObjectEvent {
+    /// It is an object from now on.
+    Init,
     /// It is an object no more.
     Inval,
     /// It arrives, with what it did before if it `releases` that, and with its asynchronous `copies`.
@@ -30,10 +33,22 @@ impl Checker {
             cta_scope: true,
         };
         match event {
+            ObjectEvent::Init => {
+                let Some(cta) = self.cta() else {
+                    return;
+                };
+                if let Some(states) = slice(&mut cta.shared, inside, 8) {
+                    states.fill(state::OBJECT);
+                    cta.pages.forget(inside, 8);
+                    let thread = at.warp * 32 + lane;
+                    cta.objects.insert(inside, (thread, at.span));
+                }
+            }
             ObjectEvent::Inval => {
                 let Some(cta) = self.cta() else {
                     return;
                 };
+                cta.objects.remove(&inside);
                 if let Some(states) = slice(&mut cta.shared, inside, 8) {
                     states.fill(state::FRESH);
                     cta.pages.forget(inside, 8);
@@ -62,6 +77,35 @@ impl Checker {
                 self.history.order_some();
             }
         }
+    }
+
+    /// An access writes to an `mbarrier` as if it were memory like any other.
+    pub(super) fn clobbered(
+        &mut self,
+        at: &At<'_>,
+        info: &AccessInfo,
+        lane: u32,
+        (address, inside): (u64, u64),
+    ) {
+        let Some((index, cta)) = &self.current else {
+            return;
+        };
+        let end = inside + info.bytes();
+        let mut objects = cta.objects.iter();
+        let touched = objects.find(|(object, _)| **object < end && inside < **object + 8);
+        let other = touched.map(|(_, (thread, span))| place_in(at, *index, *thread, *span));
+        let object = touched.map_or(inside, |(object, _)| *object);
+        self.add(New {
+            kind: Kind::RaceShared,
+            place: at.place(lane, Some(info.access)),
+            other,
+            address: Some(address),
+            allocation: at.program.shared.nearest(inside),
+            message: format!(
+                "{} bytes at 0x{address:x}, which are those of the mbarrier at shared 0x{object:x}: until mbarrier.inval only operations on mbarriers may write them",
+                info.bytes()
+            ),
+        });
     }
 
     fn warp(&mut self, warp: u32) -> Option<&mut WarpClock> {

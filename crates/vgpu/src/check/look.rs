@@ -48,7 +48,13 @@ impl Checker {
         Answer { bad, undefined }
     }
 
-    fn resolve(at: &At<'_>, info: &AccessInfo, lane: u32, address: u64) -> (Memory, u64) {
+    /// The memory that a lane accesses, and where in it.
+    pub(super) fn resolve(
+        at: &At<'_>,
+        info: &AccessInfo,
+        lane: u32,
+        address: u64,
+    ) -> (Memory, u64) {
         let own = &at.view.own;
         let shared = address.wrapping_sub(own.shared);
         let local = address.wrapping_sub(own.local(at.warp * 32 + lane));
@@ -123,6 +129,11 @@ impl Checker {
             return None;
         }
         let mut read = [0; MOST];
+        let clobbers = info.writes()
+            && !info.object
+            && states
+                .as_ref()
+                .is_some_and(|all| all.contains(&state::OBJECT));
         if let Some(states) = states {
             if info.access != Access::Write && worst != state::WRITTEN {
                 for (k, part) in states.chunks(info.element as usize).enumerate().take(MOST) {
@@ -137,11 +148,15 @@ impl Checker {
                     *state = match (coming, gap) {
                         (true, 0) => state::PENDING,
                         (true, _) => state::HOLLOW,
+                        (false, 0) if info.object && *state == state::OBJECT => state::OBJECT,
                         (false, 0) => state::WRITTEN,
                         (false, _) => state::FRESH,
                     };
                 }
             }
+        }
+        if clobbers {
+            self.clobbered(at, info, lane, (address, inside));
         }
         if worst == state::PENDING {
             self.too_early(at, info, lane, (address, inside));
@@ -165,6 +180,8 @@ impl Checker {
             self.leave_holes(at, info, lane, (memory, inside), gaps);
         }
         if memory != Memory::Local
+            && !info.deferred
+            && !clobbers
             && self.findings.wants_races()
             && let Some(mark) = self.mark(at, request, memory)
         {

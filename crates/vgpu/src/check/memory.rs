@@ -19,6 +19,8 @@ pub(crate) mod state {
     pub(crate) const PENDING: u8 = 4;
     /// The same of something that nobody wrote.
     pub(crate) const HOLLOW: u8 = 8;
+    /// An `mbarrier`'s.
+    pub(crate) const OBJECT: u8 = 16;
 
     /// Whether a copy of it is on its way.
     pub(crate) fn is_coming(state: u8) -> bool {

@@ -175,6 +175,32 @@ impl Checker {
         }
     }
 
+    /// Notes reads that were put off, of the lanes in which they matter.
+    #[inline(never)]
+    pub(crate) fn settle(
+        &mut self,
+        at: &At<'_>,
+        number: u32,
+        addresses: &[u64; 32],
+        stored: &dyn Stored,
+    ) {
+        let request = Request {
+            info: &at.program.accesses[number as usize],
+            number,
+            defined: true,
+        };
+        for lane in at.lanes() {
+            let address = addresses[lane as usize];
+            let (memory, inside) = Self::resolve(at, request.info, lane, address);
+            if matches!(memory, Memory::Local | Memory::Param) {
+                continue;
+            }
+            if let Some(mark) = self.mark(at, &request, memory) {
+                self.order(at, &request, lane, (memory, inside, mark), stored);
+            }
+        }
+    }
+
     #[inline(never)]
     fn order_each(
         &mut self,

@@ -128,6 +128,7 @@ impl<'a> States<'a> {
         // Of all states these two have one of the last two bits set.
         const { assert!(state::FRESH == 1 && state::WRITTEN == 2 && state::FREED == 3) };
         const { assert!(state::NONE == 0 && state::PENDING == 4 && state::HOLLOW == 8) };
+        const { assert!(state::OBJECT == 16) };
         if wrong || may.iter().any(|may| may & ONES != ONES) {
             return false;
         }

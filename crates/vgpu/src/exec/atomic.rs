@@ -366,6 +366,7 @@ pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
             scalar: false,
             offset: imm,
             bytes: ty.bytes(),
+            object: false,
         };
         l.note(if more[0] == 1 {
             Note::Writes(reaches)

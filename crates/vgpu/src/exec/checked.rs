@@ -449,6 +449,7 @@ pub(crate) fn many(
         replaces: false,
         observes: false,
         depends: false,
+        deferred: false,
         object: false,
         consumed,
         copied: false,

@@ -1,10 +1,11 @@
 //! The ops by which a checked program follows what shuffles did not bring (`lower/lost.rs`).
 
 use super::{
-    Ctx, Flow, Handler, MicroOp,
+    Ctx, Handler, MicroOp,
     checked::ask,
     lane::mask_of,
     operand,
+    shadows::{self, Doubt},
     warp::{mode_of, source},
 };
 use crate::{error::Error, lower::Lowerer};
@@ -27,20 +28,17 @@ fn put(ctx: &mut Ctx, slot: u32, bits: u32) {
     ctx.set_scalar(slot, u64::from(old & !ctx.mask | bits & ctx.mask));
 }
 
-/// The next `c` ops matter only if a value may be lost.
-struct Skip;
-impl Flow for Skip {
-    fn run(ctx: &mut Ctx, op: &MicroOp) -> *const MicroOp {
-        let skip = if ctx.warp.lost { 0 } else { op.c as usize };
-        std::ptr::from_ref(op).wrapping_add(1 + skip)
+/// A value of the warp may be lost.
+struct Losing;
+impl Doubt for Losing {
+    #[inline(always)]
+    fn is_there(ctx: &Ctx) -> bool {
+        ctx.warp.lost
     }
 }
 
 pub(crate) fn emit_skip(l: &mut Lowerer, count: usize) {
-    l.emit(MicroOp {
-        c: count as u32,
-        ..l.flow::<Skip>()
-    });
+    shadows::emit_skip_without::<Losing>(l, count);
 }
 
 /// Mask `dst` is what the `imm` masks at `aux` have.

@@ -41,6 +41,7 @@ mod columns;
 mod copy_async;
 mod count;
 mod cvt;
+pub(crate) mod deferred;
 mod dot;
 mod float;
 mod flow;

@@ -4,6 +4,7 @@ mod arith;
 mod carry;
 mod convert;
 mod mbarrier;
+pub(crate) use mbarrier::phase;
 mod misc;
 mod pieces;
 pub(crate) mod print;

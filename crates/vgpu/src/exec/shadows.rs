@@ -7,6 +7,7 @@ use super::{
     unset,
 };
 use crate::{error::Error, lower::Lowerer};
+use std::marker::PhantomData;
 use warpsmith_ptx::ir::{Inst, Operand};
 
 /// Which bytes of a result byte `b` of a source reaches: bits `8 * b..` of it.
@@ -26,20 +27,39 @@ pub(super) fn taint(ctx: &mut Ctx) {
     }
 }
 
-/// The next `c` ops matter only if a register may be undefined.
-struct Skip;
-impl Flow for Skip {
+/// What a warp may be in doubt of, so that what is kept of it counts.
+pub(super) trait Doubt: 'static {
+    fn is_there(ctx: &Ctx) -> bool;
+}
+
+/// A register may be undefined.
+struct Tainted;
+impl Doubt for Tainted {
+    #[inline(always)]
+    fn is_there(ctx: &Ctx) -> bool {
+        ctx.warp.tainted
+    }
+}
+
+/// The next `c` ops matter only where that doubt is.
+struct Skip<D>(PhantomData<D>);
+impl<D: Doubt> Flow for Skip<D> {
     fn run(ctx: &mut Ctx, op: &MicroOp) -> *const MicroOp {
-        let skip = if ctx.warp.tainted { 0 } else { op.c as usize };
+        let skip = if D::is_there(ctx) { 0 } else { op.c as usize };
         std::ptr::from_ref(op).wrapping_add(1 + skip)
     }
 }
 
-pub(crate) fn emit_skip(l: &mut Lowerer, count: usize) {
+/// Skips the next `count` ops where a doubt is not.
+pub(super) fn emit_skip_without<D: Doubt>(l: &mut Lowerer, count: usize) {
     l.emit(MicroOp {
         c: count as u32,
-        ..l.flow::<Skip>()
+        ..l.flow::<Skip<D>>()
     });
+}
+
+pub(crate) fn emit_skip(l: &mut Lowerer, count: usize) {
+    emit_skip_without::<Tainted>(l, count);
 }
 
 /// Shadow `dst` is `c` in every lane.

@@ -4,9 +4,10 @@
 //! [`Watched`]. So nothing is added to programs that are not looked at, and a warp may go from one to the other at the
 //! end of any turn.
 
-use super::{Ctx, Flow, MicroOp, Run, ldst};
+use super::{Ctx, Flow, MicroOp, Run, ldst, rare};
 use crate::{
     Tier,
+    error::Awaited,
     lower::{Lowerer, Program},
     memory::WINDOW,
     tier,
@@ -24,6 +25,8 @@ pub(crate) struct Reaches {
     pub(crate) offset: u64,
     /// Bytes of each lane.
     pub(crate) bytes: u32,
+    /// Whether it is an `mbarrier` that stands there.
+    pub(crate) object: bool,
 }
 
 /// What an op does, as far as others may see it or it waits for others.
@@ -74,6 +77,7 @@ pub(crate) struct Polled {
     pub(crate) place: u32,
     pub(crate) address: u64,
     pub(crate) bytes: u32,
+    pub(crate) object: bool,
 }
 
 /// The address of each lane.
@@ -87,19 +91,24 @@ fn addresses(ctx: &Ctx, op: &MicroOp, reaches: &Reaches) -> [u64; 32] {
     base.map(|base| base.wrapping_add(reaches.offset) & width)
 }
 
+/// Whether a lane's address is in memory that only its thread sees.
+fn is_own(ctx: &Ctx, place: u32, address: u64, lane: u32) -> bool {
+    match place {
+        ldst::place::LOCAL => true,
+        ldst::place::GENERIC => {
+            let start = ctx.view.own.local(ctx.warp.index * 32 + lane);
+            address.wrapping_sub(start) < WINDOW
+        }
+        _ => false,
+    }
+}
+
 /// What stands at the addresses of the active lanes, in memory that others see.
 fn words(ctx: &Ctx, addresses: &[u64; 32], reaches: &Reaches) -> Vec<u64> {
     let mut words = Vec::new();
     for lane in (0..32).filter(|lane| ctx.mask >> lane & 1 != 0) {
         let address = addresses[lane as usize];
-        let own = match reaches.place {
-            ldst::place::LOCAL => true,
-            ldst::place::GENERIC => {
-                let start = ctx.view.own.local(ctx.warp.index * 32 + lane);
-                address.wrapping_sub(start) < WINDOW
-            }
-            _ => false,
-        };
+        let own = is_own(ctx, reaches.place, address, lane);
         let bytes = if own { 0 } else { reaches.bytes };
         let mut at = 0;
         while at < bytes {
@@ -127,13 +136,22 @@ fn part(ctx: &Ctx, place: u32, address: u64, most: u32) -> (u64, u32) {
 }
 
 impl Polled {
-    /// What stands there now.
-    pub(crate) fn value(&self, ctx: &Ctx) -> u64 {
-        part(ctx, self.place, self.address, self.bytes.min(8)).0
+    /// What whoever reads it again and again waits for.
+    pub(crate) fn awaited(&self, ctx: &Ctx) -> Awaited {
+        let value = part(ctx, self.place, self.address, self.bytes.min(8)).0;
+        let shared = self.in_shared(ctx);
+        match shared {
+            Some(address) if self.object => rare::phase(address, value),
+            _ => Awaited::Word {
+                address: shared.unwrap_or(self.address),
+                shared: shared.is_some(),
+                value,
+            },
+        }
     }
 
     /// Where it is in shared memory, if it is there.
-    pub(crate) fn in_shared(&self, ctx: &Ctx) -> Option<u64> {
+    fn in_shared(&self, ctx: &Ctx) -> Option<u64> {
         match self.place {
             ldst::place::SHARED => Some(self.address),
             ldst::place::GENERIC => {
@@ -148,16 +166,21 @@ impl Polled {
 /// Notes the words that the active lanes read.
 fn poll(ctx: &mut Ctx, op: &MicroOp, addresses: &[u64; 32], reaches: &Reaches) {
     let mask = ctx.mask;
+    let own = std::array::from_fn::<_, 32, _>(|lane| {
+        is_own(ctx, reaches.place, addresses[lane], lane as u32)
+    });
     let Some(trace) = &mut ctx.warp.trace else {
         return;
     };
     for (lane, address) in addresses.iter().enumerate() {
-        if mask >> lane & 1 != 0 {
+        // What a thread reads of its own, nobody else brings.
+        if mask >> lane & 1 != 0 && !own[lane] {
             trace.polled[lane] = Some(Polled {
                 span: op.span,
                 place: reaches.place,
                 address: *address,
                 bytes: reaches.bytes,
+                object: reaches.object,
             });
         }
     }

@@ -50,6 +50,8 @@ pub(crate) enum End {
     Sync,
     /// A call or a return that saves registers.
     Call,
+    /// A thread may be stopped there.
+    Trap,
     Plain,
 }
 
@@ -98,8 +100,8 @@ impl Code {
                 | Term::Return { .. }
                 | Term::Jump(_)
                 | Term::Branch { .. }
-                | Term::Switch { .. }
-                | Term::Trap { .. } => End::Plain,
+                | Term::Switch { .. } => End::Plain,
+                Term::Trap { .. } => End::Trap,
             };
             code.parts.push(Part {
                 steps,
@@ -175,7 +177,7 @@ impl Code {
                 End::Sync => {
                     found.get_or_insert(part.span);
                 }
-                End::Call | End::Plain => work.extend(self.targets(at)),
+                End::Call | End::Plain | End::Trap => work.extend(self.targets(at)),
             }
         }
         found
@@ -201,7 +203,7 @@ fn is_root(inst: &Inst) -> bool {
     }
 }
 
-/// Whether it reads a clock, or who happens to run with it.
+/// Whether it reads a clock.
 fn is_timed(inst: &Inst) -> bool {
     let clock = |operand: &Operand| match operand {
         Operand::Special(special) => matches!(
@@ -215,5 +217,5 @@ fn is_timed(inst: &Inst) -> bool {
         ),
         _ => false,
     };
-    inst.op == Op::Activemask || inst.operands.iter().any(clock)
+    inst.operands.iter().any(clock)
 }

@@ -7,6 +7,7 @@
 use super::{
     Lowerer,
     cfg::{Block, Term},
+    deferred::Deferred,
     depends::Depends,
     describe::access,
     guess::Guesses,
@@ -16,7 +17,7 @@ use super::{
 };
 use crate::{
     error::Error,
-    exec::{checked, ordered, shadows},
+    exec::{checked, deferred, ordered, shadows},
 };
 use rustc_hash::FxHashSet;
 use warpsmith_ptx::{
@@ -37,7 +38,9 @@ pub(crate) struct Shadows {
     guesses: Guesses,
     depends: Depends,
     preds: Preds,
-    /// The block that is lowered.
+    deferred: Deferred,
+    /// The statement that is lowered, and its block.
+    here: usize,
     block: usize,
 }
 
@@ -203,6 +206,8 @@ impl Shadows {
             guesses: Guesses::new(body, blocks),
             depends: Depends::new(function, body, blocks),
             preds: Preds::new(l, body, blocks, &preds),
+            deferred: Deferred::new(l, body, blocks),
+            here: 0,
             block: 0,
         }
     }
@@ -232,6 +237,17 @@ pub(super) fn enter_block(shadows: &mut Shadows, block: usize) {
 /// Emits what comes before instructions under a guard.
 pub(super) fn guard(l: &mut Lowerer<'_>, shadows: &mut Shadows, guard: Guard) {
     shadows.preds.decide(l, guard.reg, None);
+    shadows.deferred.guard(l, shadows.here);
+}
+
+/// The statement that is lowered next.
+pub(super) fn enter_stmt(shadows: &mut Shadows, here: usize) {
+    shadows.here = here;
+}
+
+/// Emits what comes before any instruction, lowered or not.
+pub(super) fn before_all(l: &mut Lowerer<'_>, shadows: &Shadows) -> Result<(), Error> {
+    shadows.deferred.before(l, shadows.here)
 }
 
 /// Emits what comes before the end of a block.
@@ -258,6 +274,7 @@ pub(super) fn end_block(l: &mut Lowerer<'_>, shadows: &mut Shadows, term: &Term)
         shadows::emit_used(l, &slots);
     }
     shadows.preds.end_block(l, term);
+    shadows.deferred.end_block(l, shadows.block);
     term.each_def(&mut |reg| {
         if let Some(slot) = shadows.slot(reg) {
             shadows::emit_fill(l, slot, 0);
@@ -360,7 +377,17 @@ pub(super) fn before(
                     *slot = shadows.slot(*reg);
                 }
             }
-            checked::emit_access(l, inst, at, info).map(Some)
+            let reading = shadows.deferred.waits(shadows.here);
+            if let Some(reading) = reading {
+                info.deferred = true;
+                deferred::emit_clear(l, reading);
+            }
+            let access = checked::emit_access(l, inst, at, info)?;
+            if let Some(reading) = reading {
+                let known = deferred::emit_begin(l, reading);
+                shadows.deferred.begun(shadows.here, known);
+            }
+            Ok(Some(access))
         }
         None => Ok(None),
     }

@@ -3,6 +3,7 @@
 mod alias;
 mod cfg;
 mod code;
+mod deferred;
 mod depends;
 mod describe;
 mod guess;
@@ -388,6 +389,9 @@ fn lower_block(
         if aliased && shadows.is_none() {
             continue;
         }
+        if let Some(shadows) = shadows {
+            instrument::enter_stmt(shadows, block.stmts.start + i);
+        }
         let wanted = inst.guard;
         if guard.map(|(g, _)| g) != wanted
             && let Some((_, start)) = guard.take()
@@ -406,6 +410,9 @@ fn lower_block(
             let negated = if g.negated { !0 } else { 0 };
             let slot = l.slot_of(g.reg);
             guard = Some((g, exec::begin_guard(l, slot, negated)));
+        }
+        if let Some(shadows) = shadows {
+            instrument::before_all(l, shadows)?;
         }
         if let Some(lost) = lost {
             lost.before(l, inst)?;

@@ -32,6 +32,13 @@ impl Lowerer<'_> {
         slot
     }
 
+    /// A slot of 32 cells of 64 bits that stays.
+    pub(super) fn wide_slot(&mut self) -> u32 {
+        let slot = self.next.next_multiple_of(64);
+        self.next = slot + 256;
+        slot
+    }
+
     /// The slot of what is undefined of a register, if that may be.
     pub(crate) fn shadow_of(&self, reg: RegId) -> Option<u32> {
         self.watched.shadow_of.get(reg.index()).copied().flatten()

@@ -7,7 +7,7 @@ use crate::lower::{Code, End};
 pub(super) struct Live {
     /// By block: a bit for each register.
     at: Vec<Vec<u64>>,
-    /// Whether one of them is read from a clock.
+    /// Whether a clock has a say in where threads go, or in what they access and store.
     pub(super) timed: bool,
 }
 
@@ -75,7 +75,6 @@ pub(super) fn live(code: &Code, visited: &[bool]) -> Live {
             for step in code.steps(*block).iter().rev() {
                 let (defs, uses) = code.regs(step);
                 let wanted = defs.iter().any(|reg| has(&now, *reg));
-                live.timed |= wanted && step.timed;
                 if wanted && !step.guarded {
                     defs.iter().for_each(|reg| clear(&mut now, *reg));
                 }
@@ -89,5 +88,101 @@ pub(super) fn live(code: &Code, visited: &[bool]) -> Live {
             }
         }
     }
+    match timed(code, &blocks, words) {
+        None => live.timed = true,
+        // They differ from time to time, and nothing comes of that.
+        Some(of_clocks) => {
+            for at in &mut live.at {
+                for (word, clocks) in at.iter_mut().zip(&of_clocks) {
+                    *word &= !clocks;
+                }
+            }
+        }
+    }
     live
+}
+
+/// Registers that clocks have a say in, within these blocks; nothing if a clock also has a say in where threads go
+/// from there, or in what they access or store. A clock may choose between ways that meet again.
+fn timed(code: &Code, blocks: &[u32], words: usize) -> Option<Vec<u64>> {
+    let mut of_clocks = vec![0; words];
+    let mut met = vec![false; code.parts.len()];
+    let mut changed = true;
+    while changed {
+        let before = of_clocks.clone();
+        changed = false;
+        for block in blocks {
+            for step in code.steps(*block) {
+                let (defs, uses) = code.regs(step);
+                let from = uses.iter().any(|reg| has(&of_clocks, *reg));
+                if from && step.root {
+                    return None;
+                }
+                if from || step.timed {
+                    defs.iter().for_each(|reg| set(&mut of_clocks, *reg));
+                }
+            }
+            let (_, uses) = code.end_regs(*block);
+            if !met[*block as usize] && uses.iter().any(|reg| has(&of_clocks, *reg)) {
+                met[*block as usize] = true;
+                changed = true;
+                for way in ways(code, blocks, *block)? {
+                    for step in code.steps(way) {
+                        let (defs, _) = code.regs(step);
+                        defs.iter().for_each(|reg| set(&mut of_clocks, *reg));
+                    }
+                }
+            }
+        }
+        changed |= of_clocks != before;
+    }
+    Some(of_clocks)
+}
+
+/// The blocks between the end of a block and the one of `blocks` where all ways from it meet, if they do nothing
+/// but choose values for registers: the fewest such.
+fn ways(code: &Code, blocks: &[u32], from: u32) -> Option<Vec<u32>> {
+    if code.parts[from as usize].end != End::Plain {
+        return None;
+    }
+    let between = |end: u32| between(code, code.targets(from), end);
+    let all = blocks.iter().filter_map(|end| between(*end));
+    all.min_by_key(Vec::len)
+}
+
+/// The blocks on all ways from some to one at which they end, if they do end there and do nothing but choose values.
+fn between(code: &Code, starts: &[u32], end: u32) -> Option<Vec<u32>> {
+    #[derive(Clone, Copy, PartialEq)]
+    enum Mark {
+        New,
+        Open,
+        Done,
+    }
+    let mut marks = vec![Mark::New; code.parts.len()];
+    let mut found = Vec::new();
+    let mut work: Vec<(u32, bool)> = starts.iter().map(|start| (*start, false)).collect();
+    while let Some((block, left)) = work.pop() {
+        let mark = &mut marks[block as usize];
+        if left {
+            *mark = Mark::Done;
+            continue;
+        }
+        if block == end || *mark == Mark::Done {
+            continue;
+        }
+        // Round and round: it may never get there.
+        if *mark == Mark::Open {
+            return None;
+        }
+        *mark = Mark::Open;
+        let acts = code.steps(block).iter().any(|step| step.root);
+        let targets = code.targets(block);
+        if acts || code.parts[block as usize].end != End::Plain || targets.is_empty() {
+            return None;
+        }
+        found.push(block);
+        work.push((block, true));
+        work.extend(targets.iter().map(|target| (*target, false)));
+    }
+    Some(found)
 }

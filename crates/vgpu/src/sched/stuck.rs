@@ -12,7 +12,7 @@ use crate::{
 /// Who is named first: those that wait for what somebody would have to do.
 fn rank(waiting: &Waiting) -> u32 {
     match waiting.awaits {
-        Awaited::Word { .. } => 0,
+        Awaited::Word { .. } | Awaited::Phase { .. } => 0,
         Awaited::Nothing => 1,
         Awaited::Lanes(_) => 2,
         Awaited::Barrier(_) => 3,
@@ -35,14 +35,7 @@ impl Cta {
                     How::Runs => {
                         let trace = warp.trace.as_ref();
                         match trace.and_then(|trace| trace.polled[lane as usize]) {
-                            Some(word) => (
-                                program.span(word.span),
-                                Awaited::Word {
-                                    address: word.in_shared(ctx).unwrap_or(word.address),
-                                    shared: word.in_shared(ctx).is_some(),
-                                    value: word.value(ctx),
-                                },
-                            ),
+                            Some(word) => (program.span(word.span), word.awaited(ctx)),
                             None => (program.span(start), Awaited::Nothing),
                         }
                     }
@@ -120,6 +113,7 @@ impl Cta {
             Awaited::Word {
                 address, shared, ..
             } => Some((address, shared)),
+            Awaited::Phase { address, .. } => Some((address, true)),
             Awaited::Barrier(_) | Awaited::Lanes(_) | Awaited::Others(_) | Awaited::Nothing => None,
         });
         // One barrier that never fills; where several are waited for, each waits for who waits elsewhere.

@@ -2,7 +2,7 @@
 
 use super::{Case, case, run};
 
-const RACES: [Case; 18] = [
+const RACES: [Case; 23] = [
     case(
         "own red, then a plain store",
         "    setp.eq.u32 %p1, %r0, 0;
@@ -181,6 +181,53 @@ store:
     )
     .block(64)
     .in_order(),
+    case(
+        "an mbarrier is stored to by who began it",
+        "    mov.u32 %r6, 1;
+    mbarrier.init.shared.b64 [tile], 1;
+    st.shared.u32 [tile+4], %r6;  // fault: race_shared
+    mbarrier.inval.shared.b64 [tile];",
+    )
+    .block(1),
+    case(
+        "an mbarrier is stored to behind a barrier, as part of more",
+        "    setp.eq.u32 %p1, %r0, 0;
+    @%p1 mbarrier.init.shared.b64 [tile+136], 64;
+    bar.sync 0;
+    mul.lo.u32 %r6, %r0, 16;
+    add.u32 %r6, %r6, %r5;
+    st.shared.v4.u32 [%r6], {%r0, %r0, %r0, %r0};  // fault: race_shared",
+    ),
+    case(
+        "an mbarrier is the target of an atomic",
+        "    mbarrier.init.shared.b64 [tile+8], 1;
+    atom.shared.add.u32 %r6, [tile+8], 1;  // fault: race_shared",
+    )
+    .block(1),
+    case(
+        "an mbarrier is the target of a copy",
+        "    mbarrier.init.shared.b64 [tile+8], 1;
+    cp.async.ca.shared.global [tile+8], [%rd0], 8;  // fault: race_shared
+    cp.async.wait_all;",
+    )
+    .block(1),
+    case(
+        "bytes beside an mbarrier, and its own once it has ended",
+        "    mov.u64 %rd10, 7;
+    mbarrier.init.shared.b64 [tile+8], 1;
+    mbarrier.arrive.shared.b64 %rd11, [tile+8];
+    st.shared.u64 [tile], %rd10;
+    st.shared.u64 [tile+16], %rd10;
+    mbarrier.test_wait.shared.b64 %p2, [tile+8], %rd11;
+    mbarrier.arrive.shared.b64 %rd11, [tile+8];
+    mbarrier.inval.shared.b64 [tile+8];
+    st.shared.u64 [tile+8], %rd10;
+    atom.shared.add.u32 %r6, [tile+8], 1;
+    ld.shared.u64 %rd12, [tile+8];
+    st.global.u64 [%rd0], %rd12;
+    mbarrier.init.shared.b64 [tile+8], 1;",
+    )
+    .block(1),
     case(
         "an mbarrier is read as a number while others arrive",
         "    setp.eq.u32 %p1, %r0, 0;

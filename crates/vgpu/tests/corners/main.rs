@@ -5,6 +5,7 @@ mod accesses;
 #[path = "../common/mod.rs"]
 mod common;
 mod copies;
+mod discarded;
 mod hidden;
 mod spaces;
 mod values;
@@ -218,4 +219,9 @@ fn accesses_are_told_apart_by_their_bytes_and_their_order() {
 #[test]
 fn undefined_values_are_followed_to_where_they_matter() {
     run(values::CASES);
+}
+
+#[test]
+fn a_value_that_a_lane_throws_away_makes_no_race() {
+    run(discarded::CASES);
 }

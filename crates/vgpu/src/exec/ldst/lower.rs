@@ -287,6 +287,7 @@ fn reaches(access: &Access, at: &At, scalar: bool) -> Reaches {
         scalar,
         offset: at.offset,
         bytes: access.ty.bytes() * access.count as u32,
+        object: false,
     }
 }
 

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     check::ObjectEvent,
-    error::{Error, FaultKind, Misuse},
+    error::{Awaited, Error, FaultKind, Misuse},
     lower::Lowerer,
     memory::{Bad, WINDOW},
 };
@@ -77,6 +77,18 @@ impl Object {
             phase: self.phase ^ 1,
             ..self
         }
+    }
+}
+
+/// What is awaited of the object at an address.
+pub(crate) fn phase(address: u64, word: u64) -> Awaited {
+    let object = Object::of(word);
+    Awaited::Phase {
+        address,
+        parity: object.phase as u32,
+        missing: object.pending as u32,
+        expected: object.expected as u32,
+        bytes: object.bytes as u32,
     }
 }
 
@@ -145,6 +157,7 @@ fn tell(ctx: &mut Ctx, op: &MicroOp, lane: u32, address: u64, done: bool) {
     };
     let (releases, copies) = (op.more[3] & 1 == 0, op.more[3] & 2 != 0);
     let event = match op.imm & 0xFF {
+        what::INIT => ObjectEvent::Init,
         what::INVAL => ObjectEvent::Inval,
         what::TEST | what::PARITY if done => ObjectEvent::Wait { acquires: releases },
         what::ARRIVE | what::DROP | what::ARRIVE_EXPECT | what::DROP_EXPECT | what::COPIES => {
@@ -337,6 +350,7 @@ fn emit(
         scalar: false,
         offset,
         bytes: 8,
+        object: true,
     }));
     Ok(())
 }
