@@ -262,7 +262,8 @@ mod tests {
                 let Product::GemvQ8(one) = product(1) else {
                     panic!("{hardware:?}");
                 };
-                let alone = hardware.is_virtual() || (sms == 1 && one.spread.split == 1);
+                // The 18 blocks of rows are warps enough for one multiprocessor of a card.
+                let alone = hardware.is_virtual() || sms == 1;
                 assert_eq!(one.spread.split == 1, alone, "{hardware:?}");
             }
         }

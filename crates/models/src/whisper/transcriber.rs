@@ -68,11 +68,11 @@ fn suppressed(file: &WhisperFile, tokenizer: &Tokenizer) -> Vec<u32> {
     let Some(own) = &settings.suppress else {
         return tokenizer.suppressed();
     };
-    let mut ids = own.clone();
-    ids.extend(tokenizer.special().never_sampled());
-    if settings.suppress_usual {
-        ids.extend(tokenizer.suppressed());
-    }
+    let mut ids = match settings.suppress_usual {
+        true => tokenizer.suppressed(),
+        false => tokenizer.special().never_sampled().to_vec(),
+    };
+    ids.extend(own);
     ids.sort_unstable();
     ids.dedup();
     ids

@@ -150,7 +150,7 @@ impl Parser<'_> {
             }
             other => {
                 let code = Code::Syntax {
-                    expected: "32 or 64",
+                    expected: "64",
                     found: other.to_string(),
                 };
                 return Err(self.fault(code, span));

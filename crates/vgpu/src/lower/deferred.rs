@@ -86,6 +86,16 @@ fn is_pure(inst: &Inst) -> bool {
     ) && !inst.quals.has(Qual::Cc)
 }
 
+/// Whether a lane may throw one of its sources away: what makes masks of others.
+fn may_discard(inst: &Inst) -> bool {
+    match inst.op {
+        Op::And | Op::Or => inst.quals.types().next() == Some(Type::Pred),
+        Op::Setp => inst.operands.len() == 4,
+        Op::Selp => true,
+        _ => false,
+    }
+}
+
 /// Whether it is a load or a store that orders nothing.
 fn is_plain(inst: &Inst, guesses: &Guesses) -> bool {
     matches!(inst.op, Op::Ld | Op::St)
@@ -417,8 +427,12 @@ impl Walk {
 }
 
 impl Deferred {
-    pub(super) fn new(l: &mut Lowerer<'_>, body: &[Stmt], blocks: &[Block]) -> Deferred {
-        let guesses = Guesses::new(body, blocks);
+    pub(super) fn new(
+        l: &mut Lowerer<'_>,
+        body: &[Stmt],
+        blocks: &[Block],
+        guesses: &Guesses,
+    ) -> Deferred {
         let places = Places::new(body, blocks);
         let mut all = Deferred {
             loads: Vec::new(),
@@ -427,12 +441,16 @@ impl Deferred {
             ends: FxHashMap::default(),
         };
         for (at, block) in blocks.iter().enumerate() {
+            // In most blocks no lane throws anything away, and their loads are not followed.
+            if !insts(block, body).any(|(_, inst)| may_discard(inst)) {
+                continue;
+            }
             for (i, inst) in insts(block, body) {
                 let here = block.stmts.start + i;
-                if !may_wait(inst, &guesses) {
+                if !may_wait(inst, guesses) {
                     continue;
                 }
-                let Some((masks, walk)) = places.follow(at, here, &guesses) else {
+                let Some((masks, walk)) = places.follow(at, here, guesses) else {
                     continue;
                 };
                 let number = all.loads.len();

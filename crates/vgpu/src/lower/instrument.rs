@@ -199,14 +199,15 @@ impl Shadows {
         let may = analyze(function, body, blocks, &gaps);
         let slots: Vec<_> = may.iter().map(|may| may.then(|| l.shadow_slot())).collect();
         l.watched.shadow_of.clone_from(&slots);
+        let guesses = Guesses::new(body, blocks);
         Shadows {
             slots,
             gaps,
             seen: FxHashSet::default(),
-            guesses: Guesses::new(body, blocks),
             depends: Depends::new(function, body, blocks),
             preds: Preds::new(l, body, blocks, &preds),
-            deferred: Deferred::new(l, body, blocks),
+            deferred: Deferred::new(l, body, blocks, &guesses),
+            guesses,
             here: 0,
             block: 0,
         }

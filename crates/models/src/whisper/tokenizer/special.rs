@@ -227,7 +227,7 @@ impl Special {
     }
 
     /// Special tokens that only begin a sequence.
-    pub fn never_sampled(&self) -> [u32; 6] {
+    pub(crate) fn never_sampled(&self) -> [u32; 6] {
         [
             self.transcribe,
             self.translate,
