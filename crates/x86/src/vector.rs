@@ -1,0 +1,479 @@
+//! Vector instructions: a table, and the VEX and EVEX encodings of its rows.
+
+use crate::assembler::{Assembler, Gpr, Rm, high_bits};
+
+/// How wide an instruction works.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Len {
+    /// 16 bytes.
+    L128,
+    /// 32 bytes.
+    L256,
+    /// 64 bytes.
+    L512,
+}
+
+impl Len {
+    /// Bytes of a register.
+    pub fn bytes(self) -> u32 {
+        16 << self.code()
+    }
+
+    fn code(self) -> u8 {
+        match self {
+            Len::L128 => 0,
+            Len::L256 => 1,
+            Len::L512 => 2,
+        }
+    }
+}
+
+/// How much memory an instruction takes: what an offset of one byte counts in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tuple {
+    /// A register, or one element of so many bytes for all lanes.
+    Full(u8),
+    /// A register over so much: 1, 2 or 4.
+    Part(u8),
+    /// So many bytes.
+    Bytes(u8),
+}
+
+/// Which encodings there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Both,
+    Vex,
+    Evex,
+}
+
+/// A vector instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Vop {
+    /// Its mnemonic.
+    pub name: &'static str,
+    map: u8,
+    pp: u8,
+    wide: bool,
+    opcode: u8,
+    /// What stands in ModRM's place for a register; the destination stands in the second operand's.
+    digit: Option<u8>,
+    tuple: Tuple,
+    form: Form,
+    /// Whether a byte follows.
+    imm: bool,
+}
+
+/// Which lanes an instruction writes (EVEX).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Masking {
+    /// The mask register, 1 to 7.
+    pub mask: u8,
+    /// Whether other lanes become 0 instead of staying.
+    pub zero: bool,
+}
+
+macro_rules! table {
+    ($($(#[$doc:meta])* $name:ident = $mnemonic:literal $map:literal $pp:literal $wide:literal $opcode:literal $(/ $digit:literal)? $tuple:ident($size:literal) $form:ident $($imm:ident)?;)*) => {
+        $(
+            #[doc = concat!("`", $mnemonic, "`")]
+            pub static $name: Vop = Vop {
+                name: $mnemonic,
+                map: $map,
+                pp: $pp,
+                wide: $wide == 1,
+                opcode: $opcode,
+                digit: table!(@digit $($digit)?),
+                tuple: Tuple::$tuple($size),
+                form: Form::$form,
+                imm: table!(@imm $($imm)?),
+            };
+        )*
+        /// All of them.
+        pub static ALL: &[&Vop] = &[$(&$name),*];
+    };
+    (@digit) => { None };
+    (@digit $digit:literal) => { Some($digit) };
+    (@imm) => { false };
+    (@imm $imm:ident) => { true };
+}
+
+// Name = mnemonic, opcode map, prefix, W, opcode, what an offset counts in, forms, whether a byte follows.
+table! {
+    ADD_F32 = "vaddps" 1 0 0 0x58 Full(4) Both;
+    MUL_F32 = "vmulps" 1 0 0 0x59 Full(4) Both;
+    SUB_F32 = "vsubps" 1 0 0 0x5C Full(4) Both;
+    DIV_F32 = "vdivps" 1 0 0 0x5E Full(4) Both;
+    SQRT_F32 = "vsqrtps" 1 0 0 0x51 Full(4) Both;
+    MIN_F32 = "vminps" 1 0 0 0x5D Full(4) Both;
+    MAX_F32 = "vmaxps" 1 0 0 0x5F Full(4) Both;
+    FMA_F32 = "vfmadd231ps" 2 1 0 0xB8 Full(4) Both;
+    FMA213_F32 = "vfmadd213ps" 2 1 0 0xA8 Full(4) Both;
+    ADD_F64 = "vaddpd" 1 1 1 0x58 Full(8) Both;
+    MUL_F64 = "vmulpd" 1 1 1 0x59 Full(8) Both;
+    SUB_F64 = "vsubpd" 1 1 1 0x5C Full(8) Both;
+    DIV_F64 = "vdivpd" 1 1 1 0x5E Full(8) Both;
+    SQRT_F64 = "vsqrtpd" 1 1 1 0x51 Full(8) Both;
+    FMA_F64 = "vfmadd231pd" 2 1 1 0xB8 Full(8) Both;
+    ADD_I32 = "vpaddd" 1 1 0 0xFE Full(4) Both;
+    SUB_I32 = "vpsubd" 1 1 0 0xFA Full(4) Both;
+    ADD_I64 = "vpaddq" 1 1 1 0xD4 Full(8) Both;
+    SUB_I64 = "vpsubq" 1 1 1 0xFB Full(8) Both;
+    MUL_I32 = "vpmulld" 2 1 0 0x40 Full(4) Both;
+    MUL_I64 = "vpmullq" 2 1 1 0x40 Full(8) Evex;
+    MUL_U32_U64 = "vpmuludq" 1 1 1 0xF4 Full(8) Both;
+    MUL_I32_I64 = "vpmuldq" 2 1 1 0x28 Full(8) Both;
+    MIN_U32 = "vpminud" 2 1 0 0x3B Full(4) Both;
+    MAX_U32 = "vpmaxud" 2 1 0 0x3F Full(4) Both;
+    MIN_I32 = "vpminsd" 2 1 0 0x39 Full(4) Both;
+    MAX_I32 = "vpmaxsd" 2 1 0 0x3D Full(4) Both;
+    ABS_I32 = "vpabsd" 2 1 0 0x1E Full(4) Both;
+    MIN_U64 = "vpminuq" 2 1 1 0x3B Full(8) Evex;
+    MAX_U64 = "vpmaxuq" 2 1 1 0x3F Full(8) Evex;
+    MIN_I64 = "vpminsq" 2 1 1 0x39 Full(8) Evex;
+    MAX_I64 = "vpmaxsq" 2 1 1 0x3D Full(8) Evex;
+    AND = "vpandd" 1 1 0 0xDB Full(4) Evex;
+    OR = "vpord" 1 1 0 0xEB Full(4) Evex;
+    XOR = "vpxord" 1 1 0 0xEF Full(4) Evex;
+    AND_NOT = "vpandnd" 1 1 0 0xDF Full(4) Evex;
+    AND_256 = "vpand" 1 1 0 0xDB Full(4) Vex;
+    OR_256 = "vpor" 1 1 0 0xEB Full(4) Vex;
+    XOR_256 = "vpxor" 1 1 0 0xEF Full(4) Vex;
+    TERNARY = "vpternlogd" 3 1 0 0x25 Full(4) Evex imm;
+    SHL_I32 = "vpslld" 1 1 0 0x72 / 6 Full(4) Both imm;
+    SHR_U32 = "vpsrld" 1 1 0 0x72 / 2 Full(4) Both imm;
+    SHR_I32 = "vpsrad" 1 1 0 0x72 / 4 Full(4) Both imm;
+    SHL_I64 = "vpsllq" 1 1 1 0x73 / 6 Full(8) Both imm;
+    SHR_U64 = "vpsrlq" 1 1 1 0x73 / 2 Full(8) Both imm;
+    SHR_I64 = "vpsraq" 1 1 1 0x72 / 4 Full(8) Evex imm;
+    SHLV_I32 = "vpsllvd" 2 1 0 0x47 Full(4) Both;
+    SHRV_U32 = "vpsrlvd" 2 1 0 0x45 Full(4) Both;
+    SHRV_I32 = "vpsravd" 2 1 0 0x46 Full(4) Both;
+    SHLV_I64 = "vpsllvq" 2 1 1 0x47 Full(8) Both;
+    SHRV_U64 = "vpsrlvq" 2 1 1 0x45 Full(8) Both;
+    SHRV_I64 = "vpsravq" 2 1 1 0x46 Full(8) Evex;
+    ROL_I32 = "vprold" 1 1 0 0x72 / 1 Full(4) Evex imm;
+    CMP_I32 = "vpcmpd" 3 1 0 0x1F Full(4) Evex imm;
+    CMP_U32 = "vpcmpud" 3 1 0 0x1E Full(4) Evex imm;
+    CMP_I64 = "vpcmpq" 3 1 1 0x1F Full(8) Evex imm;
+    CMP_U64 = "vpcmpuq" 3 1 1 0x1E Full(8) Evex imm;
+    CMP_F32 = "vcmpps" 1 0 0 0xC2 Full(4) Both imm;
+    CMP_F64 = "vcmppd" 1 1 1 0xC2 Full(8) Both imm;
+    TEST_I32 = "vptestmd" 2 1 0 0x27 Full(4) Evex;
+    BLEND_I32 = "vpblendmd" 2 1 0 0x64 Full(4) Evex;
+    BLEND_I64 = "vpblendmq" 2 1 1 0x64 Full(8) Evex;
+    LOAD = "vmovups" 1 0 0 0x10 Part(1) Both;
+    STORE = "vmovups" 1 0 0 0x11 Part(1) Both;
+    LOAD_I32 = "vmovdqu32" 1 2 0 0x6F Part(1) Evex;
+    STORE_I32 = "vmovdqu32" 1 2 0 0x7F Part(1) Evex;
+    LOAD_I64 = "vmovdqu64" 1 2 1 0x6F Part(1) Evex;
+    STORE_I64 = "vmovdqu64" 1 2 1 0x7F Part(1) Evex;
+    SPLAT_I32 = "vpbroadcastd" 2 1 0 0x58 Bytes(4) Both;
+    SPLAT_I64 = "vpbroadcastq" 2 1 1 0x59 Bytes(8) Evex;
+    SPLAT_GPR32 = "vpbroadcastd" 2 1 0 0x7C Bytes(4) Evex;
+    SPLAT_GPR64 = "vpbroadcastq" 2 1 1 0x7C Bytes(8) Evex;
+    FIRST_I32 = "vmovd" 1 1 0 0x7E Bytes(4) Both;
+    FIRST_I64 = "vmovq" 1 1 1 0x7E Bytes(8) Both;
+    FROM_I32 = "vmovd" 1 1 0 0x6E Bytes(4) Both;
+    FROM_I64 = "vmovq" 1 1 1 0x6E Bytes(8) Both;
+    F32_OF_I32 = "vcvtdq2ps" 1 0 0 0x5B Full(4) Both;
+    F32_OF_U32 = "vcvtudq2ps" 1 3 0 0x7A Full(4) Evex;
+    I32_OF_F32 = "vcvtps2dq" 1 1 0 0x5B Full(4) Both;
+    I32_OF_F32_ZERO = "vcvttps2dq" 1 2 0 0x5B Full(4) Both;
+    U32_OF_F32 = "vcvtps2udq" 1 0 0 0x79 Full(4) Evex;
+    U32_OF_F32_ZERO = "vcvttps2udq" 1 0 0 0x78 Full(4) Evex;
+    F32_OF_F16 = "vcvtph2ps" 2 1 0 0x13 Part(2) Both;
+    F16_OF_F32 = "vcvtps2ph" 3 1 0 0x1D Part(2) Both imm;
+    F64_OF_F32 = "vcvtps2pd" 1 0 0 0x5A Part(2) Both;
+    ROUND_F32 = "vrndscaleps" 3 1 0 0x08 Full(4) Evex imm;
+    SCALE_F32 = "vscalefps" 2 1 0 0x2C Full(4) Evex;
+    NARROW_I32_I16 = "vpmovdw" 2 2 0 0x33 Part(2) Evex;
+    NARROW_I32_I8 = "vpmovdb" 2 2 0 0x31 Part(4) Evex;
+    NARROW_I64_I32 = "vpmovqd" 2 2 0 0x35 Part(2) Evex;
+    ZERO_I32_I64 = "vpmovzxdq" 2 1 0 0x35 Part(2) Both;
+    SIGN_I32_I64 = "vpmovsxdq" 2 1 0 0x25 Part(2) Both;
+    ZERO_I16_I32 = "vpmovzxwd" 2 1 0 0x33 Part(2) Both;
+    SIGN_I16_I32 = "vpmovsxwd" 2 1 0 0x23 Part(2) Both;
+    ZERO_I8_I32 = "vpmovzxbd" 2 1 0 0x31 Part(4) Both;
+    SIGN_I8_I32 = "vpmovsxbd" 2 1 0 0x21 Part(4) Both;
+    PERMUTE2_I32 = "vpermi2d" 2 1 0 0x76 Full(4) Evex;
+    PERMUTE_I32 = "vpermd" 2 1 0 0x36 Full(4) Evex;
+    INSERT_256 = "vinserti64x4" 3 1 1 0x3A Bytes(32) Evex imm;
+    EXTRACT_256 = "vextracti64x4" 3 1 1 0x3B Bytes(32) Evex imm;
+    SHUFFLE_128 = "vshufi32x4" 3 1 0 0x43 Full(4) Evex imm;
+    SHUFFLE_I32 = "vpshufd" 1 1 0 0x70 Full(4) Both imm;
+    SHUFFLE_I64X2 = "vshufi64x2" 3 1 1 0x43 Full(8) Evex imm;
+    LOW_I32 = "vpunpckldq" 1 1 0 0x62 Full(4) Both;
+    HIGH_I32 = "vpunpckhdq" 1 1 0 0x6A Full(4) Both;
+    LOW_I64 = "vpunpcklqdq" 1 1 1 0x6C Full(8) Both;
+    HIGH_I64 = "vpunpckhqdq" 1 1 1 0x6D Full(8) Both;
+    SHUFFLE_I8 = "vpshufb" 2 1 0 0x00 Part(1) Both;
+    DOT_U8_I8 = "vpdpbusd" 2 1 0 0x50 Full(4) Evex;
+    LZCNT_I32 = "vplzcntd" 2 1 0 0x44 Full(4) Evex;
+}
+
+impl Vop {
+    /// Bytes that an offset of one byte counts in.
+    fn scale(&self, len: Len, broadcast: bool) -> u32 {
+        match self.tuple {
+            Tuple::Full(size) if broadcast => u32::from(size),
+            Tuple::Full(_) => len.bytes(),
+            Tuple::Part(over) => len.bytes() / u32::from(over),
+            Tuple::Bytes(size) => u32::from(size),
+        }
+    }
+
+    /// Whether a byte follows.
+    pub fn has_imm(&self) -> bool {
+        self.imm
+    }
+
+    /// Whether it stands with a digit where others have their first register.
+    pub fn has_digit(&self) -> bool {
+        self.digit.is_some()
+    }
+
+    /// Whether there is a VEX form.
+    pub fn has_vex(&self) -> bool {
+        self.form != Form::Evex
+    }
+
+    /// Whether there is an EVEX form.
+    pub fn has_evex(&self) -> bool {
+        self.form != Form::Vex
+    }
+
+    /// Whether the last operand may be one element for all lanes.
+    pub fn broadcasts(&self) -> bool {
+        self.digit.is_none() && matches!(self.tuple, Tuple::Full(_))
+    }
+}
+
+/// The opcode of `kshiftrd`.
+const SHIFT: u8 = 0x31;
+
+impl Assembler {
+    /// A vector instruction without mask and byte.
+    pub fn vector(&mut self, op: &Vop, len: Len, reg: u8, second: u8, rm: Rm) {
+        self.vector_full(op, len, reg, second, rm, None, 0);
+    }
+
+    /// A vector instruction: register, second operand (0 where there is none), last operand, lanes, byte.
+    /// Instructions that have a digit write `second` and read the last operand; `reg` is passed over.
+    ///
+    /// EVEX is taken where VEX will not do.
+    ///
+    /// # Panics
+    /// If it has no encoding for these operands.
+    pub fn vector_full(
+        &mut self,
+        op: &Vop,
+        len: Len,
+        reg: u8,
+        second: u8,
+        rm: Rm,
+        masking: Option<Masking>,
+        imm: u8,
+    ) {
+        let reg = op.digit.unwrap_or(reg);
+        let high = |rm: Rm| matches!(rm, Rm::Reg(rm) if rm > 15);
+        let evex = op.form == Form::Evex
+            || len == Len::L512
+            || masking.is_some()
+            || reg > 15
+            || second > 15
+            || high(rm)
+            || matches!(rm, Rm::Broadcast(_));
+        assert!(
+            if evex { op.has_evex() } else { op.has_vex() },
+            "{} has no such form",
+            op.name
+        );
+        if evex {
+            self.evex(op, len, reg, second, rm, masking);
+        } else {
+            self.vex(
+                op.map,
+                op.pp,
+                op.wide,
+                len == Len::L256,
+                op.opcode,
+                reg,
+                second,
+                rm,
+            );
+        }
+        let (mem, broadcast) = match rm {
+            Rm::Reg(rm) => {
+                self.modrm_reg(reg, rm);
+                (None, false)
+            }
+            Rm::Mem(mem) => (Some(mem), false),
+            Rm::Broadcast(mem) => (Some(mem), true),
+        };
+        if let Some(mem) = mem {
+            let scale = if evex { op.scale(len, broadcast) } else { 1 };
+            self.modrm_mem(reg, mem, scale);
+        }
+        if op.imm {
+            self.byte(imm);
+        }
+        self.end();
+    }
+
+    fn evex(&mut self, op: &Vop, len: Len, reg: u8, second: u8, rm: Rm, masking: Option<Masking>) {
+        let (x, b, broadcast) = match rm {
+            Rm::Reg(rm) => (rm >> 4 & 1, rm >> 3 & 1, false),
+            Rm::Mem(mem) => {
+                let (base, index) = high_bits(mem);
+                (index, base, false)
+            }
+            Rm::Broadcast(mem) => {
+                let (base, index) = high_bits(mem);
+                (index, base, true)
+            }
+        };
+        let masking = masking.unwrap_or(Masking {
+            mask: 0,
+            zero: false,
+        });
+        let not = |bit: u8| (bit & 1) ^ 1;
+        self.byte(0x62);
+        self.byte(not(reg >> 3) << 7 | not(x) << 6 | not(b) << 5 | not(reg >> 4) << 4 | op.map);
+        self.byte(u8::from(op.wide) << 7 | (!second & 15) << 3 | 4 | op.pp);
+        self.byte(
+            u8::from(masking.zero) << 7
+                | len.code() << 5
+                | u8::from(broadcast) << 4
+                | not(second >> 4) << 3
+                | masking.mask & 7,
+        );
+        self.byte(op.opcode);
+    }
+
+    fn vex(
+        &mut self,
+        map: u8,
+        pp: u8,
+        wide: bool,
+        long: bool,
+        opcode: u8,
+        reg: u8,
+        second: u8,
+        rm: Rm,
+    ) {
+        let (x, b) = match rm {
+            Rm::Reg(rm) => (0, rm >> 3 & 1),
+            Rm::Mem(mem) | Rm::Broadcast(mem) => {
+                let (base, index) = high_bits(mem);
+                (index, base)
+            }
+        };
+        let not = |bit: u8| (bit & 1) ^ 1;
+        self.byte(0xC4);
+        self.byte(not(reg >> 3) << 7 | not(x) << 6 | not(b) << 5 | map);
+        self.byte(u8::from(wide) << 7 | (!second & 15) << 3 | u8::from(long) << 2 | pp);
+        self.byte(opcode);
+    }
+
+    fn mask_op(&mut self, pp: u8, wide: bool, long: bool, opcode: u8, reg: u8, second: u8, rm: Rm) {
+        // The shift is the only one of another map.
+        let map = if opcode == SHIFT { 3 } else { 1 };
+        self.vex(map, pp, wide, long, opcode, reg, second, rm);
+        match rm {
+            Rm::Reg(rm) => self.modrm_reg(reg, rm),
+            Rm::Mem(mem) | Rm::Broadcast(mem) => self.modrm_mem(reg, mem, 1),
+        }
+    }
+
+    /// `dst = a op b` of masks of 32 bits.
+    pub fn mask_alu(&mut self, op: MaskAlu, dst: u8, a: u8, b: u8) {
+        self.mask_op(1, true, true, op as u8, dst, a, Rm::Reg(b));
+    }
+
+    /// `dst = !a` of 32 bits.
+    pub fn mask_not(&mut self, dst: u8, a: u8) {
+        self.mask_op(1, true, false, 0x44, dst, 0, Rm::Reg(a));
+    }
+
+    /// The low 16 bits of `high` above those of `low`.
+    pub fn mask_join(&mut self, dst: u8, high: u8, low: u8) {
+        self.mask_op(0, false, true, 0x4B, dst, high, Rm::Reg(low));
+    }
+
+    /// `dst = a >> count` of 32 bits.
+    pub fn mask_shift_right(&mut self, dst: u8, a: u8, count: u8) {
+        self.mask_op(1, false, false, SHIFT, dst, 0, Rm::Reg(a));
+        self.byte(count);
+    }
+
+    /// A mask of 32 bits of another.
+    pub fn mask_mov(&mut self, dst: u8, src: u8) {
+        self.mask_op(1, true, false, 0x90, dst, 0, Rm::Reg(src));
+    }
+
+    /// A mask of 32 bits from memory.
+    pub fn mask_load(&mut self, dst: u8, src: crate::Mem) {
+        self.mask_op(1, true, false, 0x90, dst, 0, Rm::Mem(src));
+        self.end();
+    }
+
+    /// A mask of 32 bits to memory.
+    pub fn mask_store(&mut self, dst: crate::Mem, src: u8) {
+        self.mask_op(1, true, false, 0x91, src, 0, Rm::Mem(dst));
+        self.end();
+    }
+
+    /// All 64 bits of a mask from memory.
+    pub fn mask_load_whole(&mut self, dst: u8, src: crate::Mem) {
+        self.mask_op(0, true, false, 0x90, dst, 0, Rm::Mem(src));
+        self.end();
+    }
+
+    /// All 64 bits of a mask to memory.
+    pub fn mask_store_whole(&mut self, dst: crate::Mem, src: u8) {
+        self.mask_op(0, true, false, 0x91, src, 0, Rm::Mem(dst));
+        self.end();
+    }
+
+    /// A mask of 32 bits from a general register.
+    pub fn mask_from(&mut self, dst: u8, src: Gpr) {
+        self.mask_op(3, false, false, 0x92, dst, 0, Rm::Reg(src.0));
+    }
+
+    /// A mask of 32 bits to a general register.
+    pub fn mask_to(&mut self, dst: Gpr, src: u8) {
+        self.mask_op(3, false, false, 0x93, dst.0, 0, Rm::Reg(src));
+    }
+
+    /// Flags of `a | b` of 16 bits: zero where all are 0, carry where all are 1.
+    pub fn mask_test16(&mut self, a: u8, b: u8) {
+        self.mask_op(0, false, false, 0x98, a, 0, Rm::Reg(b));
+    }
+
+    /// The same of 32 bits.
+    pub fn mask_test(&mut self, a: u8, b: u8) {
+        self.mask_op(1, true, false, 0x98, a, 0, Rm::Reg(b));
+    }
+
+    /// Makes the upper parts of vector registers 0, which code without VEX wants.
+    pub fn zero_upper(&mut self) {
+        self.bytes.extend_from_slice(&[0xC5, 0xF8, 0x77]);
+    }
+}
+
+/// Arithmetic of masks, by its opcode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum MaskAlu {
+    /// Bits of both.
+    And = 0x41,
+    /// Bits of `b` alone.
+    AndNot = 0x42,
+    /// Bits of either.
+    Or = 0x45,
+    /// Where both are the same.
+    Xnor = 0x46,
+    /// Bits of one.
+    Xor = 0x47,
+}

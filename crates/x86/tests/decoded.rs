@@ -1,0 +1,370 @@
+//! What is encoded is decoded again by iced-x86, and says what was meant.
+
+use iced_x86::{Decoder, DecoderOptions, Instruction, OpKind, Register};
+use warpsmith_x86::{
+    Alu, Assembler, Cond, Executable, Gpr, Len, MaskAlu, Masking, Mem, Rm, Shift, Vop, vector,
+};
+
+fn decode(bytes: &[u8]) -> Instruction {
+    let mut decoder = Decoder::with_ip(64, bytes, 0, DecoderOptions::NONE);
+    let inst = decoder.decode();
+    assert!(!inst.is_invalid(), "{bytes:02x?} is no instruction");
+    assert_eq!(inst.len(), bytes.len(), "{bytes:02x?}: {inst:?}");
+    inst
+}
+
+fn name(inst: &Instruction) -> String {
+    format!("{:?}", inst.mnemonic()).to_lowercase()
+}
+
+struct Random(u64);
+impl Random {
+    fn next(&mut self, below: u64) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        (self.0 >> 33) % below
+    }
+    fn mem(&mut self) -> Mem {
+        let index = match self.next(2) {
+            0 => None,
+            _ => Some((
+                Gpr([0, 1, 5, 8, 12, 15][self.next(6) as usize]),
+                self.next(4) as u8,
+            )),
+        };
+        let offset = [
+            0,
+            1,
+            4,
+            16,
+            32,
+            64,
+            127 * 64,
+            128 * 64,
+            -64,
+            -128 * 64,
+            -1,
+            1 << 20,
+        ][self.next(12) as usize];
+        Mem::Base {
+            base: Gpr(self.next(16) as u8),
+            index,
+            offset,
+        }
+    }
+}
+
+fn check_mem(inst: &Instruction, mem: Mem, what: &str) {
+    let Mem::Base {
+        base,
+        index,
+        offset,
+    } = mem
+    else {
+        return;
+    };
+    assert_eq!(inst.memory_base().number(), usize::from(base.0), "{what}");
+    assert_eq!(
+        inst.memory_displacement64() as i64,
+        i64::from(offset),
+        "{what}"
+    );
+    match index {
+        None => assert_eq!(inst.memory_index(), Register::None, "{what}"),
+        Some((index, shift)) => {
+            assert_eq!(inst.memory_index().number(), usize::from(index.0), "{what}");
+            assert_eq!(inst.memory_index_scale(), 1 << shift, "{what}");
+        }
+    }
+}
+
+/// Registers in the order in which the decoder tells them.
+fn regs(inst: &Instruction) -> Vec<usize> {
+    (0..inst.op_count())
+        .filter(|i| inst.op_kind(*i) == OpKind::Register)
+        .map(|i| inst.op_register(i).number())
+        .collect()
+}
+
+fn is_general(op: &Vop) -> bool {
+    ["vmovd", "vmovq"].contains(&op.name) || [vector::SPLAT_GPR32, vector::SPLAT_GPR64].contains(op)
+}
+
+#[test]
+fn vector_instructions_say_what_was_meant() {
+    let mut random = Random(7);
+    for op in vector::ALL {
+        let mut forms = 0;
+        for turn in 0..400 {
+            let evex = op.has_evex() && (turn % 2 == 0 || !op.has_vex());
+            let general = is_general(op);
+            let len = match (general && op.name.starts_with("vmov"), evex) {
+                (true, _) => Len::L128,
+                (false, true) => Len::L512,
+                (false, false) => Len::L256,
+            };
+            let top = if evex { 32 } else { 16 };
+            let is_compare = op.name.starts_with("vpcmp")
+                || op.name.starts_with("vcmp")
+                || op.name == "vptestmd";
+            let mask_result = is_compare && evex;
+            let reg = random.next(if mask_result { 8 } else { top }) as u8;
+            let mut second = random.next(top) as u8;
+            let rm_reg = random.next(if general { 16 } else { top }) as u8;
+            let with_mem =
+                turn % 3 != 0 && ![vector::SPLAT_GPR32, vector::SPLAT_GPR64].contains(op);
+            let mem = random.mem();
+            let broadcast = with_mem && evex && op.broadcasts() && turn % 5 == 0;
+            let masking = (evex && !general && turn % 4 == 0).then(|| Masking {
+                mask: 1 + random.next(7) as u8,
+                zero: !mask_result && !with_mem && random.next(2) == 1,
+            });
+            // Shifts by a constant take memory in EVEX alone.
+            if op.has_digit() && with_mem && !evex {
+                continue;
+            }
+            // Which operands it has can be seen from the decoder.
+            let rm = match (with_mem, broadcast) {
+                (true, true) => Rm::Broadcast(mem),
+                (true, false) => Rm::Mem(mem),
+                (false, _) => Rm::Reg(rm_reg),
+            };
+            let emit = |second: u8| {
+                let mut code = Assembler::new();
+                code.vector_full(op, len, reg, second, rm, masking, 5);
+                code.finish()
+            };
+            let probe = emit(0);
+            let mut decoder = Decoder::with_ip(64, &probe, 0, DecoderOptions::NONE);
+            let probe = decoder.decode();
+            let what = format!("{} {turn}: {probe:?}", op.name);
+            assert!(!probe.is_invalid(), "{what}");
+            let operands = probe.op_count() - u32::from(op.has_imm());
+            let three = operands == 3;
+            if !three && !op.has_digit() {
+                second = 0;
+            }
+            let inst = decode(&emit(second));
+            assert_eq!(name(&inst), op.name, "{what}");
+            let rm_first = inst.op_kind(0) == OpKind::Memory
+                || !with_mem
+                    && !three
+                    && !op.has_digit()
+                    && regs(&inst) == [usize::from(rm_reg), usize::from(reg)]
+                    && rm_reg != reg;
+            let mut want: Vec<usize> = match (op.has_digit(), three) {
+                (true, _) => vec![second.into()],
+                (false, true) => vec![reg.into(), second.into()],
+                (false, false) => vec![reg.into()],
+            };
+            if !with_mem {
+                want.insert(if rm_first { 0 } else { want.len() }, rm_reg.into());
+            }
+            assert_eq!(regs(&inst), want, "{what}");
+            assert_eq!(inst.is_broadcast(), broadcast, "{what}");
+            let mask = masking.map_or(0, |masking| masking.mask);
+            assert_eq!(inst.op_mask() == Register::None, mask == 0, "{what}");
+            if mask != 0 {
+                assert_eq!(inst.op_mask().number(), usize::from(mask), "{what}");
+                assert_eq!(
+                    inst.zeroing_masking(),
+                    masking.is_some_and(|m| m.zero),
+                    "{what}"
+                );
+            }
+            if with_mem {
+                check_mem(&inst, mem, &what);
+            }
+            if op.has_imm() {
+                assert_eq!(inst.immediate8(), 5, "{what}");
+            }
+            forms += 1;
+        }
+        assert!(forms > 100, "{} was hardly tried", op.name);
+    }
+}
+
+#[test]
+fn scalar_instructions_say_what_was_meant() {
+    type Emit = Box<dyn Fn(&mut Assembler, Gpr, Gpr, Mem)>;
+    let cases: Vec<(&str, Emit)> = vec![
+        ("add", Box::new(|c, a, b, _| c.alu(Alu::Add, true, a, b))),
+        ("cmp", Box::new(|c, a, b, _| c.alu(Alu::Cmp, false, a, b))),
+        (
+            "sub",
+            Box::new(|c, a, _, m| c.alu_mem(Alu::Sub, true, a, m)),
+        ),
+        (
+            "and",
+            Box::new(|c, a, _, _| c.alu_imm(Alu::And, true, a, 100)),
+        ),
+        (
+            "xor",
+            Box::new(|c, a, _, _| c.alu_imm(Alu::Xor, false, a, -100_000)),
+        ),
+        ("sub", Box::new(|c, _, _, m| c.alu_mem_imm(Alu::Sub, m, 1))),
+        ("test", Box::new(|c, a, b, _| c.test(true, a, b))),
+        ("test", Box::new(|c, a, _, _| c.test_imm(false, a, 15))),
+        ("mov", Box::new(|c, a, b, _| c.mov(true, a, b))),
+        ("mov", Box::new(|c, a, _, _| c.mov_imm(a, 17))),
+        ("mov", Box::new(|c, a, _, _| c.mov_imm(a, u64::MAX))),
+        ("mov", Box::new(|c, a, _, _| c.mov_imm(a, 1 << 40))),
+        ("mov", Box::new(|c, a, _, m| c.load(true, a, m))),
+        ("mov", Box::new(|c, a, _, m| c.load(false, a, m))),
+        ("movzx", Box::new(|c, a, _, m| c.load_small(1, a, m))),
+        ("movzx", Box::new(|c, a, _, m| c.load_small(2, a, m))),
+        ("mov", Box::new(|c, a, _, m| c.store(1, m, a))),
+        ("mov", Box::new(|c, a, _, m| c.store(2, m, a))),
+        ("mov", Box::new(|c, a, _, m| c.store(4, m, a))),
+        ("mov", Box::new(|c, a, _, m| c.store(8, m, a))),
+        ("lea", Box::new(|c, a, _, m| c.lea(true, a, m))),
+        ("imul", Box::new(|c, a, b, _| c.imul(true, a, b))),
+        ("imul", Box::new(|c, a, b, _| c.imul_imm(false, a, b, 77))),
+        ("neg", Box::new(|c, a, _, _| c.neg(false, a))),
+        ("not", Box::new(|c, a, _, _| c.not(true, a))),
+        (
+            "shl",
+            Box::new(|c, a, _, _| c.shift(Shift::Left, true, a, 5)),
+        ),
+        (
+            "sar",
+            Box::new(|c, a, _, _| c.shift(Shift::Arithmetic, false, a, 5)),
+        ),
+        (
+            "shlx",
+            Box::new(|c, a, b, _| c.shift_by(Shift::Left, true, a, b, Gpr(9))),
+        ),
+        (
+            "sarx",
+            Box::new(|c, a, b, _| c.shift_by(Shift::Arithmetic, false, a, b, Gpr(9))),
+        ),
+        (
+            "shrx",
+            Box::new(|c, a, b, _| c.shift_by(Shift::Right, false, a, b, Gpr(9))),
+        ),
+        ("movsxd", Box::new(|c, a, b, _| c.extend_sign(a, b))),
+        ("movzx", Box::new(|c, a, b, _| c.extend(8, false, a, b))),
+        ("movsx", Box::new(|c, a, b, _| c.extend(16, true, a, b))),
+        (
+            "cmovb",
+            Box::new(|c, a, b, _| c.cmov(Cond::Below, true, a, b)),
+        ),
+        ("jmp", Box::new(|c, a, _, _| c.jump_reg(a))),
+        ("call", Box::new(|c, a, _, _| c.call_reg(a))),
+        ("push", Box::new(|c, a, _, _| c.push(a))),
+        ("pop", Box::new(|c, a, _, _| c.pop(a))),
+        ("prefetcht0", Box::new(|c, _, _, m| c.prefetch(m))),
+        ("kmovd", Box::new(|c, _, _, m| c.mask_load(3, m))),
+        ("kmovd", Box::new(|c, _, _, m| c.mask_store(m, 3))),
+        ("kmovq", Box::new(|c, _, _, m| c.mask_load_whole(3, m))),
+        ("kmovq", Box::new(|c, _, _, m| c.mask_store_whole(m, 3))),
+        ("kmovd", Box::new(|c, a, _, _| c.mask_from(3, a))),
+        ("kmovd", Box::new(|c, a, _, _| c.mask_to(a, 3))),
+    ];
+    let mut random = Random(3);
+    for (want, emit) in &cases {
+        for _ in 0..60 {
+            let (a, b, mem) = (
+                Gpr(random.next(16) as u8),
+                Gpr(random.next(16) as u8),
+                random.mem(),
+            );
+            let mut code = Assembler::new();
+            emit(&mut code, a, b, mem);
+            let inst = decode(&code.finish());
+            assert_eq!(name(&inst), *want, "{inst:?}");
+            if (0..inst.op_count()).any(|i| inst.op_kind(i) == OpKind::Memory) {
+                check_mem(&inst, mem, want);
+            } else if inst.op_kind(0) == OpKind::Register && !want.starts_with("kmov") {
+                assert_eq!(
+                    inst.op_register(0).full_register().number(),
+                    usize::from(a.0),
+                    "{want} {inst:?}"
+                );
+                if inst.op_count() > 1 && inst.op_kind(1) == OpKind::Register {
+                    assert_eq!(
+                        inst.op_register(1).full_register().number(),
+                        usize::from(b.0),
+                        "{want} {inst:?}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn masks_say_what_was_meant() {
+    for (op, want) in [
+        (MaskAlu::And, "kandd"),
+        (MaskAlu::AndNot, "kandnd"),
+        (MaskAlu::Or, "kord"),
+        (MaskAlu::Xnor, "kxnord"),
+        (MaskAlu::Xor, "kxord"),
+    ] {
+        let mut code = Assembler::new();
+        code.mask_alu(op, 1, 2, 3);
+        let inst = decode(&code.finish());
+        assert_eq!((name(&inst).as_str(), regs(&inst)), (want, vec![1, 2, 3]));
+    }
+    let one = |emit: &dyn Fn(&mut Assembler)| {
+        let mut code = Assembler::new();
+        emit(&mut code);
+        let inst = decode(&code.finish());
+        (name(&inst), regs(&inst))
+    };
+    assert_eq!(one(&|c| c.mask_not(1, 2)), ("knotd".to_owned(), vec![1, 2]));
+    assert_eq!(
+        one(&|c| c.mask_join(1, 2, 3)),
+        ("kunpckwd".to_owned(), vec![1, 2, 3])
+    );
+    assert_eq!(
+        one(&|c| c.mask_shift_right(1, 2, 16)),
+        ("kshiftrd".to_owned(), vec![1, 2])
+    );
+    assert_eq!(one(&|c| c.mask_mov(1, 2)), ("kmovd".to_owned(), vec![1, 2]));
+    assert_eq!(
+        one(&|c| c.mask_test(1, 2)),
+        ("kortestd".to_owned(), vec![1, 2])
+    );
+    assert_eq!(
+        one(&|c| c.mask_test16(1, 2)),
+        ("kortestw".to_owned(), vec![1, 2])
+    );
+}
+
+#[test]
+fn code_runs_jumps_and_finds_its_constants() {
+    // Sums the bytes 1..=64 of a constant four bytes at a time, as words.
+    let mut code = Assembler::new();
+    let words: [u8; 64] = std::array::from_fn(|i| if i % 4 == 0 { i as u8 / 4 + 1 } else { 0 });
+    let constant = code.constant(words);
+    assert_eq!(code.constant(words), constant);
+    let (again, done) = (code.label(), code.label());
+    code.mov_imm(Gpr::RAX, 0);
+    code.mov_imm(Gpr::RCX, 0);
+    code.lea(true, Gpr::RDX, Mem::Constant(constant));
+    code.bind(again);
+    code.alu_imm(Alu::Cmp, true, Gpr::RCX, 16);
+    code.jump_if(Cond::AboveEqual, done);
+    let word = Mem::Base {
+        base: Gpr::RDX,
+        index: Some((Gpr::RCX, 2)),
+        offset: 0,
+    };
+    code.alu_mem(Alu::Add, false, Gpr::RAX, word);
+    code.alu_imm(Alu::Add, true, Gpr::RCX, 1);
+    code.jump(again);
+    code.bind(done);
+    code.ret();
+    let code = Executable::new(&code.finish()).expect("pages for code");
+    assert_eq!(call(&code), 136);
+}
+
+#[allow(unsafe_code)]
+fn call(code: &Executable) -> u64 {
+    // SAFETY: the code above keeps to the convention, takes nothing and returns a number.
+    unsafe { std::mem::transmute::<*const u8, extern "sysv64" fn() -> u64>(code.address(0))() }
+}
