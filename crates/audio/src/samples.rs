@@ -9,13 +9,12 @@ use symphonia::core::io::{MediaSource, ReadOnlySource};
 
 use crate::decode::{Decoder, Known};
 use crate::matroska::Clusters;
-use crate::mpeg;
 use crate::ogg::Pages;
+use crate::parts::Parts;
 use crate::pcm::{End, Pcm, PcmReader, SampleType};
 use crate::resample::Resampler;
 use crate::sniff::{FIRST, Kind};
-use crate::wave;
-use crate::{Error, SAMPLE_RATE};
+use crate::{Error, SAMPLE_RATE, aiff, wave};
 
 /// The rates that are resampled.
 const RATES: std::ops::RangeInclusive<u32> = 1_000..=768_000;
@@ -104,12 +103,9 @@ impl Samples {
                 Samples::of_wave(&header, media, Some(left))
             }
             kind @ (Kind::Rifx | Kind::Wave64) => Err(refused(kind)),
-            Kind::Mpeg => {
-                let gaps = mpeg::gaps(&mut media).map_err(failed)?;
+            Kind::Mpeg | Kind::Flac => {
                 rewind(&mut media)?;
-                // A reader that can seek guesses lengths from sizes.
-                let media = Box::new(ReadOnlySource::new(media));
-                Samples::of_decoder(Decoder::new(media, extension, Known::Frames(gaps.into()))?)
+                Samples::of_decoder(Decoder::of_parts(Parts::new(media), extension)?)
             }
             Kind::Ogg => {
                 rewind(&mut media)?;
@@ -123,6 +119,16 @@ impl Samples {
                 rewind(&mut media)?;
                 // A reader that can seek guesses lengths from sizes.
                 let media = Box::new(ReadOnlySource::new(media));
+                Samples::of_decoder(Decoder::new(media, extension, Known::Times)?)
+            }
+            Kind::Aiff => {
+                let in_order = aiff::is_in_order(&mut media).map_err(failed)?;
+                rewind(&mut media)?;
+                // A reader that can seek takes no file that is cut.
+                let media = match in_order {
+                    true => Box::new(ReadOnlySource::new(media)),
+                    false => media,
+                };
                 Samples::of_decoder(Decoder::new(media, extension, Known::Times)?)
             }
             Kind::Mp4 | Kind::Other | Kind::Unknown => {
@@ -152,7 +158,10 @@ impl Samples {
             }
             Kind::Ogg => Samples::of_ogg(Once::new(all)),
             Kind::Matroska => Samples::of_matroska(Once::new(all)),
-            Kind::Mpeg | Kind::Adts | Kind::Other => {
+            Kind::Mpeg | Kind::Flac => {
+                Samples::of_decoder(Decoder::of_parts(Parts::new(all), None)?)
+            }
+            Kind::Aiff | Kind::Adts | Kind::Other => {
                 let media = Box::new(ReadOnlySource::new(Once::new(all)));
                 Samples::of_decoder(Decoder::new(media, None, Known::Times)?)
             }
