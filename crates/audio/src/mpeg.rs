@@ -10,9 +10,9 @@ use crate::parts::{Gap, Step};
 use crate::pending::Pending;
 use crate::sniff::{Header, header};
 
-/// Bytes that are no frame, at a time.
-const MOST_JUNK: usize = 1 << 20;
-/// Frames beyond those that a file's header counts, until they are another file's.
+/// Bytes that are no frame, at a time: before the first one, and after it.
+const MOST_JUNK: [usize; 2] = [1 << 10, 1 << 20];
+/// Frames in a row beyond those that a file's header counts, or of another kind, that are another file's.
 const ENOUGH: u32 = 8;
 
 /// Goes over the frames of a file.
@@ -52,6 +52,7 @@ impl Walk {
         if self.frames > 0 && flac::begins(pending)? {
             return Ok(Step::Another);
         }
+        let most = MOST_JUNK[usize::from(self.first.is_some())];
         let mut at = 0;
         loop {
             if !pending.fill(at + 4)? {
@@ -68,7 +69,7 @@ impl Walk {
                 }
                 Found::Another if at == 0 => return Ok(Step::Another),
                 Found::Another => return Ok(Step::Drop(at as u64)),
-                Found::Nothing if at == MOST_JUNK => {
+                Found::Nothing if at == most => {
                     self.junk += at as u64;
                     return Ok(Step::Pass(at as u64));
                 }
@@ -82,19 +83,22 @@ impl Walk {
         let Some(found) = header(&pending.there()[at..]) else {
             return Ok(Found::Nothing);
         };
-        pending.fill(at + found.bytes + 4)?;
-        let there = &pending.there()[at..];
-        let next = there.get(found.bytes..).unwrap_or(&[]);
-        let follows = header(next).is_some_and(|next| next.same == found.same);
-        if !follows && !next.is_empty() && !ends_frames(next) {
+        let end = at + found.bytes;
+        pending.fill(end + 4)?;
+        let next = pending.there().get(end..).unwrap_or(&[]);
+        let follows = match header(next) {
+            Some(next) => next.same == found.same || goes_on(pending, end, next)?,
+            None => next.is_empty() || ends_frames(next),
+        };
+        if !follows {
             return Ok(Found::Nothing);
         }
-        let described = describes(there, found).is_some();
+        let known = self.first.is_none_or(|first| first.same == found.same);
         let over = self.promised.is_some_and(|all| self.frames >= all);
-        if self.frames > 0 && (described || over && goes_on(pending, at, found)?) {
+        let described = describes(&pending.there()[at..], found).is_some();
+        if self.frames > 0 && (described || (over || !known) && goes_on(pending, at, found)?) {
             return Ok(Found::Another);
         }
-        let known = self.first.is_none_or(|first| first.same == found.same);
         Ok(match known {
             true => Found::Frame(found),
             false => Found::Nothing,

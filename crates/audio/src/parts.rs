@@ -291,6 +291,32 @@ mod tests {
     }
 
     #[test]
+    fn frames_of_another_rate_are_another_file() {
+        let one = file("goforward.mp3");
+        // Without the frame that counts.
+        let bare = &one[20 + 432..];
+        // Silence of layer 3 at 44.1 kHz.
+        let mut frame = b"\xff\xfb\x90\xc0".to_vec();
+        frame.resize(417, 0);
+        let other = frame.repeat(20);
+        for (first, more) in [(&one[..], &b""[..]), (bare, b""), (bare, &one)] {
+            let (samples, _) = heard(first);
+            let (got, missing) = heard(&[first, &other, more].concat());
+            assert!(got == samples);
+            let [Missing { start, end, why }] = &missing[..] else {
+                panic!("{missing:?}");
+            };
+            assert_eq!((*start, *end), (samples.len() as f64 / 16_000.0, None));
+            let want = format!("another file begins at byte {}: ", first.len());
+            assert!(why.starts_with(&want), "{why}");
+            assert!(why.ends_with("the sample rate changes from 16000 to 44100"));
+        }
+        let (silence, missing) = heard(&other);
+        assert_eq!(silence.len(), (20 * 1152 * 16_000_usize).div_ceil(44_100));
+        assert_eq!(missing, []);
+    }
+
+    #[test]
     fn a_file_that_cannot_be_joined_is_named_by_its_place() {
         let (one, other) = (file("goforward.flac"), file("goforward_44k_stereo.flac"));
         let (samples, _) = heard(&one);
