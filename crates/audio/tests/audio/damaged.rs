@@ -204,6 +204,43 @@ fn an_aiff_file_cut_at_its_end_is_heard_as_far_as_it_goes() {
 }
 
 #[test]
+fn a_wave_or_aiff_file_behind_another_is_named_by_its_place() {
+    // An odd number of bytes is padded by some.
+    let all = samples("goforward");
+    let bytes: Vec<u8> = all.iter().map(|x| (x * 127.0 + 128.0) as u8).collect();
+    let plain = wav(
+        crate::PCM,
+        8,
+        16_000,
+        1,
+        &bytes[..bytes.len() - 1 + bytes.len() % 2],
+    );
+    let sounds = [plain, aiff([b"COMM", b"SSND"], &all)];
+    for one in &sounds {
+        for other in &sounds {
+            for pad in [&b""[..], b"\0"] {
+                let first = [&one[..], pad].concat();
+                let mut whole = Spectrogram::of_bytes(first.clone(), 80).expect("a sound");
+                assert_eq!(whole.missing(), []);
+                let both = [&first[..], other].concat();
+                let mut sound = Spectrogram::of_bytes(both, 80).expect("a sound");
+                let [Missing { start, end, why }] = sound.missing() else {
+                    panic!("{:?}", sound.missing());
+                };
+                let at = first.len();
+                let want = format!("another file begins at byte {at}, which is not heard");
+                assert_eq!((end, why), (&None, &want));
+                assert_eq!(*start, whole.seconds());
+                assert_eq!(
+                    window(&mut sound, 0, Padding::Silence),
+                    window(&mut whole, 0, Padding::Silence)
+                );
+            }
+        }
+    }
+}
+
+#[test]
 fn a_sound_that_goes_on_in_another_stream_of_its_file_is_one() {
     for file in ["goforward.ogg", "goforward.opus"] {
         let bytes = std::fs::read(reference(&format!("audio/{file}"))).expect("reference data");
