@@ -1,33 +1,21 @@
-//! Sound files in their own rate, mixed to one channel, through symphonia with its panics fenced off.
+//! Sound files in their own rate, mixed to one channel.
 //!
 //! What is damaged is silence of its length, so that times after it stay right, and is told of.
 
-use std::collections::VecDeque;
 use std::io::ErrorKind;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::PoisonError;
 
-use symphonia::core::codecs::CodecParameters;
-use symphonia::core::codecs::audio::well_known as codec;
-use symphonia::core::codecs::audio::{
-    AudioCodecId, AudioCodecParameters, AudioDecoder, AudioDecoderOptions,
-};
 use symphonia::core::errors::Error as Fault;
-use symphonia::core::formats::probe::Hint;
-use symphonia::core::formats::{FormatOptions, FormatReader, Track, TrackType};
-use symphonia::core::io::{MediaSource, MediaSourceStream};
-use symphonia::core::meta::MetadataOptions;
+use symphonia::core::formats::FormatReader;
+use symphonia::core::io::{MediaSource, ReadOnlySource};
 use symphonia::core::packet::Packet;
 use symphonia::core::units::TimeBase;
 
 use crate::Error;
-use crate::mpeg::Gap;
 use crate::ogg::Gaps;
-use crate::opus::{self, Opus};
-
-/// Every AAC stream begins with at least a frame of priming, which the container's edit list, not read
-/// here, would cut off.
-const AAC_PRIMING: usize = 1024;
+use crate::open::{Codec, Opened, Trouble, guard, sound_of};
+use crate::opus;
+use crate::parts::Parts;
 
 /// Times of packets that are so much later than the sound before them leave a gap, in milliseconds: containers round
 /// times, and the first block of a codec may give nothing.
@@ -59,6 +47,7 @@ pub(crate) struct Decoder {
     track: u32,
     scale: Option<TimeBase>,
     rate: u32,
+    extension: Option<String>,
     /// A packet's samples that are not yet given.
     interleaved: Vec<f32>,
     channels: usize,
@@ -91,15 +80,10 @@ pub(crate) struct Decoder {
 pub(crate) enum Known {
     /// Nothing: times tell.
     Times,
-    /// Times count packets, and these are missing.
-    Frames(VecDeque<Gap>),
+    /// Files may stand end to end, and where times count packets, what is missing is known.
+    Parts(Parts),
     /// Times are those of pages, and these are missing.
     Pages(Gaps),
-}
-
-enum Codec {
-    Known(Box<dyn AudioDecoder>),
-    Opus(Opus),
 }
 
 impl Decoder {
@@ -109,42 +93,22 @@ impl Decoder {
         extension: Option<&str>,
         gaps: Known,
     ) -> Result<Decoder, Error> {
-        let mut hint = Hint::new();
-        if let Some(extension) = extension {
-            hint.with_extension(extension);
-        }
-        let stream = MediaSourceStream::new(media, Default::default());
-        let format = guard(|| {
-            symphonia::default::get_probe().probe(
-                &hint,
-                stream,
-                FormatOptions::default(),
-                MetadataOptions::default(),
-            )
-        })
-        .map_err(|fault| Error::Container {
-            reason: fault.to_string(),
-        })?;
-        let (params, track) = sound_of(&*format)?;
-        let codec = Codec::new(&params)?;
-        let skip = codec.skip(&params);
-        let (id, scale) = (track.id, track.time_base);
-        let rate = codec.rate().or(params.sample_rate).unwrap_or(0);
-        let expected = track.num_frames.or_else(|| whole_length(&*format, rate));
+        let opened = Opened::new(media, extension)?;
         let mut decoder = Decoder {
-            format,
-            rate,
-            codec,
-            track: id,
-            scale,
+            format: opened.format,
+            codec: opened.codec,
+            track: opened.track,
+            scale: opened.scale,
+            rate: opened.rate,
+            extension: extension.map(str::to_owned),
             interleaved: Vec::new(),
             channels: 0,
             silence: 0,
-            skip,
-            skipped: skip,
+            skip: opened.skip,
+            skipped: opened.skip,
             position: 0,
             base: None,
-            expected: expected.filter(|frames| *frames > 0),
+            expected: opened.expected,
             filled: 0,
             gaps,
             since: 0,
@@ -158,6 +122,13 @@ impl Decoder {
         // Where the header does not tell, the first sound packet does.
         while decoder.rate == 0 && !decoder.began && decoder.read()? {}
         Ok(decoder)
+    }
+
+    /// A decoder of files that may stand end to end.
+    pub(crate) fn of_parts(parts: Parts, extension: Option<&str>) -> Result<Decoder, Error> {
+        // A reader that can seek guesses lengths from sizes.
+        let media = Box::new(ReadOnlySource::new(parts.clone()));
+        Decoder::new(media, extension, Known::Parts(parts))
     }
 
     /// Samples a second.
@@ -292,7 +263,12 @@ impl Decoder {
         while let Some(samples) = self.gap() {
             self.lose(samples, "bytes that are no part of it".to_owned());
         }
-        if !matches!(self.gaps, Known::Times) || self.scale.is_none() || !self.began {
+        let timed = match &self.gaps {
+            Known::Times => true,
+            Known::Parts(parts) => parts.are_timed(),
+            Known::Pages(_) => false,
+        };
+        if !timed || self.scale.is_none() || !self.began {
             return;
         }
         let time = self.samples(packet.pts.get()).saturating_add(trimmed);
@@ -319,10 +295,7 @@ impl Decoder {
         let here = self.position + self.silence;
         match &mut self.gaps {
             Known::Times => None,
-            Known::Frames(gaps) => {
-                let gap = gaps.pop_front_if(|gap| gap.at <= here)?;
-                Some(gap.samples)
-            }
+            Known::Parts(parts) => parts.gap(here.saturating_sub(self.since)),
             Known::Pages(gaps) => {
                 let mut gaps = gaps.lock().unwrap_or_else(PoisonError::into_inner);
                 // Blocks overlap: a page may have given a little less than it says.
@@ -343,7 +316,7 @@ impl Decoder {
         if samples == 0 {
             return;
         }
-        if self.filled + samples > most {
+        if self.filled.saturating_add(samples) > most {
             self.base = None;
             return;
         }
@@ -363,9 +336,7 @@ impl Decoder {
         let codec = Codec::new(&params)?;
         let rate = codec.rate().or(params.sample_rate).unwrap_or(self.rate);
         if rate != self.rate {
-            return Err(Error::Decode {
-                reason: format!("the sample rate changes from {} to {rate}", self.rate),
-            });
+            return Err(self.changed(rate));
         }
         (self.track, self.scale) = (track.id, track.time_base);
         self.skip = codec.skip(&params);
@@ -375,167 +346,91 @@ impl Decoder {
         Ok(())
     }
 
-    /// The end, unless all that there was is damaged; `why` it is not the sound's own.
+    /// The end, unless another file follows, or all that there was is damaged; `why` it is not the sound's own.
     fn end(&mut self, why: Option<String>) -> Result<bool, Error> {
-        self.ended = true;
-        if !self.began {
-            return match self.fault.take().or(why) {
-                Some(reason) => Err(Error::Decode { reason }),
-                None => Ok(false),
-            };
+        let next = match &self.gaps {
+            Known::Parts(parts) => parts.follow()?,
+            Known::Times | Known::Pages(_) => None,
+        };
+        if next.is_none()
+            && !self.began
+            && let Some(reason) = self.fault.take().or_else(|| why.clone())
+        {
+            self.ended = true;
+            return Err(Error::Decode { reason });
         }
         let from = self.position + self.silence;
         let short = u64::from(self.rate) * SHORT_MS / 1000;
-        let promised = self.expected.filter(|all| *all > from + short);
+        let expected = self.expected.map(|all| all.saturating_add(self.since));
+        let promised = expected.filter(|all| *all > from + short);
         let cut = match &self.gaps {
             Known::Pages(gaps) => {
                 let gaps = gaps.lock().unwrap_or_else(PoisonError::into_inner);
                 let last = gaps.iter().rfind(|gap| gap.serial == self.track);
                 last.is_some_and(|gap| gap.samples.is_none())
             }
-            Known::Times | Known::Frames(_) => false,
+            Known::Times | Known::Parts(_) => false,
         };
         let why = why.or_else(|| cut.then(|| "the file ends in the middle of a page".to_owned()));
         if promised.is_some() || why.is_some() {
             let why = why.unwrap_or_else(|| "the file ends before its sound".to_owned());
-            let to = promised;
-            self.lost.push(Lost { from, to, why });
+            match promised.filter(|_| next.is_some()) {
+                // What follows keeps its time.
+                Some(to) => self.lose(to - from, why),
+                None => self.lost.push(Lost {
+                    from,
+                    to: promised,
+                    why,
+                }),
+            }
         }
-        Ok(self.silence > 0 || !self.interleaved.is_empty())
-    }
-}
-
-impl Codec {
-    fn new(params: &AudioCodecParameters) -> Result<Codec, Error> {
-        if params.codec == codec::CODEC_ID_OPUS {
-            let channels = params
-                .channels
-                .as_ref()
-                .map_or(2, |channels| channels.count());
-            return Opus::new(params.extra_data.as_deref(), channels).map(Codec::Opus);
+        match next {
+            Some(at) => self.follow(at),
+            None => self.ended = true,
         }
-        let registry = symphonia::default::get_codecs();
-        let options = AudioDecoderOptions::default();
-        let made = guard(|| registry.make_audio_decoder(params, &options));
-        made.map(Codec::Known).map_err(|fault| match fault {
-            Trouble::Fault(Fault::Unsupported(reason)) => Error::Codec {
-                name: format!("{} ({reason})", name(params.codec)),
-            },
-            other => Error::Decode {
-                reason: other.to_string(),
-            },
-        })
+        Ok(!self.ended || self.silence > 0 || !self.interleaved.is_empty())
     }
 
-    /// The rate, where it is not the container's to say.
-    fn rate(&self) -> Option<u32> {
-        match self {
-            Codec::Known(_) => None,
-            Codec::Opus(_) => Some(opus::RATE),
-        }
-    }
-
-    /// Samples before the sound begins that the container leaves in.
-    fn skip(&self, params: &AudioCodecParameters) -> usize {
-        match self {
-            Codec::Known(_) if params.codec == codec::CODEC_ID_AAC => AAC_PRIMING,
-            Codec::Known(_) => 0,
-            Codec::Opus(decoder) => decoder.skip(),
-        }
-    }
-}
-
-/// The track that is heard.
-fn sound_of(format: &dyn FormatReader) -> Result<(AudioCodecParameters, &Track), Error> {
-    let track = format.default_track(TrackType::Audio);
-    let track = track.ok_or(Error::NoTrack)?;
-    match &track.codec_params {
-        Some(CodecParameters::Audio(params)) => Ok((params.clone(), track)),
-        Some(_) | None => Err(Error::Codec {
-            name: "unknown".to_owned(),
-        }),
-    }
-}
-
-/// The length that a file with nothing but sound says it has, in samples.
-fn whole_length(format: &dyn FormatReader, rate: u32) -> Option<u64> {
-    let is_sound = |track: &Track| matches!(track.codec_params, Some(CodecParameters::Audio(_)));
-    let info = format.media_info();
-    let (scale, all) = info.time_base.zip(info.duration)?;
-    let only = format.tracks().iter().all(is_sound);
-    let parts = u128::from(all.get()) * u128::from(scale.numer.get()) * u128::from(rate);
-    let samples = u64::try_from(parts / u128::from(scale.denom.get())).ok()?;
-    Some(samples).filter(|_| only)
-}
-
-/// What a call into a reader or decoder ends with, other than well.
-enum Trouble {
-    Fault(Fault),
-    Panic(String),
-    Other(String),
-}
-
-impl Trouble {
-    /// Whether the next packet may be read.
-    fn is_passed(&self) -> bool {
-        match self {
-            Trouble::Fault(Fault::DecodeError(_) | Fault::Unsupported(_)) => true,
-            Trouble::Fault(_) | Trouble::Panic(_) | Trouble::Other(_) => false,
+    /// Goes on with the file that begins at byte `at`; one that cannot be joined is missing, and the end.
+    fn follow(&mut self, at: u64) {
+        let here = self.position + self.silence;
+        match self.open_next() {
+            Ok(opened) => {
+                (self.format, self.codec) = (opened.format, opened.codec);
+                (self.track, self.scale) = (opened.track, opened.scale);
+                (self.skip, self.skipped) = (opened.skip, opened.skip);
+                (self.expected, self.base, self.since) = (opened.expected, None, here);
+                (self.failures, self.odd) = (0, 0);
+            }
+            Err(error) => {
+                self.ended = true;
+                let why = format!("another file begins at byte {at}: {error}");
+                self.lost.push(Lost {
+                    from: here,
+                    to: None,
+                    why,
+                });
+            }
         }
     }
 
-    /// Whether the next packet may be decoded.
-    fn is_of_packet(&self) -> bool {
-        match self {
-            Trouble::Fault(_) | Trouble::Other(_) => true,
-            Trouble::Panic(_) => false,
+    /// The file that `parts` is now at.
+    fn open_next(&self) -> Result<Opened, Error> {
+        let Known::Parts(parts) = &self.gaps else {
+            return Err(Error::NoTrack);
+        };
+        let media = Box::new(ReadOnlySource::new(parts.clone()));
+        let opened = Opened::new(media, self.extension.as_deref())?;
+        match opened.rate {
+            rate if rate == self.rate || rate == 0 => Ok(opened),
+            rate => Err(self.changed(rate)),
         }
     }
-}
 
-impl std::fmt::Display for Trouble {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Trouble::Fault(fault) => fault.fmt(f),
-            Trouble::Panic(reason) => write!(f, "the decoder panicked: {reason}"),
-            Trouble::Other(reason) => f.write_str(reason),
+    /// The error of another sample rate.
+    fn changed(&self, rate: u32) -> Error {
+        Error::Decode {
+            reason: format!("the sample rate changes from {} to {rate}", self.rate),
         }
     }
-}
-
-/// Runs a call into a reader or decoder; a panic becomes a value.
-fn guard<T>(call: impl FnOnce() -> Result<T, Fault>) -> Result<T, Trouble> {
-    match catch_unwind(AssertUnwindSafe(call)) {
-        Ok(result) => result.map_err(Trouble::Fault),
-        Err(panic) => {
-            let reason = panic
-                .downcast_ref::<String>()
-                .map(String::as_str)
-                .or_else(|| panic.downcast_ref::<&str>().copied())
-                .unwrap_or("no reason given");
-            Err(Trouble::Panic(reason.to_owned()))
-        }
-    }
-}
-
-/// The name of a codec, for those that files have and that are not decoded here.
-fn name(id: AudioCodecId) -> String {
-    for (known, name) in [
-        (codec::CODEC_ID_SPEEX, "Speex"),
-        (codec::CODEC_ID_AAC, "AAC"),
-        (codec::CODEC_ID_AC3, "AC-3"),
-        (codec::CODEC_ID_EAC3, "E-AC-3"),
-        (codec::CODEC_ID_AC4, "AC-4"),
-        (codec::CODEC_ID_DCA, "DTS"),
-        (codec::CODEC_ID_WMA, "WMA"),
-        (codec::CODEC_ID_WAVPACK, "WavPack"),
-        (codec::CODEC_ID_MONKEYS_AUDIO, "Monkey's Audio"),
-        (codec::CODEC_ID_ADPCM_G722, "G.722"),
-        (codec::CODEC_ID_ADPCM_G726, "G.726"),
-    ] {
-        if id == known {
-            return name.to_owned();
-        }
-    }
-    format!("{id}")
 }

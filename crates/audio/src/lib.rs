@@ -18,15 +18,20 @@
 
 #![forbid(unsafe_code)]
 
+mod aiff;
 mod decode;
 mod error;
 mod filters;
+mod flac;
 mod frames;
 mod matroska;
 mod mpeg;
 mod ogg;
+mod open;
 mod opus;
+mod parts;
 mod pcm;
+mod pending;
 mod resample;
 mod samples;
 mod sniff;

@@ -4,6 +4,8 @@
 
 use std::io::{self, Read};
 
+use crate::pending::Pending;
+
 /// Identifiers of RFC 9559 that a file begins with and that stand in its segment.
 const SEGMENT: u32 = 0x1853_8067;
 const CLUSTER: u32 = 0x1F43_B675;
@@ -28,15 +30,10 @@ const BLOCK: u32 = 0xA3;
 const LONGEST: u64 = 64 << 20;
 /// Elements that follow each other before they are believed.
 const ENOUGH: usize = 3;
-/// Bytes that are asked for at a time.
-const PIECE: usize = 1 << 16;
 
 /// A reader of a file whose clusters are mended.
 pub(crate) struct Clusters<R> {
-    from: R,
-    /// Bytes that are not yet looked at.
-    pending: Vec<u8>,
-    ended: bool,
+    pending: Pending<R>,
     /// Bytes that pass as they are; all of them in a stream whose clusters have no size.
     passing: u64,
     whole: Vec<u8>,
@@ -46,28 +43,11 @@ pub(crate) struct Clusters<R> {
 impl<R: Read> Clusters<R> {
     pub(crate) fn new(from: R) -> Clusters<R> {
         Clusters {
-            from,
-            pending: Vec::new(),
-            ended: false,
+            pending: Pending::new(from),
             passing: 0,
             whole: Vec::new(),
             given: 0,
         }
-    }
-
-    /// Sees that `bytes` are pending, if there are so many.
-    fn fill(&mut self, bytes: usize) -> io::Result<bool> {
-        let mut piece = Vec::new();
-        while self.pending.len() < bytes && !self.ended {
-            piece.resize(PIECE, 0);
-            match self.from.read(&mut piece) {
-                Ok(0) => self.ended = true,
-                Ok(read) => self.pending.extend(&piece[..read]),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(self.pending.len() >= bytes)
     }
 
     /// Puts the next bytes into `whole`; false at the end.
@@ -75,34 +55,34 @@ impl<R: Read> Clusters<R> {
         self.whole.clear();
         self.given = 0;
         loop {
-            self.fill(16)?;
-            if self.pending.is_empty() {
+            self.pending.fill(16)?;
+            if self.pending.there().is_empty() {
                 return Ok(false);
             }
             if self.passing > 0 {
-                let now = self.passing.min(self.pending.len() as u64);
+                let now = self.passing.min(self.pending.there().len() as u64);
                 self.passing -= now;
-                self.whole.extend(self.pending.drain(..now as usize));
+                self.whole.extend(self.pending.take(now as usize));
                 return Ok(true);
             }
-            match head(&self.pending) {
+            match head(self.pending.there()) {
                 Some((SEGMENT, _, length)) => {
-                    self.whole.extend(self.pending.drain(..length));
+                    self.whole.extend(self.pending.take(length));
                     return Ok(true);
                 }
                 Some((CLUSTER, None, _)) => self.passing = u64::MAX,
                 Some((CLUSTER, Some(size), length)) if size <= LONGEST => {
                     let all = length + size as usize;
-                    self.fill(all)?;
-                    let end = all.min(self.pending.len());
-                    if children(&self.pending[length..end]).len() as u64 == size {
-                        self.whole.extend(self.pending.drain(..all));
+                    self.pending.fill(all)?;
+                    let end = all.min(self.pending.there().len());
+                    if children(&self.pending.there()[length..end]).len() as u64 == size {
+                        self.whole.extend(self.pending.take(all));
                         return Ok(true);
                     }
                     // Where bytes are gone, the next one begins within.
-                    let next = find(&self.pending[..end], length).unwrap_or(end);
-                    let left = children(&self.pending[length..next]);
-                    self.pending.drain(..next);
+                    let next = find(&self.pending.there()[..end], length).unwrap_or(end);
+                    let left = children(&self.pending.there()[length..next]);
+                    self.pending.take(next);
                     if left.is_empty() {
                         continue;
                     }
@@ -116,9 +96,10 @@ impl<R: Read> Clusters<R> {
                     self.passing = size.saturating_add(length as u64);
                 }
                 Some(_) | None => {
-                    let next = find(&self.pending, 1);
-                    let passed = next.unwrap_or(self.pending.len().saturating_sub(15).max(1));
-                    self.pending.drain(..passed);
+                    let next = find(self.pending.there(), 1);
+                    let passed =
+                        next.unwrap_or(self.pending.there().len().saturating_sub(15).max(1));
+                    self.pending.take(passed);
                 }
             }
         }

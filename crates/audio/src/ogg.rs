@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Read};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::pending::Pending;
+
 /// Bytes of a page's head, before its table.
 const HEAD: usize = 27;
-/// Bytes that are asked for at a time.
-const BLOCK: usize = 1 << 16;
 
 /// Where pages are missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,12 +28,9 @@ pub(crate) type Gaps = Arc<Mutex<VecDeque<Gap>>>;
 
 /// A reader of the pages that are whole.
 pub(crate) struct Pages<R> {
-    from: R,
+    pending: Pending<R>,
     gaps: Gaps,
     streams: BTreeMap<u32, Stream>,
-    /// Bytes that are not yet looked at.
-    pending: Vec<u8>,
-    ended: bool,
     /// Whether a page began after the last whole one.
     torn: bool,
     /// Bytes after the last whole page that are none.
@@ -58,11 +55,9 @@ impl<R: Read> Pages<R> {
     pub(crate) fn new(from: R) -> (Pages<R>, Gaps) {
         let gaps = Gaps::default();
         let pages = Pages {
-            from,
+            pending: Pending::new(from),
             gaps: Arc::clone(&gaps),
             streams: BTreeMap::new(),
-            pending: Vec::new(),
-            ended: false,
             torn: false,
             skipped: 0,
             whole: Vec::new(),
@@ -71,32 +66,21 @@ impl<R: Read> Pages<R> {
         (pages, gaps)
     }
 
-    /// Sees that `bytes` are pending, if there are so many.
-    fn fill(&mut self, bytes: usize) -> io::Result<bool> {
-        let mut block = Vec::new();
-        while self.pending.len() < bytes && !self.ended {
-            block.resize(BLOCK, 0);
-            match self.from.read(&mut block) {
-                Ok(0) => self.ended = true,
-                Ok(read) => self.pending.extend(&block[..read]),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(self.pending.len() >= bytes)
-    }
-
     /// Puts the next whole page into `whole`; false at the end.
     fn next(&mut self) -> io::Result<bool> {
         loop {
-            let capture = self.pending.windows(4).position(|four| four == b"OggS");
+            let capture = self
+                .pending
+                .there()
+                .windows(4)
+                .position(|four| four == b"OggS");
             match capture {
                 Some(at) => self.skip(at),
                 None => {
-                    self.skip(self.pending.len().saturating_sub(3));
-                    let before = self.pending.len();
-                    self.fill(before + 1)?;
-                    if self.pending.len() == before {
+                    self.skip(self.pending.there().len().saturating_sub(3));
+                    let before = self.pending.there().len();
+                    self.pending.fill(before + 1)?;
+                    if self.pending.there().len() == before {
                         if std::mem::take(&mut self.torn) {
                             self.cut();
                         }
@@ -110,7 +94,7 @@ impl<R: Read> Pages<R> {
                 self.skip(1);
                 continue;
             };
-            let page = &self.pending[..length];
+            let page = &self.pending.there()[..length];
             let stated = u32::from_le_bytes([page[22], page[23], page[24], page[25]]);
             if sum(page) != stated {
                 self.skip(1);
@@ -119,37 +103,37 @@ impl<R: Read> Pages<R> {
             self.count(length);
             (self.torn, self.skipped) = (false, 0);
             self.whole.clear();
-            self.whole.extend(self.pending.drain(..length));
+            self.whole.extend(self.pending.take(length));
             self.given = 0;
             return Ok(true);
         }
     }
 
     fn skip(&mut self, bytes: usize) {
-        self.pending.drain(..bytes);
+        self.pending.take(bytes);
         self.skipped += bytes as u64;
     }
 
     /// The length of the page that begins here, if all of it is there.
     fn length(&mut self) -> io::Result<Option<usize>> {
-        if !self.fill(HEAD)? {
+        if !self.pending.fill(HEAD)? {
             return Ok(None);
         }
-        let table = usize::from(self.pending[26]);
-        if !self.fill(HEAD + table)? {
+        let table = usize::from(self.pending.there()[26]);
+        if !self.pending.fill(HEAD + table)? {
             return Ok(None);
         }
-        let body: usize = self.pending[HEAD..][..table]
+        let body: usize = self.pending.there()[HEAD..][..table]
             .iter()
             .map(|&len| usize::from(len))
             .sum();
         let length = HEAD + table + body;
-        Ok(self.fill(length)?.then_some(length))
+        Ok(self.pending.fill(length)?.then_some(length))
     }
 
     /// Counts the page that begins here, and what is missing before it.
     fn count(&mut self, length: usize) {
-        let page = &self.pending[..length];
+        let page = &self.pending.there()[..length];
         let four =
             |at: usize| u32::from_le_bytes([page[at], page[at + 1], page[at + 2], page[at + 3]]);
         let (serial, sequence) = (four(14), four(18));

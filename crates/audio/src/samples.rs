@@ -9,13 +9,12 @@ use symphonia::core::io::{MediaSource, ReadOnlySource};
 
 use crate::decode::{Decoder, Known};
 use crate::matroska::Clusters;
-use crate::mpeg;
 use crate::ogg::Pages;
+use crate::parts::Parts;
 use crate::pcm::{End, Pcm, PcmReader, SampleType};
 use crate::resample::Resampler;
 use crate::sniff::{FIRST, Kind};
-use crate::wave;
-use crate::{Error, SAMPLE_RATE};
+use crate::{Error, SAMPLE_RATE, aiff, wave};
 
 /// The rates that are resampled.
 const RATES: std::ops::RangeInclusive<u32> = 1_000..=768_000;
@@ -50,6 +49,8 @@ pub(crate) struct Samples {
     resampler: Option<Resampler>,
     /// Samples given by the source.
     taken: u64,
+    /// Where another file begins, behind the one that is read.
+    behind: Option<u64>,
     mono: Vec<f32>,
     done: bool,
 }
@@ -101,15 +102,17 @@ impl Samples {
                     Some(all) => all.saturating_sub(header.at),
                     None => u64::MAX,
                 };
-                Samples::of_wave(&header, media, Some(left))
+                let end = header.bytes.and_then(|bytes| header.at.checked_add(bytes));
+                let behind = another(&mut media, end)?;
+                media.seek(SeekFrom::Start(header.at)).map_err(failed)?;
+                let mut samples = Samples::of_wave(&header, media, Some(left))?;
+                samples.behind = behind;
+                Ok(samples)
             }
             kind @ (Kind::Rifx | Kind::Wave64) => Err(refused(kind)),
-            Kind::Mpeg => {
-                let gaps = mpeg::gaps(&mut media).map_err(failed)?;
+            Kind::Mpeg | Kind::Flac => {
                 rewind(&mut media)?;
-                // A reader that can seek guesses lengths from sizes.
-                let media = Box::new(ReadOnlySource::new(media));
-                Samples::of_decoder(Decoder::new(media, extension, Known::Frames(gaps.into()))?)
+                Samples::of_decoder(Decoder::of_parts(Parts::new(media), extension)?)
             }
             Kind::Ogg => {
                 rewind(&mut media)?;
@@ -124,6 +127,21 @@ impl Samples {
                 // A reader that can seek guesses lengths from sizes.
                 let media = Box::new(ReadOnlySource::new(media));
                 Samples::of_decoder(Decoder::new(media, extension, Known::Times)?)
+            }
+            Kind::Aiff => {
+                let in_order = aiff::is_in_order(&mut media).map_err(failed)?;
+                let size = u32::from_be_bytes([first[4], first[5], first[6], first[7]]);
+                let behind = another(&mut media, Some(8 + u64::from(size)))?;
+                rewind(&mut media)?;
+                // A reader that can seek takes no file that is cut.
+                let media = match in_order {
+                    true => Box::new(ReadOnlySource::new(media)),
+                    false => media,
+                };
+                let decoder = Decoder::new(media, extension, Known::Times)?;
+                let mut samples = Samples::of_decoder(decoder)?;
+                samples.behind = behind;
+                Ok(samples)
             }
             Kind::Mp4 | Kind::Other | Kind::Unknown => {
                 rewind(&mut media)?;
@@ -152,7 +170,10 @@ impl Samples {
             }
             Kind::Ogg => Samples::of_ogg(Once::new(all)),
             Kind::Matroska => Samples::of_matroska(Once::new(all)),
-            Kind::Mpeg | Kind::Adts | Kind::Other => {
+            Kind::Mpeg | Kind::Flac => {
+                Samples::of_decoder(Decoder::of_parts(Parts::new(all), None)?)
+            }
+            Kind::Aiff | Kind::Adts | Kind::Other => {
                 let media = Box::new(ReadOnlySource::new(Once::new(all)));
                 Samples::of_decoder(Decoder::new(media, None, Known::Times)?)
             }
@@ -235,6 +256,7 @@ impl Samples {
             rate,
             resampler,
             taken: 0,
+            behind: None,
             mono: Vec::new(),
             done: false,
         })
@@ -243,7 +265,12 @@ impl Samples {
     /// What could not be read so far.
     pub(crate) fn missing(&self) -> Vec<Missing> {
         let seconds = |samples: u64| samples as f64 / f64::from(self.rate);
-        match &self.source {
+        let behind = self.behind.filter(|_| self.done).map(|at| Missing {
+            start: seconds(self.taken),
+            end: None,
+            why: format!("another file begins at byte {at}, which is not heard"),
+        });
+        let mut missing: Vec<Missing> = match &self.source {
             Source::Media(decoder) => {
                 let each = decoder.lost().iter().map(|lost| Missing {
                     start: seconds(lost.from),
@@ -261,7 +288,9 @@ impl Samples {
                 });
                 missing.into_iter().collect()
             }
-        }
+        };
+        missing.extend(behind);
+        missing
     }
 
     /// Appends the next samples to `out`; false once there are no more.
@@ -338,6 +367,20 @@ fn first(reader: &mut impl Read) -> Result<Vec<u8>, Error> {
     let mut part = reader.take(FIRST as u64);
     part.read_to_end(&mut first).map_err(failed)?;
     Ok(first)
+}
+
+/// Whether another WAV or AIFF file stands where one ends, or a byte behind that: where it begins.
+fn another(media: &mut Box<dyn MediaSource>, end: Option<u64>) -> Result<Option<u64>, Error> {
+    let Some(end) = end.filter(|end| media.byte_len().is_some_and(|all| *end < all)) else {
+        return Ok(None);
+    };
+    for at in [end, end + 1] {
+        media.seek(SeekFrom::Start(at)).map_err(failed)?;
+        if let Kind::Wave | Kind::Rifx | Kind::Aiff = Kind::of(&first(media)?) {
+            return Ok(Some(at));
+        }
+    }
+    Ok(None)
 }
 
 fn rewind(media: &mut Box<dyn MediaSource>) -> Result<(), Error> {

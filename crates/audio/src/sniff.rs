@@ -11,8 +11,12 @@ pub(crate) enum Kind {
     Wave64,
     /// MP4, M4A, MOV: its tables may stand at the end.
     Mp4,
-    /// MPEG audio, perhaps behind an ID3v2 tag.
+    /// MPEG audio, or what stands behind an ID3v2 tag.
     Mpeg,
+    /// FLAC.
+    Flac,
+    /// AIFF or AIFF-C.
+    Aiff,
     /// Ogg.
     Ogg,
     /// Matroska and WebM.
@@ -46,10 +50,11 @@ impl Kind {
             Kind::Ogg
         } else if at(0, b"\x1a\x45\xdf\xa3") {
             Kind::Matroska
-        } else if [&b"fLaC"[..], b"FORM", b"caff"]
-            .iter()
-            .any(|magic| at(0, magic))
-        {
+        } else if at(0, b"fLaC") {
+            Kind::Flac
+        } else if at(0, b"FORM") && (at(8, b"AIFF") || at(8, b"AIFC")) {
+            Kind::Aiff
+        } else if at(0, b"FORM") || at(0, b"caff") {
             Kind::Other
         } else if mpeg(first) {
             Kind::Mpeg
@@ -156,8 +161,11 @@ mod tests {
             (b"\0\0\0\x20ftypM4A ", Kind::Mp4),
             (b"ID3\x04", Kind::Mpeg),
             (b"OggS\0", Kind::Ogg),
-            (b"fLaC", Kind::Other),
-            (b"FORM\0\0\0\0AIFF", Kind::Other),
+            (b"fLaC", Kind::Flac),
+            (b"FORM\0\0\0\0AIFF", Kind::Aiff),
+            (b"FORM\0\0\0\0AIFC", Kind::Aiff),
+            (b"FORM\0\0\0\0ILBM", Kind::Other),
+            (b"caff", Kind::Other),
             (b"\x1a\x45\xdf\xa3", Kind::Matroska),
             (b"", Kind::Unknown),
             (b"RIFF\0\0\0\0AVI ", Kind::Unknown),

@@ -173,7 +173,7 @@ pub fn devices() -> Devices {
 
 /// Passes over a card that no kernel is built for.
 fn not_too_old<B>((info, back): (DeviceInfo, B)) -> Result<(DeviceInfo, B), Error> {
-    if info.target.sm < warpsmith_kernel::OLDEST.sm {
+    if info.is_too_old() {
         return Err(Error::CardTooOld {
             card: info.name,
             target: info.target,

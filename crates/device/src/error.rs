@@ -222,7 +222,6 @@ impl From<warpsmith_vgpu::Error> for Error {
             | V::Tier { .. }
             | V::NotAllocated { .. }
             | V::Range { .. }
-            | V::AddressSize { .. }
             | V::Unsupported { .. }
             | V::Panic { .. }
             | V::Launch { .. }) => Error::Virtual(other),

@@ -1,7 +1,7 @@
 //! What a device says about itself.
 
 use std::fmt;
-use warpsmith_kernel::{Hardware, Processor};
+use warpsmith_kernel::{Hardware, OLDEST, Processor};
 use warpsmith_ptx::target::{PtxVersion, Target};
 
 /// Facts about a device.
@@ -30,6 +30,11 @@ pub struct DeviceInfo {
 }
 
 impl DeviceInfo {
+    /// Whether no kernel is built for it: it is older than [`OLDEST`].
+    pub fn is_too_old(&self) -> bool {
+        self.target.sm < OLDEST.sm
+    }
+
     /// What kernels for it are chosen by.
     pub fn hardware(&self) -> Hardware {
         Hardware {

@@ -4,7 +4,7 @@
 //! that finds less than there was is an error with the file's name.
 
 use std::fs::{File, Metadata};
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -30,9 +30,15 @@ pub(crate) struct OpenFile {
 impl Bytes {
     /// Opens a regular file; what is none is refused before it is opened, as that may wait for ever.
     pub(crate) fn open(path: &Path) -> Result<Bytes, Error> {
-        let io = |source| Error::Io {
-            path: path.to_path_buf(),
-            source,
+        let io = |source: std::io::Error| match std::fs::read_link(path) {
+            Ok(target) if source.kind() == ErrorKind::NotFound => Error::DanglingLink {
+                path: path.to_path_buf(),
+                target,
+            },
+            Ok(_) | Err(_) => Error::Io {
+                path: path.to_path_buf(),
+                source,
+            },
         };
         let regular = |facts: &Metadata| match facts.is_file() {
             true => Ok(()),
@@ -127,7 +133,7 @@ impl OpenFile {
         };
         match read {
             Ok(()) => Ok(()),
-            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => {
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
                 let found = self.facts()?.len();
                 Err(Error::Shortened {
                     path: self.path.clone(),

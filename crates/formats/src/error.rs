@@ -14,6 +14,14 @@ pub enum Error {
         /// What the system said.
         source: std::io::Error,
     },
+    /// A symbolic link to nothing.
+    #[error("{}: is a link to {}, which is not there", path.display(), target.display())]
+    DanglingLink {
+        /// The link.
+        path: PathBuf,
+        /// What it names.
+        target: PathBuf,
+    },
     /// A path that is a folder or a device.
     #[error("{}: expected a regular file", path.display())]
     NotAFile {
@@ -413,6 +421,7 @@ impl Error {
     pub(crate) fn in_file(self, path: &std::path::Path) -> Error {
         match self {
             Error::Io { .. }
+            | Error::DanglingLink { .. }
             | Error::Shortened { .. }
             | Error::Changed { .. }
             | Error::NotAFile { .. }

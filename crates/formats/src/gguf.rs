@@ -20,6 +20,7 @@ pub use writer::Writer;
 
 use crate::Error;
 use crate::bytes::Bytes;
+use crate::input::is_there;
 use crate::quant::WeightType;
 use parse::Header;
 
@@ -230,7 +231,7 @@ fn part_paths(path: &Path, metadata: &Metadata) -> Result<Vec<PathBuf>, Error> {
     let mut paths = Vec::new();
     for number in 2..=count {
         let path = path.with_file_name(format!("{stem}{}", suffix(number)));
-        let missing = !path.exists();
+        let missing = !is_there(&path);
         paths.push(path);
         if missing {
             break;

@@ -53,6 +53,13 @@ impl Kind {
     }
 }
 
+/// Whether anything has this name: a folder, a pipe and a link to nothing too, which are errors where a file is looked
+/// for, and not passed over.
+pub fn is_there(path: &Path) -> bool {
+    let found = path.symlink_metadata();
+    found.map_or_else(|error| error.kind() != ErrorKind::NotFound, |_| true)
+}
+
 #[cfg(unix)]
 fn kind(found: FileType) -> Kind {
     use std::os::unix::fs::FileTypeExt;

@@ -15,6 +15,7 @@ use ::safetensors::{Dtype, SafeTensorError};
 use crate::Error;
 use crate::bytes::{Bytes, read_small};
 use crate::cursor::Cursor;
+use crate::input::is_there;
 use crate::object::Object;
 use crate::quant::WeightType;
 
@@ -56,22 +57,26 @@ impl Safetensors {
     /// `model.safetensors.index.json`, else its `model.safetensors`.
     ///
     /// # Errors
-    /// What the system says, and everything that can be wrong with a file, each with its path.
+    /// What the system says, links to nothing, and everything that can be wrong with a file, each with its path.
     pub fn open(path: &Path) -> Result<Safetensors, Error> {
         if path.is_dir() {
             let files: &'static [&'static str] = &[INDEX, SINGLE];
             return match files
                 .iter()
                 .map(|name| path.join(name))
-                .find(|p| p.is_file())
+                .find(|file| is_there(file))
             {
-                Some(file) => Safetensors::open(&file),
+                Some(file) => Safetensors::open_file(&file),
                 None => Err(Error::EmptyFolder {
                     path: path.to_path_buf(),
                     want: files,
                 }),
             };
         }
+        Safetensors::open_file(path)
+    }
+
+    fn open_file(path: &Path) -> Result<Safetensors, Error> {
         if path
             .extension()
             .is_some_and(|extension| extension == "json")

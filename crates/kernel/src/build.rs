@@ -350,7 +350,6 @@ impl Builder {
             version: PtxVersion::new(6, 0),
             target: self.target,
             target_options: Vec::new(),
-            address_size: 64,
             vars: module_vars,
             functions: vec![self.function],
             files: Vec::new(),

@@ -127,8 +127,8 @@ pub enum Code {
         name: String,
         found: &'static str,
     },
-    #[error("`{form}` takes a 32-bit address, the module's have {size} bits")]
-    AddressSize { form: String, size: u8 },
+    #[error("`{form}` takes a 32-bit address, addresses have 64 bits")]
+    AddressSize { form: String },
     #[error("`{name}` has {found} bytes, the parameter that it is given for has {expected}")]
     ArgumentSize {
         name: String,

@@ -106,8 +106,6 @@ pub struct Module {
     pub target: Target,
     /// Further words of `.target`, such as `debug` or `texmode_independent`.
     pub target_options: Vec<Name>,
-    /// `.address_size`: 64, which a text without it has too.
-    pub address_size: u8,
     /// Module variables in order.
     pub vars: Vec<Var>,
     /// Kernels and functions in order.

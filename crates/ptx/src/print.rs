@@ -131,9 +131,7 @@ impl Printer<'_> {
             self.put(", ");
             self.put(option);
         }
-        self.put("\n.address_size ");
-        self.number(module.address_size.into());
-        self.byte(b'\n');
+        self.put("\n.address_size 64\n");
         for (index, name) in &module.files {
             self.put(".file ");
             self.number((*index).into());

@@ -278,7 +278,6 @@ fn operands_of_a_wrong_count_kind_or_type() {
             "cvta.to.global.u32 %r0, %r1;",
             Code::AddressSize {
                 form: form("cvta.to.global.u32"),
-                size: 64,
             },
         ),
         (

@@ -80,7 +80,6 @@ impl From<&Error> for Status {
             | Error::Launch { .. }
             | Error::OtherMachine { .. } => Status::InvalidValue,
             Error::PtxVersion { .. } => Status::UnsupportedPtxVersion,
-            Error::AddressSize { .. } => Status::InvalidPtx,
             Error::Unsupported { .. } => Status::NotSupported,
             Error::Fault(fault) => match fault.kind {
                 FaultKind::OutOfBounds { .. } => Status::IllegalAddress,

@@ -59,12 +59,6 @@ pub enum Error {
         /// The device's.
         newest: PtxVersion,
     },
-    /// The module is for another address size.
-    #[error("address size {found}, expected 64")]
-    AddressSize {
-        /// The module's.
-        found: u8,
-    },
     /// Something PTX has and this device does not do.
     #[error("{kernel}, {span}: {what} is not supported by the virtual GPU")]
     Unsupported {

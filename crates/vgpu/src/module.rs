@@ -64,11 +64,6 @@ impl Module {
                 newest,
             });
         }
-        if module.address_size != 64 {
-            return Err(Error::AddressSize {
-                found: module.address_size,
-            });
-        }
         let mut loaded = Loaded {
             machine: Arc::clone(&machine.0),
             module: module.clone(),

@@ -80,6 +80,22 @@ fn guards_hold_single_instructions() {
 }
 
 #[test]
+fn results_that_are_thrown_away_leave_the_others() {
+    // Half of the arrivals are of the kind that completes no phase.
+    let body = "setp.eq.u32 _, %r0, 7;\nsetp.lt.u32 %p0|_, %r0, 7;\nsetp.lt.u32 _|%p1, %r0, 9;\n\
+                mov.b64 {_, %r4}, 0x500000000;\nsetp.eq.u32 %p2, %r0, 0;\n\
+                @%p2 mbarrier.init.shared.b64 [sh], 64;\nbar.sync 0;\n\
+                mbarrier.arrive.noComplete.shared.b64 _, [sh], 1;\nbar.sync 0;\n\
+                mbarrier.arrive.shared.b64 _, [sh];\nbar.sync 0;\n\
+                mbarrier.test_wait.parity.shared.b64 %p3, [sh], 0;\n\
+                selp.u32 %r5, 10, 0, %p0;\nselp.u32 %r6, 100, 0, %p1;\nselp.u32 %r7, 1000, 0, %p3;\n\
+                add.u32 %r9, %r4, %r5;\nadd.u32 %r9, %r9, %r6;\nadd.u32 %r9, %r9, %r7;";
+    check(body, 1, 32, |_, t| {
+        1005 + if t < 7 { 10 } else { 0 } + if t < 9 { 0 } else { 100 }
+    });
+}
+
+#[test]
 fn early_exits_leave_the_others() {
     let body = "mov.u32 %r9, 5;\nst.global.u32 [%d2], %r9;\nsetp.ge.u32 %p0, %r0, 20;\n@%p0 exit;\n\
                 mov.u32 %r9, 6;";

@@ -135,6 +135,24 @@ fn every_command_has_a_manual_page_and_is_completed_in_every_shell() {
             assert!(text.contains(command), "{command}");
         }
     }
+    // Each page takes the place of the old one as a whole; one that cannot be written is named.
+    let page = out.join("warpsmith.1");
+    let old = fs::hard_link(&page, folder.path().join("old"));
+    old.expect("a second name");
+    fs::write(&page, "old").expect("written");
+    warpsmith(&["man", "--out", out.to_str().expect("a path")]).ok();
+    let kept = fs::read_to_string(folder.path().join("old"));
+    assert_eq!(kept.expect("the old page"), "old");
+    assert_eq!(
+        warpsmith(&["man"]).ok(),
+        fs::read_to_string(&page).expect("a page")
+    );
+    fs::remove_file(&page).expect("removed");
+    fs::create_dir(&page).expect("a folder");
+    let run = warpsmith(&["man", "--out", out.to_str().expect("a path")]);
+    assert_eq!(run.status, 1);
+    let want = format!("cannot write {}", page.display());
+    assert!(run.err.contains(&want), "{}", run.err);
     let unknown = warpsmith(&["man", "nothing"]).err;
     assert!(unknown.contains("warpsmith-generate"), "{unknown}");
 }

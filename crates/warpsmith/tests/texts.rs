@@ -1,5 +1,5 @@
 //! What people meet first: models of the other kind, templates that do not work, full contexts, damaged models, quiet runs,
-//! probabilities, perplexity, commands of a conversation, what inspect takes.
+//! probabilities, perplexity, commands of a conversation.
 
 mod common;
 mod facts;
@@ -492,74 +492,4 @@ fn a_conversation_obeys_its_commands() {
     );
     // What is saved can be gone on with.
     greedy(&model, &["--messages", &saved]).ok();
-}
-
-#[test]
-fn inspect_shows_every_kind_of_file_that_others_take() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let tokenizer = folder.path().join("tokenizer.json");
-    let parts = json!({
-        "version": "1.0",
-        "added_tokens": [{ "id": 1, "content": "<s>", "special": true }],
-        "model": { "type": "BPE", "vocab": { "h": 0 }, "merges": [] },
-    });
-    fs::write(&tokenizer, parts.to_string()).expect("written");
-    for (path, format, key, tensors) in [
-        (
-            model("tiny-llama3").into(),
-            "GGUF version 3",
-            "llama.block_count",
-            true,
-        ),
-        (
-            reference("whisper/synth/ggml-f16.bin"),
-            "Whisper as ggml has it",
-            "n_mels",
-            true,
-        ),
-        (reference("whisper/synth"), "safetensors", "d_model", true),
-        (
-            reference("whisper/synth/model.safetensors"),
-            "safetensors",
-            "d_model",
-            true,
-        ),
-        (tokenizer, "tokenizer.json", "special_tokens", false),
-        (folder.path().into(), "tokenizer.json", "model.vocab", false),
-    ] {
-        let path: std::path::PathBuf = path;
-        let shown = warpsmith(&["inspect", &text(&path)]).ok();
-        let json = warpsmith(&["inspect", "--json", &text(&path)]).json();
-        assert!(shown.starts_with(format) && shown.contains(key), "{shown}");
-        assert_eq!(json["format"], format);
-        assert!(
-            !json["metadata"][key].is_null(),
-            "{key}: {}",
-            json["metadata"]
-        );
-        let count = json["tensors"].as_array().expect("a list").len();
-        assert_eq!(count > 0, tensors, "{}", path.display());
-    }
-    let gguf = folder.path().join("one.gguf");
-    fs::copy(model("tiny-llama3"), &gguf).expect("copied");
-    let shown = warpsmith(&["inspect", &text(folder.path())]).ok();
-    assert!(shown.starts_with("GGUF version 3"), "{shown}");
-    fs::copy(&gguf, folder.path().join("two.gguf")).expect("copied");
-    refused(
-        warpsmith(&["inspect", &text(folder.path())]),
-        &["2 GGUF files"],
-    );
-    let odd = folder.path().join("odd.json");
-    fs::write(&odd, "[1]").expect("written");
-    refused(
-        warpsmith(&["inspect", &text(&odd)]),
-        &["expected an object"],
-    );
-    fs::write(&odd, "{\"a\": {\"b\": 1}}").expect("written");
-    assert!(
-        warpsmith(&["inspect", &text(&odd)])
-            .ok()
-            .contains("a (1 keys)")
-    );
-    refused(warpsmith(&["inspect", "nothing.gguf"]), &["nothing.gguf"]);
 }

@@ -138,6 +138,108 @@ fn a_file_cut_at_its_end_says_what_is_missing() {
     }
 }
 
+/// An AIFF file of 16 bits in one channel, with its chunks in this order.
+fn aiff(order: [&[u8; 4]; 2], sound: &[f32]) -> Vec<u8> {
+    let mut chunks = Vec::new();
+    for name in order {
+        let body = match name {
+            b"COMM" => {
+                let mut body = vec![0, 1];
+                body.extend((sound.len() as u32).to_be_bytes());
+                body.extend([0, 16]);
+                // 16 kHz in 80 bits.
+                body.extend([0x40, 0x0C, 0xFA, 0, 0, 0, 0, 0, 0, 0]);
+                body
+            }
+            _ => {
+                let samples = sound.iter().map(|x| (x * 32768.0) as i16);
+                let mut body = vec![0; 8];
+                body.extend(samples.flat_map(i16::to_be_bytes));
+                body
+            }
+        };
+        chunks.extend(name);
+        chunks.extend((body.len() as u32).to_be_bytes());
+        chunks.extend(body);
+    }
+    let size = (4 + chunks.len() as u32).to_be_bytes();
+    [&b"FORM"[..], &size, b"AIFF", &chunks].concat()
+}
+
+#[test]
+fn an_aiff_file_cut_at_its_end_is_heard_as_far_as_it_goes() {
+    let all = samples("goforward");
+    let mut want = Spectrogram::of_samples(&all, 80).expect("a sound");
+    let want = window(&mut want, 0, Padding::Silence);
+    for order in [[b"COMM", b"SSND"], [b"SSND", b"COMM"]] {
+        let mut whole = Spectrogram::of_bytes(aiff(order, &all), 80).expect("a sound");
+        assert_eq!(window(&mut whole, 0, Padding::Silence), want);
+        assert_eq!(whole.missing(), []);
+    }
+    let file = aiff([b"COMM", b"SSND"], &all);
+    let half = 54 + all.len() / 2 * 2;
+    // At a sample, in the middle of one, and before the first.
+    for (cut, left) in [(half, all.len() / 2), (half + 1, all.len() / 2), (54, 0)] {
+        for stream in [false, true] {
+            let bytes = file[..cut].to_vec();
+            let sound = match stream {
+                false => Spectrogram::of_bytes(bytes, 80),
+                true => Spectrogram::of_stream(std::io::Cursor::new(bytes), 80),
+            };
+            let mut sound = sound.expect("a sound");
+            assert!(sound.reach(u64::MAX).expect("read"));
+            let [Missing { start, end, why }] = sound.missing() else {
+                panic!("{cut}: {:?}", sound.missing());
+            };
+            assert_eq!(*start, left as f64 / 16_000.0);
+            assert_eq!(*end, Some(all.len() as f64 / 16_000.0));
+            assert_eq!(why, "the file ends before its sound");
+            let mut want = Spectrogram::of_samples(&all[..left], 80).expect("a sound");
+            assert_eq!(
+                window(&mut sound, 0, Padding::Silence),
+                window(&mut want, 0, Padding::Silence)
+            );
+        }
+    }
+}
+
+#[test]
+fn a_wave_or_aiff_file_behind_another_is_named_by_its_place() {
+    // An odd number of bytes is padded by some.
+    let all = samples("goforward");
+    let bytes: Vec<u8> = all.iter().map(|x| (x * 127.0 + 128.0) as u8).collect();
+    let plain = wav(
+        crate::PCM,
+        8,
+        16_000,
+        1,
+        &bytes[..bytes.len() - 1 + bytes.len() % 2],
+    );
+    let sounds = [plain, aiff([b"COMM", b"SSND"], &all)];
+    for one in &sounds {
+        for other in &sounds {
+            for pad in [&b""[..], b"\0"] {
+                let first = [&one[..], pad].concat();
+                let mut whole = Spectrogram::of_bytes(first.clone(), 80).expect("a sound");
+                assert_eq!(whole.missing(), []);
+                let both = [&first[..], other].concat();
+                let mut sound = Spectrogram::of_bytes(both, 80).expect("a sound");
+                let [Missing { start, end, why }] = sound.missing() else {
+                    panic!("{:?}", sound.missing());
+                };
+                let at = first.len();
+                let want = format!("another file begins at byte {at}, which is not heard");
+                assert_eq!((end, why), (&None, &want));
+                assert_eq!(*start, whole.seconds());
+                assert_eq!(
+                    window(&mut sound, 0, Padding::Silence),
+                    window(&mut whole, 0, Padding::Silence)
+                );
+            }
+        }
+    }
+}
+
 #[test]
 fn a_sound_that_goes_on_in_another_stream_of_its_file_is_one() {
     for file in ["goforward.ogg", "goforward.opus"] {

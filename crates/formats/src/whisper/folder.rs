@@ -1,6 +1,5 @@
 //! Finding a Whisper model on disk, with the small files that belong to its weights.
 
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -9,6 +8,7 @@ use super::table::Table;
 use super::{Dims, Settings, WhisperFile, ggml, vocabulary};
 use crate::Error;
 use crate::bytes::{Bytes, read_small};
+use crate::input::is_there;
 use crate::object::Object;
 use crate::safetensors::Safetensors;
 
@@ -81,12 +81,6 @@ fn open_file(path: &Path) -> Result<WhisperFile, Error> {
         }
     }
     WhisperFile::build(table, config.as_ref()).map_err(|e| e.in_file(path))
-}
-
-/// Whether anything has this name: a folder, a pipe and a link to nothing too, which are errors and not passed over.
-fn is_there(path: &Path) -> bool {
-    let found = path.symlink_metadata();
-    found.map_or_else(|error| error.kind() != ErrorKind::NotFound, |_| true)
 }
 
 /// The bytes of a file that may be absent.

@@ -105,6 +105,23 @@ fn a_part_that_is_not_the_first_is_refused() {
     );
 }
 
+#[cfg(unix)]
+#[test]
+fn a_part_that_is_a_link_to_nothing_is_named() {
+    for at in 0..3 {
+        let folder = three();
+        let part = path(folder.path(), at);
+        std::fs::remove_file(&part).expect("removed");
+        std::os::unix::fs::symlink("nothing", &part).expect("a link");
+        let error = Gguf::open(&path(folder.path(), 0)).expect_err("no part");
+        let named = matches!(
+            &error,
+            Error::DanglingLink { path, target } if *path == part && target.ends_with("nothing")
+        );
+        assert!(named, "{error}");
+    }
+}
+
 #[test]
 fn a_missing_part_is_named() {
     let folder = three();

@@ -13,15 +13,24 @@ fn wrong(message: String) -> Error {
     Error::new(ErrorKind::InvalidOperation, message)
 }
 
-/// Widths are bounded here, as the engine's fuel is charged only for the finished text.
+/// The error of a width or precision that is bounded here, as the engine's fuel is charged only for the finished text.
+fn too_wide() -> Error {
+    wrong(format!(
+        "format: a number of over {MAX_WIDTH_DIGITS} digits"
+    ))
+}
+
+/// Refuses long numbers in the fields of `str.format`.
 fn check_widths(format: &str) -> Result<(), Error> {
-    let runs = format.split(|c: char| !c.is_ascii_digit());
-    if runs.map(str::len).max().unwrap_or(0) > MAX_WIDTH_DIGITS {
-        return Err(wrong(format!(
-            "format: a number of over {MAX_WIDTH_DIGITS} digits"
-        )));
+    let fields = format.split('{').skip(1);
+    let mut runs = fields.flat_map(|field| {
+        let field = field.split('}').next().unwrap_or("");
+        field.split(|c: char| !c.is_ascii_digit())
+    });
+    match runs.any(|run| run.len() > MAX_WIDTH_DIGITS) {
+        true => Err(too_wide()),
+        false => Ok(()),
     }
-    Ok(())
 }
 
 /// `value.name(args)`.
@@ -111,92 +120,121 @@ pub(super) fn percent(state: &mut State, left: &Value, right: Value) -> Result<V
         let rest = state.env().compile_expression("left % right")?;
         return rest.eval(context! { left, right });
     };
-    check_widths(format)?;
-    let fields = fields(format);
-    // A mapping or a list may have what no field names, as anything with keys or positions may in Python.
-    let open = matches!(right.kind(), ValueKind::Map | ValueKind::Seq) && !right.is_tuple();
-    let mut given: Vec<Value> = match right.is_tuple() {
-        true => right.try_iter()?.collect(),
-        false => vec![right],
-    };
-    let keyed = fields.iter().any(Field::is_keyed);
-    if !keyed {
-        if given.len() > fields.len() && !open {
-            return Err(wrong(
-                "not all arguments converted during string formatting".to_owned(),
-            ));
-        }
-        for (field, value) in fields.iter().zip(&mut given) {
-            if *field == Field::Next('d') {
-                *value = whole(value)?;
-            }
-        }
-    } else if let [values] = &given[..] {
-        // The same number may be wanted whole and not.
-        for field in &fields {
-            let Field::Key(key, 'd') = field else {
-                continue;
+    let Format { bare, fields } = Format::new(format)?;
+    let keyed = fields.iter().any(|field| field.key.is_some());
+    let given: Vec<Value> = match keyed {
+        true => by_key(&fields, &right)?,
+        false => {
+            // A mapping or a list may have what no field takes, as anything with keys or positions may in Python.
+            let open = matches!(right.kind(), ValueKind::Map | ValueKind::Seq) && !right.is_tuple();
+            let given: Vec<Value> = match right.is_tuple() {
+                true => right.try_iter()?.collect(),
+                false => vec![right],
             };
-            let value = values.get_attr(key)?;
-            if value.is_number() && !value.is_integer() {
-                return Err(wrong(format!(
-                    "format: `{key}` is {value}, expected a whole number"
-                )));
+            if given.len() > fields.len() && !open {
+                return Err(wrong(
+                    "not all arguments converted during string formatting".to_owned(),
+                ));
             }
+            given
         }
+    };
+    let mut args = vec![match left.is_safe() {
+        true => Value::from_safe_string(bare),
+        false => bare.into(),
+    }];
+    for (at, value) in given.into_iter().enumerate() {
+        args.push(match fields.get(at) {
+            Some(field) if field.ty == 'd' => whole(&value)?,
+            Some(_) | None => value,
+        });
     }
-    let mut args = vec![left.clone()];
-    args.append(&mut given);
     state.apply_filter("format", &args)
 }
 
-/// A field of a format, with its type: `d` for all of whole numbers, `*` for a width.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Field {
-    /// It takes the next value.
-    Next(char),
-    /// It names its value.
-    Key(String, char),
-}
-
-impl Field {
-    fn is_keyed(&self) -> bool {
-        matches!(self, Field::Key(..))
+/// The values of fields of which some name theirs; the first one may take the mapping itself.
+fn by_key(fields: &[Field], values: &Value) -> Result<Vec<Value>, Error> {
+    if values.kind() != ValueKind::Map {
+        return Err(wrong("format requires a mapping".to_owned()));
     }
+    let value = |(at, field): (usize, &Field)| match &field.key {
+        Some(key) => match values.get_attr(key)? {
+            value if value.is_undefined() => Err(wrong(format!("format: no `{key}` is given"))),
+            value => Ok(value),
+        },
+        None if at == 0 => Ok(values.clone()),
+        None => Err(wrong("not enough arguments for format string".to_owned())),
+    };
+    fields.iter().enumerate().map(value).collect()
 }
 
-/// The fields of `%[(key)][flags][width][.precision][length]type`, in the order that they take values.
-fn fields(format: &str) -> Vec<Field> {
-    let mut out = Vec::new();
-    let mut rest = format.chars().peekable();
-    while let Some(c) = rest.next() {
-        if c != '%' {
-            continue;
-        }
-        let key: Option<String> = rest
-            .next_if_eq(&'(')
-            .map(|_| rest.by_ref().take_while(|c| *c != ')').collect());
-        for c in rest.by_ref() {
-            match c {
-                '*' => out.push(Field::Next('*')),
-                '-' | '+' | ' ' | '#' | '.' | 'h' | 'l' | 'L' | '0'..='9' => {}
-                '%' => break,
-                other => {
-                    let ty = if matches!(other, 'i' | 'u') {
-                        'd'
-                    } else {
-                        other
-                    };
-                    out.push(match key {
-                        Some(key) => Field::Key(key, ty),
-                        None => Field::Next(ty),
-                    });
-                    break;
+/// A field of a format.
+struct Field {
+    /// The name of its value; without one it takes the next.
+    key: Option<String>,
+    /// Its type: `d` for all of whole numbers, `*` for a width.
+    ty: char,
+}
+
+/// A format of fields `%[(key)][flags][width][.precision][length]type`.
+struct Format {
+    /// The format without keys.
+    bare: String,
+    /// The fields in the order that they take values.
+    fields: Vec<Field>,
+}
+
+impl Format {
+    fn new(format: &str) -> Result<Format, Error> {
+        let (mut bare, mut fields) = (String::new(), Vec::new());
+        let mut rest = format.chars().peekable();
+        while let Some(c) = rest.next() {
+            bare.push(c);
+            if c != '%' {
+                continue;
+            }
+            let key = rest.next_if_eq(&'(').map(|_| key(&mut rest)).transpose()?;
+            let mut digits = 0;
+            for c in rest.by_ref() {
+                bare.push(c);
+                digits = if c.is_ascii_digit() { digits + 1 } else { 0 };
+                if digits > MAX_WIDTH_DIGITS {
+                    return Err(too_wide());
                 }
+                let ty = match c {
+                    '*' => {
+                        fields.push(Field { key: None, ty: c });
+                        continue;
+                    }
+                    '-' | '+' | ' ' | '#' | '.' | 'h' | 'l' | 'L' | '0'..='9' => continue,
+                    '%' if key.is_none() => break,
+                    '%' => return Err(wrong("format: `%` takes no value".to_owned())),
+                    'i' | 'u' => 'd',
+                    other => other,
+                };
+                fields.push(Field { key, ty });
+                break;
             }
         }
+        Ok(Format { bare, fields })
     }
-    out
+}
+
+/// The key whose parenthesis was just opened; it may hold others.
+fn key(rest: &mut impl Iterator<Item = char>) -> Result<String, Error> {
+    let (mut key, mut depth) = (String::new(), 1);
+    for c in rest {
+        match c {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return Ok(key);
+        }
+        key.push(c);
+    }
+    Err(wrong("incomplete format key".to_owned()))
 }
 
 /// A number without what stands behind its point.

@@ -2,7 +2,7 @@
 
 use super::{keys, rope::RopeScaling};
 use crate::Error;
-use warpsmith_formats::gguf::Metadata;
+use warpsmith_formats::gguf::{Gguf, Metadata};
 use warpsmith_library::rope::Pairing;
 
 /// Where logits come from.
@@ -73,6 +73,14 @@ pub(super) fn unsupported(what: String) -> Error {
 }
 
 impl Config {
+    /// Of a GGUF file.
+    ///
+    /// # Errors
+    /// As [`Config::from_gguf`].
+    pub(super) fn of_gguf(gguf: &Gguf) -> Result<Config, Error> {
+        Config::from_gguf(gguf.metadata(), gguf.tensor("rope_freqs.weight").is_some())
+    }
+
     /// From the keys of a GGUF file. `has_factors` tells whether the file has a `rope_freqs.weight` tensor.
     ///
     /// # Errors

@@ -4,7 +4,7 @@ use super::config::Config;
 use crate::{Error, chat::ChatTemplate, tokenizer::Tokenizer};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use warpsmith_formats::read_small;
+use warpsmith_formats::{input::is_there, read_small};
 
 /// A JSON file larger than this is not one of ours.
 const MAX_JSON: u64 = 64 << 20;
@@ -23,7 +23,7 @@ fn json(path: PathBuf) -> Result<Value, Error> {
 
 /// A file that may be absent.
 fn optional_json(path: PathBuf) -> Result<Option<Value>, Error> {
-    match path.exists() {
+    match is_there(&path) {
         true => json(path).map(Some),
         false => Ok(None),
     }
@@ -32,7 +32,7 @@ fn optional_json(path: PathBuf) -> Result<Option<Value>, Error> {
 /// The chat template of a folder: a file of its own, or a part of tokenizer_config.json, where several have names.
 fn template(folder: &Path) -> Result<Option<String>, Error> {
     let own = folder.join("chat_template.jinja");
-    if own.exists() {
+    if is_there(&own) {
         let text = read_small(&own, MAX_JSON)?;
         return Ok(Some(String::from_utf8_lossy(&text).into_owned()));
     }
@@ -50,13 +50,22 @@ fn template(folder: &Path) -> Result<Option<String>, Error> {
     })
 }
 
+/// The folder of the weights at `path`.
+fn folder(path: &Path) -> &Path {
+    match path.is_dir() {
+        true => path,
+        false => path.parent().unwrap_or(Path::new(".")),
+    }
+}
+
+/// The configuration beside the weights at `path`.
+pub(super) fn config(path: &Path) -> Result<Config, Error> {
+    Config::from_json(&json(folder(path).join("config.json"))?)
+}
+
 /// Configuration, tokenizer and chat template beside the weights at `path`.
 pub(super) fn open(path: &Path) -> Result<(Config, Tokenizer, ChatTemplate), Error> {
-    let folder = if path.is_dir() {
-        path
-    } else {
-        path.parent().unwrap_or(Path::new("."))
-    };
+    let folder = folder(path);
     let configuration = json(folder.join("config.json"))?;
     let config = Config::from_json(&configuration)?;
     let mut ends = check_ids("config.json", &configuration, config.vocab)?;

@@ -15,13 +15,15 @@ mod perplexity;
 mod rope;
 mod session;
 mod source;
+mod warning;
 
 pub use config::{Biases, Config, Head};
 pub use engine::{Engine, EngineOptions, EngineReport, Event, Request, SequenceId, WhenFull};
 pub use generate::Ended;
 pub use lookup::LookupReport;
-pub use model::{Bundle, Model, Progress, Warning};
+pub use model::{Bundle, Model, Progress};
 pub use perplexity::{Perplexity, Window, Windows};
 pub use rope::RopeScaling;
 pub use session::{Run, Session, SessionOptions};
 pub use source::{LayerPart, Part, Source, Tensor};
+pub use warning::{Warning, warnings};

@@ -5,9 +5,10 @@ use super::{
     inventory,
     rope::RopeScaling,
     source::{LayerPart, Part, Source, Tensor},
+    warning::{self, Warning},
 };
 use crate::{Error, chat::ChatTemplate, tokenizer::Tokenizer};
-use std::{fmt, path::Path, sync::Arc};
+use std::{path::Path, sync::Arc};
 use warpsmith_device::{Device, Stream};
 use warpsmith_graph::{Table, Vector, Weights};
 use warpsmith_library::weights::pack;
@@ -46,30 +47,6 @@ pub struct Model {
     pub(crate) rotation: Arc<Table>,
     pub(crate) layers: Vec<Layer>,
     warnings: Vec<Warning>,
-}
-
-/// What a file says in two ways that do not agree, where one of them is followed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Warning {
-    /// The configuration takes the token embedding for the output head, and the file has another head.
-    HeadUnused {
-        /// The head that is not used.
-        head: String,
-        /// The embedding that is.
-        embedding: String,
-    },
-}
-
-impl fmt::Display for Warning {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Warning::HeadUnused { head, embedding } => write!(
-                f,
-                "`{head}` is not used: it differs from `{embedding}`, which is the output head too by \
-                 `tie_word_embeddings` in config.json"
-            ),
-        }
-    }
 }
 
 /// Is told how much of a model is loaded.
@@ -146,12 +123,7 @@ impl<'a> Loader<'a> {
     }
 
     /// The matrix of the logits.
-    fn head(
-        &mut self,
-        config: &Config,
-        embedding: &Arc<Weights>,
-        warnings: &mut Vec<Warning>,
-    ) -> Result<Arc<Weights>, Error> {
+    fn head(&mut self, config: &Config, embedding: &Arc<Weights>) -> Result<Arc<Weights>, Error> {
         let own = self.source.tensor(Part::Head);
         let tied = match config.head {
             Head::Embedding => true,
@@ -162,18 +134,6 @@ impl<'a> Loader<'a> {
             return self.upload(Part::Head, config.vocab, config.width);
         }
         if let Some(own) = own {
-            let used = self.required(Part::Embedding)?;
-            let mut data = Vec::new();
-            own.read(&mut data)?;
-            used.read(&mut self.buffer)?;
-            if (own.ty, &own.shape, &data) != (used.ty, &used.shape, &self.buffer) {
-                let warning = Warning::HeadUnused {
-                    head: own.name,
-                    embedding: used.name,
-                };
-                tracing::warn!("{warning}");
-                warnings.push(warning);
-            }
             self.done += own.bytes;
             self.progress.loaded(self.done, self.total);
         }
@@ -236,6 +196,10 @@ impl Model {
         progress: &mut dyn Progress,
     ) -> Result<Model, Error> {
         inventory::check(source, &config)?;
+        let warnings = warning::of(source, &config)?;
+        for warning in &warnings {
+            tracing::warn!("{warning}");
+        }
         let stream = device.stream()?;
         let total = source.weight_bytes();
         let mut loader = Loader {
@@ -253,8 +217,7 @@ impl Model {
         let (frequencies, magnitude) = config.frequencies(factors.as_deref())?;
         let rotation = Arc::new(Table::upload(&stream, &frequencies, magnitude)?);
         let embedding = loader.upload(Part::Embedding, config.vocab, config.width)?;
-        let mut warnings = Vec::new();
-        let head = loader.head(&config, &embedding, &mut warnings)?;
+        let head = loader.head(&config, &embedding)?;
         let layers = (0..config.layers)
             .map(|at| loader.layer(&config, at))
             .collect::<Result<_, _>>()?;
@@ -332,8 +295,7 @@ impl Bundle {
         let (config, tokenizer, template) = match &source {
             Source::Gguf(gguf) => {
                 let metadata = gguf.metadata();
-                let config =
-                    Config::from_gguf(metadata, gguf.tensor("rope_freqs.weight").is_some())?;
+                let config = Config::of_gguf(gguf)?;
                 let tokenizer = Tokenizer::from_gguf(metadata)?;
                 let template = ChatTemplate::from_gguf(metadata, &tokenizer);
                 (config, tokenizer, template)

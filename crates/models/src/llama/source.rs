@@ -8,6 +8,9 @@ use warpsmith_formats::{
     safetensors::{self, Safetensors},
 };
 
+/// Bytes that are compared at a time.
+const PIECE: u64 = 1 << 20;
+
 /// A part of a Llama-type model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
@@ -64,17 +67,62 @@ enum Place<'a> {
     Safetensors(&'a Safetensors, &'a safetensors::TensorInfo),
 }
 
+impl Place<'_> {
+    /// Puts `len` bytes from `at` on into `out`, in place of what is there.
+    fn read(&self, at: u64, len: u64, out: &mut Vec<u8>) -> Result<(), Error> {
+        Ok(match *self {
+            Place::Gguf(file, info) => {
+                let (offset, bytes) = (info.offset + at, len);
+                let part = gguf::TensorInfo {
+                    offset,
+                    bytes,
+                    ..info.clone()
+                };
+                file.read(&part, out)
+            }
+            Place::Safetensors(file, info) => {
+                let (offset, bytes) = (info.offset + at, len);
+                let part = safetensors::TensorInfo {
+                    offset,
+                    bytes,
+                    ..info.clone()
+                };
+                file.read(&part, out)
+            }
+        }?)
+    }
+}
+
 impl Tensor<'_> {
     /// Puts its bytes into `out`, in place of what is there, and checks that its numbers are finite.
     ///
     /// # Errors
     /// A file that became shorter, by its name; non-finite weights, by tensor and index.
     pub fn read(&self, out: &mut Vec<u8>) -> Result<(), Error> {
-        match self.place {
-            Place::Gguf(file, info) => file.read(info, out)?,
-            Place::Safetensors(file, info) => file.read(info, out)?,
-        }
+        self.place.read(0, self.bytes, out)?;
         Ok(check_finite(&self.name, self.ty, out)?)
+    }
+
+    /// Whether another one has the same type, shape and bytes; reads both as far as to the first difference.
+    ///
+    /// # Errors
+    /// What cannot be read.
+    pub(super) fn is_same(&self, other: &Tensor<'_>) -> Result<bool, Error> {
+        if (self.ty, &self.shape, self.bytes) != (other.ty, &other.shape, other.bytes) {
+            return Ok(false);
+        }
+        let (mut mine, mut others) = (Vec::new(), Vec::new());
+        let mut at = 0;
+        while at < self.bytes {
+            let len = PIECE.min(self.bytes - at);
+            self.place.read(at, len, &mut mine)?;
+            other.place.read(at, len, &mut others)?;
+            if mine != others {
+                return Ok(false);
+            }
+            at += len;
+        }
+        Ok(true)
     }
 
     /// Its values as f32.

@@ -6,7 +6,7 @@ use std::{fs, path::Path};
 use tempfile::TempDir;
 use warpsmith_models::{
     Error,
-    llama::{Bundle, Warning},
+    llama::{Bundle, Warning, warnings},
 };
 
 const WIDTH: u64 = 32;
@@ -103,6 +103,16 @@ impl Folder {
         self.load_with(&[])
     }
 
+    /// What is said of it without loading it.
+    fn warnings(&self) -> Vec<Warning> {
+        let folder = TempDir::new().expect("a folder");
+        self.write(folder.path());
+        let file = folder.path().join("model.safetensors");
+        let said = warnings(folder.path()).expect("readable");
+        assert_eq!(warnings(&file).expect("readable"), said);
+        said
+    }
+
     fn refusal(&self) -> String {
         self.load().expect_err("a refusal").to_string()
     }
@@ -128,21 +138,97 @@ fn the_output_head_is_what_the_configuration_says() {
     });
     let bundle = tied.load().expect("a tied head");
     assert_eq!(bundle.model.warnings(), []);
+    assert_eq!(tied.warnings(), []);
     let same = changed(|folder| {
         folder.set("tie_word_embeddings", true);
         folder.tensors[2].2 = folder.tensors[0].2;
     });
+    assert_eq!(same.warnings(), []);
     let same = same.load().expect("a tied head, written twice");
     assert_eq!(same.model.warnings(), []);
     assert_eq!(same.model.bytes(), bundle.model.bytes());
     let differs = changed(|folder| folder.set("tie_word_embeddings", true));
+    let said = differs.warnings();
     let differs = differs.load().expect("a tied head");
     let want = Warning::HeadUnused {
         head: "lm_head.weight".into(),
         embedding: "model.embed_tokens.weight".into(),
     };
     assert_eq!(differs.model.warnings(), [want]);
+    assert_eq!(said, differs.model.warnings());
+    // Of a model that is not run here nothing is followed.
+    let other = changed(|folder| {
+        folder.set("tie_word_embeddings", true);
+        folder.set("model_type", "mamba");
+    });
+    assert_eq!(other.warnings(), []);
     assert_eq!(differs.model.bytes(), bundle.model.bytes());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_to_nothing_is_named_and_a_link_to_a_file_is_that_file() {
+    use std::{os::unix::fs::symlink, process::Command};
+    let refused = |make: &dyn Fn(&Path)| {
+        let folder = TempDir::new().expect("a folder");
+        Folder::new().write(folder.path());
+        make(folder.path());
+        let refused = Bundle::load(&device(), folder.path(), &mut |_, _| {});
+        refused.expect_err("a refusal").to_string()
+    };
+    let names = [
+        "config.json",
+        "tokenizer.json",
+        "generation_config.json",
+        "tokenizer_config.json",
+        "chat_template.jinja",
+        "model.safetensors",
+        "model.safetensors.index.json",
+    ];
+    for name in names {
+        let said = refused(&|folder| {
+            let _ = fs::remove_file(folder.join(name));
+            symlink("blobs/nothing", folder.join(name)).expect("a link");
+        });
+        let want = format!("{name}: is a link to blobs/nothing, which is not there");
+        assert!(said.ends_with(&want), "{said}");
+        for kind in ["folder", "link to a folder", "pipe"] {
+            let said = refused(&|folder| {
+                let path = folder.join(name);
+                let _ = fs::remove_file(&path);
+                match kind {
+                    "folder" => fs::create_dir(&path).expect("a folder"),
+                    "pipe" => {
+                        let made = Command::new("mkfifo").arg(&path).status();
+                        assert!(made.expect("mkfifo").success());
+                    }
+                    _ => symlink(".", &path).expect("a link"),
+                }
+            });
+            let want = format!("{name}: expected a regular file");
+            assert!(said.ends_with(&want), "{kind}: {said}");
+        }
+    }
+    // A shard that an index lists.
+    let said = refused(&|folder| {
+        let index =
+            json!({ "weight_map": { "model.norm.weight": "model-00001-of-00001.safetensors" } });
+        let file = folder.join("model.safetensors.index.json");
+        fs::write(file, index.to_string()).expect("a file");
+        let shard = folder.join("model-00001-of-00001.safetensors");
+        symlink("../blobs/nothing", shard).expect("a link");
+    });
+    let want =
+        "model-00001-of-00001.safetensors: is a link to ../blobs/nothing, which is not there";
+    assert!(said.ends_with(want), "{said}");
+    // As the cache of a hub has them.
+    let folder = TempDir::new().expect("a folder");
+    let blobs = TempDir::new().expect("a folder");
+    Folder::new().write(blobs.path());
+    for name in ["config.json", "tokenizer.json", "model.safetensors"] {
+        symlink(blobs.path().join(name), folder.path().join(name)).expect("a link");
+    }
+    Bundle::load(&device(), folder.path(), &mut |_, _| {}).expect("a model");
 }
 
 #[test]

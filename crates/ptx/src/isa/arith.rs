@@ -129,16 +129,16 @@ set .{$fcmp} .ftz? T={u32,s32,f32} U={f32} | =T, U, U | 1.0/10 | 9.7.6.1
 set .{$fcmp} .{and,or,xor} .ftz? T={u32,s32,f32} U={f32} | =T, U, U, !pred | 1.0/10 | 9.7.6.1
 set .{$fcmp} T={u32,s32,f32} U={f64} | =T, U, U | 1.0/13 | 9.7.6.1
 set .{$fcmp} .{and,or,xor} T={u32,s32,f32} U={f64} | =T, U, U, !pred | 1.0/13 | 9.7.6.1
-setp .{eq,ne} T={b16,b32,b64} | =pred/pred, T, T | 1.0/10 | 9.7.6.2
-setp .{eq,ne} .{and,or,xor} T={b16,b32,b64} | =pred/pred, T, T, !pred | 1.0/10 | 9.7.6.2
-setp .{eq,ne,lt,le,gt,ge} T={s16,s32,s64} | =pred/pred, T, T | 1.0/10 | 9.7.6.2
-setp .{eq,ne,lt,le,gt,ge} .{and,or,xor} T={s16,s32,s64} | =pred/pred, T, T, !pred | 1.0/10 | 9.7.6.2
-setp .{eq,ne,lt,le,gt,ge,lo,ls,hi,hs} T={u16,u32,u64} | =pred/pred, T, T | 1.0/10 | 9.7.6.2
-setp .{eq,ne,lt,le,gt,ge,lo,ls,hi,hs} .{and,or,xor} T={u16,u32,u64} | =pred/pred, T, T, !pred | 1.0/10 | 9.7.6.2
-setp .{$fcmp} .ftz? T={f32} | =pred/pred, T, T | 1.0/10 | 9.7.6.2
-setp .{$fcmp} .{and,or,xor} .ftz? T={f32} | =pred/pred, T, T, !pred | 1.0/10 | 9.7.6.2
-setp .{$fcmp} T={f64} | =pred/pred, T, T | 1.0/13 | 9.7.6.2
-setp .{$fcmp} .{and,or,xor} T={f64} | =pred/pred, T, T, !pred | 1.0/13 | 9.7.6.2
+setp .{eq,ne} T={b16,b32,b64} | =pred_/pred, T, T | 1.0/10 | 9.7.6.2
+setp .{eq,ne} .{and,or,xor} T={b16,b32,b64} | =pred_/pred, T, T, !pred | 1.0/10 | 9.7.6.2
+setp .{eq,ne,lt,le,gt,ge} T={s16,s32,s64} | =pred_/pred, T, T | 1.0/10 | 9.7.6.2
+setp .{eq,ne,lt,le,gt,ge} .{and,or,xor} T={s16,s32,s64} | =pred_/pred, T, T, !pred | 1.0/10 | 9.7.6.2
+setp .{eq,ne,lt,le,gt,ge,lo,ls,hi,hs} T={u16,u32,u64} | =pred_/pred, T, T | 1.0/10 | 9.7.6.2
+setp .{eq,ne,lt,le,gt,ge,lo,ls,hi,hs} .{and,or,xor} T={u16,u32,u64} | =pred_/pred, T, T, !pred | 1.0/10 | 9.7.6.2
+setp .{$fcmp} .ftz? T={f32} | =pred_/pred, T, T | 1.0/10 | 9.7.6.2
+setp .{$fcmp} .{and,or,xor} .ftz? T={f32} | =pred_/pred, T, T, !pred | 1.0/10 | 9.7.6.2
+setp .{$fcmp} T={f64} | =pred_/pred, T, T | 1.0/13 | 9.7.6.2
+setp .{$fcmp} .{and,or,xor} T={f64} | =pred_/pred, T, T, !pred | 1.0/13 | 9.7.6.2
 selp T={$b,$int,f32,f64} | =T, T, T, pred | 1.0/10 | 9.7.6.3
 slct T={$b,$int,f32,f64} U={s32} | =T, T, T, U | 1.0/10 | 9.7.6.4
 slct .ftz? T={$b,$int,f32,f64} U={f32} | =T, T, T, U | 1.0/10 | 9.7.6.4
@@ -150,14 +150,14 @@ set .{$fcmp} .ftz? T={f16x2,u32@6.5/53,s32@6.5/53} U={f16x2} | =T, U, U | 4.2/53
 set .{$fcmp} .{and,or,xor} .ftz? T={f16x2,u32@6.5/53,s32@6.5/53} U={f16x2} | =T, U, U, !pred | 4.2/53 | 9.7.7.1
 set .{$fcmp} T={bf16x2,u32,s32} U={bf16x2} | =T, U, U | 7.8/90 | 9.7.7.1
 set .{$fcmp} .{and,or,xor} T={bf16x2,u32,s32} U={bf16x2} | =T, U, U, !pred | 7.8/90 | 9.7.7.1
-setp .{$fcmp} .ftz? T={f16} | =pred, T, T | 4.2/53 | 9.7.7.2
-setp .{$fcmp} .ftz? T={f16x2} | =pred/pred, T, T | 4.2/53 | 9.7.7.2
-setp .{$fcmp} .{and,or,xor} .ftz? T={f16} | =pred, T, T, !pred | 4.2/53 | 9.7.7.2
-setp .{$fcmp} .{and,or,xor} .ftz? T={f16x2} | =pred/pred, T, T, !pred | 4.2/53 | 9.7.7.2
-setp .{$fcmp} T={bf16} | =pred, T, T | 7.8/90 | 9.7.7.2
-setp .{$fcmp} T={bf16x2} | =pred/pred, T, T | 7.8/90 | 9.7.7.2
-setp .{$fcmp} .{and,or,xor} T={bf16} | =pred, T, T, !pred | 7.8/90 | 9.7.7.2
-setp .{$fcmp} .{and,or,xor} T={bf16x2} | =pred/pred, T, T, !pred | 7.8/90 | 9.7.7.2
+setp .{$fcmp} .ftz? T={f16} | =pred_, T, T | 4.2/53 | 9.7.7.2
+setp .{$fcmp} .ftz? T={f16x2} | =pred_/pred, T, T | 4.2/53 | 9.7.7.2
+setp .{$fcmp} .{and,or,xor} .ftz? T={f16} | =pred_, T, T, !pred | 4.2/53 | 9.7.7.2
+setp .{$fcmp} .{and,or,xor} .ftz? T={f16x2} | =pred_/pred, T, T, !pred | 4.2/53 | 9.7.7.2
+setp .{$fcmp} T={bf16} | =pred_, T, T | 7.8/90 | 9.7.7.2
+setp .{$fcmp} T={bf16x2} | =pred_/pred, T, T | 7.8/90 | 9.7.7.2
+setp .{$fcmp} .{and,or,xor} T={bf16} | =pred_, T, T, !pred | 7.8/90 | 9.7.7.2
+setp .{$fcmp} .{and,or,xor} T={bf16x2} | =pred_/pred, T, T, !pred | 7.8/90 | 9.7.7.2
 ";
 
 pub(super) const LOGIC: &str = "

@@ -94,7 +94,7 @@ mbarrier .{arrive,arrive_drop} .expect_tx .shared::cluster .b64 | _, [], u32 | 8
 mbarrier .{arrive,arrive_drop} .expect_tx .{shared,shared::cta}? .b64 | =b64_, [], u32 | 8.0/90 | 9.7.13.16.13
 mbarrier .{arrive,arrive_drop} .expect_tx < .{release,relaxed@8.6/90} .{cta,cluster} .shared::cluster > .b64 | _, [], u32 | 8.0/90 | 9.7.13.16.13
 mbarrier .{arrive,arrive_drop} .expect_tx < .{release,relaxed@8.6/90} .{cta,cluster} .{shared,shared::cta}? > .b64 | =b64_, [], u32 | 8.0/90 | 9.7.13.16.13
-mbarrier .{arrive,arrive_drop} .noComplete .{shared,shared::cta@7.8/80}? .b64 | =b64, [], u32 | 7.0/80 | 9.7.13.16.13
+mbarrier .{arrive,arrive_drop} .noComplete .{shared,shared::cta@7.8/80}? .b64 | =b64_, [], u32 | 7.0/80 | 9.7.13.16.13
 mbarrier .pending_count .b64 | =u32, b64 | 7.0/80 | 9.7.13.16.18
 mbarrier .test_wait .{shared,shared::cta@7.8/80}? .b64 | =pred, [], b64 | 7.0/80 | 9.7.13.16.16
 mbarrier .test_wait .parity .{shared,shared::cta@7.8/80}? .b64 | =pred, [], u32 | 7.1/80 | 9.7.13.16.16

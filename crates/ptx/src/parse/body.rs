@@ -171,7 +171,11 @@ impl<'t> Parser<'t> {
                             Symbol::Param(at)
                         }
                     };
-                    *name == "_" || body.scopes.declare(name, symbol).is_some()
+                    match *name {
+                        // Nothing refers to it.
+                        "_" => !names[..index].contains(name),
+                        _ => body.scopes.declare(name, symbol).is_some(),
+                    }
                 }
             };
             if !new {
@@ -291,9 +295,9 @@ impl<'t> Parser<'t> {
             }
             ".callprototype" => {
                 self.advance();
-                self.prototype = true;
+                self.nameless = true;
                 let lists = self.prototype_lists();
-                self.prototype = false;
+                self.nameless = false;
                 let (mut returns, mut params) = lists?;
                 registers::take(&mut params, &mut returns);
                 self.eat(".noreturn");
@@ -313,7 +317,10 @@ impl<'t> Parser<'t> {
     /// `(results) _ (parameters)`.
     fn prototype_lists(&mut self) -> Result<(Vec<Var>, Vec<Var>)> {
         let (returns, _) = self.params()?;
-        self.ident("_")?;
+        match self.token().text {
+            "_" => self.advance(),
+            _ => return Err(self.unexpected("_")),
+        }
         let (params, _) = self.params()?;
         Ok((returns, params))
     }

@@ -63,7 +63,6 @@ pub fn parse(text: &str) -> std::result::Result<Module, Vec<Diagnostic>> {
             version: PtxVersion::new(0, 0),
             target: Target::sm(0),
             target_options: Vec::new(),
-            address_size: 64,
             vars: Vec::new(),
             functions: Vec::new(),
             files: Vec::new(),
@@ -81,7 +80,7 @@ pub fn parse(text: &str) -> std::result::Result<Module, Vec<Diagnostic>> {
         selectors: Vec::new(),
         defined: FxHashSet::default(),
         unread: FxHashSet::default(),
-        prototype: false,
+        nameless: false,
         locs: Locs::default(),
     };
     parser.run();
@@ -102,8 +101,8 @@ struct Parser<'t> {
     functions: FxHashMap<&'t str, FuncId>,
     /// Module variables with initialisers, how many functions stand before each, and where it begins.
     initialisers: Vec<(u32, u32, usize)>,
-    /// Whether parameters need no names.
-    prototype: bool,
+    /// Whether a parameter may be called `_`.
+    nameless: bool,
     /// What `.loc` directives name.
     locs: Locs<'t>,
     /// Names of declarations that are not read.
@@ -411,7 +410,10 @@ impl<'t> Parser<'t> {
         };
         let name_span = self.here();
         let name = self.name("a function name")?;
-        let (mut params, param_names) = self.params()?;
+        self.nameless = kind == FunctionKind::Entry;
+        let params = self.params();
+        self.nameless = false;
+        let (mut params, param_names) = params?;
         let directives = self.directives(kind)?;
         if !returns.is_empty() && directives.contains(&Directive::NoReturn) {
             let code = Code::DirectivePlace {

@@ -60,7 +60,7 @@ impl<'t> Parser<'t> {
             let what = format!("a parameter that is a {ty} register");
             return Err(self.fault(crate::diag::Code::Unsupported { what }, span));
         }
-        let name = self.ident("a name")?;
+        let name = self.param_name()?;
         let mut var = Var::new(name.to_owned(), MARK, ty);
         var.span = span;
         Ok((var, name))

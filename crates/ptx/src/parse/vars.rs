@@ -170,10 +170,7 @@ impl<'t> Parser<'t> {
     /// The name and the dimensions of one variable of a declaration.
     pub(super) fn declarator(&mut self, mut var: Var) -> Result<(Var, &'t str)> {
         var.span = self.here();
-        let name = match self.token().text {
-            "_" if self.prototype => self.ident("a name")?,
-            _ => self.name("a name")?,
-        };
+        let name = self.param_name()?;
         var.name = name.to_owned().into();
         while self.eat("[") {
             if var.dims.is_empty() && self.eat("]") {
@@ -190,6 +187,14 @@ impl<'t> Parser<'t> {
             self.expect("]")?;
         }
         Ok((var, name))
+    }
+
+    /// The name of a variable; parameters that nothing refers to may be called `_`.
+    pub(super) fn param_name(&mut self) -> Result<&'t str> {
+        match self.token().text {
+            "_" if self.nameless => self.ident("a name"),
+            _ => self.name("a name"),
+        }
     }
 
     /// The initial value of a variable, which may name the variables and functions before it, so many of each.

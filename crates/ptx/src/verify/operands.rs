@@ -89,10 +89,9 @@ impl<'m> Check<'m> {
                 self.need(function, special.name(), special_need(*special), span);
             }
         }
-        let size = self.module.address_size;
-        if inst.op == Op::Cvta && size == 64 && inst.quals.has(Qual::T(Type::U32)) {
+        if inst.op == Op::Cvta && inst.quals.has(Qual::T(Type::U32)) {
             let form = form_text(inst);
-            self.report(function, Code::AddressSize { form, size }, span);
+            self.report(function, Code::AddressSize { form }, span);
         }
         let place = Place {
             function,
@@ -214,11 +213,13 @@ impl<'m> Check<'m> {
             }
             Shape::Pair(ty) | Shape::Both(ty) => match operand {
                 Operand::Pair(pair) => {
-                    let ty = form.ty(ty);
-                    if !(pair.0 == Operand::Sink && (slot.sink || ty == Type::Pred)) {
-                        self.value(place, &pair.0, ty, Width::Equal);
+                    let sinks = [&pair.0, &pair.1].map(|side| *side == Operand::Sink);
+                    if !(slot.sink && sinks[0]) {
+                        self.value(place, &pair.0, form.ty(ty), Width::Equal);
                     }
-                    if pair.1 != Operand::Sink {
+                    // One side is a result that is kept; where there must be a predicate, that one.
+                    let may = !sinks[0] && !matches!(slot.shape, Shape::Both(_));
+                    if !(may && sinks[1]) {
                         self.value(place, &pair.1, Type::Pred, Width::Equal);
                     }
                 }
@@ -232,11 +233,7 @@ impl<'m> Check<'m> {
                 other => self.kind(place, "a memory address", other),
             },
             Shape::Pointer => match operand {
-                Operand::Reg(id) => {
-                    let wide = u32::from(self.module.address_size);
-                    let ty = if wide == 32 { Type::U32 } else { Type::U64 };
-                    self.register(place, *id, ty, Width::Equal);
-                }
+                Operand::Reg(id) => self.register(place, *id, Type::U64, Width::Equal),
                 other => self.kind(place, "an address in a register", other),
             },
             Shape::Immediate => match operand {
@@ -333,12 +330,25 @@ impl<'m> Check<'m> {
             self.report(place.function, code, place.span);
         }
         let fragment = width == Width::Equal;
+        self.kept(place, operand, items);
         for item in items {
             match item {
-                Operand::Sink if place.access == Access::Write && !fragment => {}
+                Operand::Sink if place.access == Access::Write && fragment => {
+                    let what =
+                        format!("`{}` whose results are not all kept", form_text(place.inst));
+                    self.report(place.function, Code::Unsupported { what }, place.span);
+                }
+                Operand::Sink if place.access == Access::Write => {}
                 Operand::Imm(_) if fragment => self.kind(place, "a vector of registers", item),
                 item => self.value(place, item, ty, width),
             }
+        }
+    }
+
+    /// Of a vector that is written, an element is kept: it tells what they all are.
+    fn kept(&mut self, place: Place<'_>, operand: &Operand, items: &[Operand]) {
+        if !items.is_empty() && items.iter().all(|item| *item == Operand::Sink) {
+            self.kind(place, "a register among its elements", operand);
         }
     }
 
@@ -349,15 +359,14 @@ impl<'m> Check<'m> {
                 let Some(var) = self.var(place.function, *id, place.span) else {
                     return;
                 };
-                let wide = matches!(var.space, Space::Global | Space::Const | Space::Generic)
-                    && self.module.address_size == 64;
+                let wide = matches!(var.space, Space::Global | Space::Const | Space::Generic);
                 if !(ty.bits() == 64 || (ty.bits() == 32 && !wide)) || ty.is_float() {
                     self.kind(place, "a value of the type's width", operand);
                 }
             }
             Operand::Func(id) if place.access == Access::Read => {
                 self.func(place, *id);
-                if ty.bits() != u32::from(self.module.address_size) {
+                if ty.bits() != 64 {
                     self.kind(place, "a value of the type's width", operand);
                 }
             }
@@ -379,6 +388,7 @@ impl<'m> Check<'m> {
                     32 => Type::B32,
                     _ => Type::B64,
                 };
+                self.kept(place, operand, items);
                 for item in items {
                     if !(*item == Operand::Sink && place.access == Access::Write) {
                         self.value(place, item, element, Width::Equal);
@@ -409,8 +419,7 @@ impl<'m> Check<'m> {
                 let Some(found) = self.reg(place.function, id, place.span) else {
                     return;
                 };
-                let wide = matches!(space, Space::Global | Space::Generic)
-                    && self.module.address_size == 64;
+                let wide = matches!(space, Space::Global | Space::Generic);
                 let expected = if wide || found.bits() == 64 {
                     Type::U64
                 } else {
@@ -512,10 +521,15 @@ impl<'m> Check<'m> {
             self.report(place.function, code, place.span);
             return;
         };
-        let arguments: &[Operand] = match rest.first() {
-            Some(Operand::List(items)) => items,
-            _ => &[],
+        let (arguments, rest): (&[Operand], &[Operand]) = match rest.split_first() {
+            Some((Operand::List(items), rest)) => (items, rest),
+            _ => (&[], rest),
         };
+        for (items, expected) in [(arguments, "an argument"), (rest, "a label")] {
+            if items.contains(&Operand::Sink) {
+                self.kind(place, expected, &Operand::Sink);
+            }
+        }
         match callee {
             Operand::Func(id) => {
                 let Some(function) = self.module.functions.get(id.index()) else {

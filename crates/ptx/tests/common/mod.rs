@@ -82,7 +82,6 @@ pub fn module(target: Target) -> Module {
         version: PtxVersion::new(1, 0),
         target,
         target_options: Vec::new(),
-        address_size: 64,
         vars: vec![
             var("in_global", Space::Global),
             var("in_const", Space::Const),

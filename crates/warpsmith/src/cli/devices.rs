@@ -31,7 +31,7 @@ impl ListDevices {
             Err(error) => (&[][..], Some(error.to_string())),
         };
         let auto = match cards.first() {
-            Some(card) if !too_old(card) => selector(card),
+            Some(card) if !card.is_too_old() => selector(card),
             Some(_) | None => selector(&found.virtual_gpu),
         };
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
@@ -73,11 +73,6 @@ impl ListDevices {
     }
 }
 
-/// Whether no kernel is built for it.
-fn too_old(info: &DeviceInfo) -> bool {
-    info.target.sm < warpsmith::kernel::OLDEST.sm
-}
-
 /// The text that `--device` takes for it.
 fn selector(info: &DeviceInfo) -> String {
     match info.back_end {
@@ -114,7 +109,7 @@ fn line(out: &mut String, info: &DeviceInfo) -> Result<()> {
     if let Some(driver) = info.driver {
         write!(out, ", driver {driver}")?;
     }
-    if too_old(info) {
+    if info.is_too_old() {
         write!(out, "; too old, kernels need {}", warpsmith::kernel::OLDEST)?;
     }
     out.push('\n');

@@ -1,10 +1,14 @@
 //! `man`: the manual pages, made from the same texts as `--help`.
 
-use super::{Cli, output::print};
-use anyhow::{Context, Result, bail};
+use super::{
+    Cli,
+    files::Files,
+    output::{print, writable},
+};
+use anyhow::{Result, bail};
 use clap::{Args, Command, CommandFactory};
 use clap_mangen::Man;
-use std::{fs, path::PathBuf};
+use std::path::PathBuf;
 
 /// Prints a manual page, or writes all of them to a folder.
 #[derive(Debug, Args)]
@@ -24,12 +28,12 @@ impl ManualPages {
     pub(crate) fn run(self) -> Result<()> {
         let pages = pages(Cli::command());
         if let Some(folder) = self.out {
-            fs::create_dir_all(&folder)
-                .with_context(|| format!("cannot write to {}", folder.display()))?;
+            writable(&folder)?;
+            let mut files = Files::default();
             for (name, page) in pages {
                 let path = folder.join(format!("{name}.1"));
-                fs::write(&path, render(page)?)
-                    .with_context(|| format!("cannot write {}", path.display()))?;
+                let page = String::from_utf8(render(page)?)?;
+                files.writes("--out", &path)?.draft()?.complete(&page)?;
             }
             return Ok(());
         }

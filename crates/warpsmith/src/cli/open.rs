@@ -3,7 +3,7 @@
 use super::{
     context, kind,
     options::ModelArgs,
-    output::{Unit, bar, note, printable},
+    output::{Unit, bar, printable, warn},
 };
 use anyhow::{Context, Result, bail};
 use std::{
@@ -116,7 +116,7 @@ pub(crate) fn open(args: &ModelArgs) -> Result<Opened> {
     bar.finish_and_clear();
     let bundle = bundle?;
     for warning in bundle.model.warnings() {
-        note(&format!("warning: {}", printable(&warning.to_string())));
+        warn(&format!("warning: {}", printable(&warning.to_string())));
     }
     Ok(Opened {
         device,

@@ -2,18 +2,23 @@
 
 use super::WIDEST;
 use crate::cli::output::printable;
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use serde_json::{Value as Json, json};
 use std::{
     fs::File,
     io::Read,
     path::{Path, PathBuf},
 };
-use warpsmith::formats::{
-    gguf::{Array, Gguf, Value},
-    quant::WeightType,
-    safetensors::Safetensors,
-    whisper::{Format, WhisperFile},
+use warpsmith::{
+    formats::{
+        gguf::{Array, Gguf, Value},
+        input::is_there,
+        quant::WeightType,
+        read_small,
+        safetensors::Safetensors,
+        whisper::{Format, WhisperFile},
+    },
+    models::llama,
 };
 
 /// Values of an array that are shown.
@@ -26,6 +31,8 @@ pub(super) struct Contents {
     pub(super) format: String,
     pub(super) pairs: Vec<Pair>,
     pub(super) tensors: Vec<Tensor>,
+    /// Where the files do not agree.
+    pub(super) warnings: Vec<String>,
 }
 
 /// A key and its value.
@@ -76,7 +83,7 @@ impl Contents {
 
 /// The model of a folder: safetensors, one GGUF file, or Whisper as CTranslate2 and whisper.cpp have it.
 fn folder(path: &Path) -> Result<Contents> {
-    let has = |name: &str| path.join(name).is_file();
+    let has = |name: &str| is_there(&path.join(name));
     if has("model.safetensors") || has("model.safetensors.index.json") {
         return safetensors(path);
     }
@@ -126,6 +133,7 @@ fn gguf(path: &Path) -> Result<Contents> {
         format: format!("GGUF version {}", file.version()),
         pairs: pairs.collect(),
         tensors: tensors.collect(),
+        warnings: warnings(path)?,
     })
 }
 
@@ -144,11 +152,12 @@ fn safetensors(path: &Path) -> Result<Contents> {
     };
     Ok(Contents {
         format: "safetensors".to_owned(),
-        pairs: match beside.is_file() {
+        pairs: match is_there(&beside) {
             true => json_pairs(&json_of(&beside)?),
             false => Vec::new(),
         },
         tensors: tensors.collect(),
+        warnings: warnings(path)?,
     })
 }
 
@@ -196,15 +205,20 @@ fn whisper(path: &Path) -> Result<Contents> {
         format: format.to_owned(),
         pairs,
         tensors: tensors.collect(),
+        warnings: Vec::new(),
     })
 }
 
 fn json_of(path: &Path) -> Result<Json> {
-    let size = path.metadata()?.len();
-    if size > MAX_JSON {
-        bail!("{size} bytes, expected at most {MAX_JSON}");
-    }
-    Ok(serde_json::from_slice(&std::fs::read(path)?)?)
+    let bytes = read_small(path, MAX_JSON)?;
+    let name = || printable(&path.display().to_string());
+    serde_json::from_slice(&bytes).with_context(name)
+}
+
+/// What is said of a model when it is loaded.
+fn warnings(path: &Path) -> Result<Vec<String>> {
+    let warnings = llama::warnings(path)?;
+    Ok(warnings.iter().map(ToString::to_string).collect())
 }
 
 /// A tokenizer.json by its parts, another JSON file by its keys.
@@ -221,6 +235,7 @@ fn json_file(path: &Path) -> Result<Contents> {
             format: "JSON".to_owned(),
             pairs: json_pairs(&json),
             tensors: Vec::new(),
+            warnings: Vec::new(),
         });
     };
     let count = |value: Option<&Json>| match value {
@@ -255,6 +270,7 @@ fn json_file(path: &Path) -> Result<Contents> {
         format: "tokenizer.json".to_owned(),
         pairs: there.map(|(key, value)| pair(key, &value)).collect(),
         tensors: Vec::new(),
+        warnings: Vec::new(),
     })
 }
 

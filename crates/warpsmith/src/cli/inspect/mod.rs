@@ -2,7 +2,7 @@
 
 mod contents;
 
-use super::output::{bytes, print, print_json, printable};
+use super::output::{bytes, print, print_json, printable, warn};
 use anyhow::{Context, Result};
 use clap::Args;
 use contents::{Contents, Tensor};
@@ -13,7 +13,7 @@ use warpsmith::formats::quant::WeightType;
 /// Characters of a text that are shown.
 const WIDEST: usize = 96;
 
-/// Shows what is in a model: metadata and tensors, without reading the weights; or in a tokenizer.json.
+/// Shows what is in a model: metadata and tensors, without loading the weights; or in a tokenizer.json.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   warpsmith inspect smollm2.gguf
@@ -25,7 +25,8 @@ pub(crate) struct Inspect {
     /// Whisper, a tokenizer.json, or a folder with one of them.
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Prints one JSON object; long arrays are given by their length and first values.
+    /// Prints one JSON object: format, metadata, tensors, types, parameters, bytes, warnings; long arrays are given by their
+    /// length and first values.
     #[arg(long)]
     json: bool,
 }
@@ -39,6 +40,9 @@ impl Inspect {
             )
         };
         let contents = Contents::read(&self.file).with_context(name)?;
+        for warning in &contents.warnings {
+            warn(&format!("warning: {}", printable(warning)));
+        }
         if self.json {
             print_json(&as_json(&contents))
         } else {
@@ -52,6 +56,7 @@ fn as_json(contents: &Contents) -> Json {
         format,
         pairs,
         tensors,
+        warnings,
     } = contents;
     let totals = totals(tensors);
     let metadata: serde_json::Map<String, Json> = pairs
@@ -74,7 +79,7 @@ fn as_json(contents: &Contents) -> Json {
         .collect();
     json!({
         "format": format, "metadata": metadata, "tensors": tensors, "types": types,
-        "parameters": totals.elements, "bytes": totals.bytes,
+        "parameters": totals.elements, "bytes": totals.bytes, "warnings": warnings,
     })
 }
 
@@ -83,6 +88,8 @@ fn as_text(contents: &Contents) -> Result<String> {
         format,
         pairs,
         tensors,
+        // On standard error.
+        warnings: _,
     } = contents;
     let totals = totals(tensors);
     let mut out = format!("{format}: {} keys", pairs.len());
