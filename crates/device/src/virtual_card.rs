@@ -3,7 +3,7 @@
 use std::{fmt, str::FromStr};
 use warpsmith_kernel::Processor;
 use warpsmith_ptx::target::{PtxVersion, Target};
-use warpsmith_vgpu::Tier;
+use warpsmith_vgpu::{Compile, Tier};
 
 /// A virtual GPU to open; what is `None` is as usual for the rest.
 ///
@@ -26,8 +26,10 @@ pub struct VirtualCard {
     pub ptx: Option<PtxVersion>,
     /// Threads that run CTAs; one for each core unless given. Not part of the text.
     pub workers: Option<usize>,
-    /// The code path; the best of this CPU unless given. Not part of the text.
+    /// The code path; the best of this CPU unless given.
     pub tier: Option<Tier>,
+    /// Which kernels are compiled to machine code; those for which it pays unless given.
+    pub compile: Option<Compile>,
 }
 
 /// Cards by name: target, multiprocessors, GiB of memory (NVIDIA's data sheets).
@@ -56,7 +58,8 @@ impl VirtualCard {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{found}` is no setting of a virtual GPU, expected t4, a100, rtx3060, h100 or smNN first, then sms=N, \
-     kernels=card|virtual, memory=N[KiB|MiB|GiB], shared=N[KiB|MiB|GiB], cooperative=N or ptx=N.N"
+     kernels=card|virtual, memory=N[KiB|MiB|GiB], shared=N[KiB|MiB|GiB], cooperative=N, ptx=N.N, \
+     tier=baseline|avx2|avx512 or code=compiled|interpreted"
 )]
 pub struct UnknownSetting {
     /// The part that is not understood.
@@ -101,6 +104,17 @@ impl VirtualCard {
                     _ => return None,
                 });
             }
+            "code" => {
+                self.compile = Some(match value {
+                    "compiled" => Compile::Always,
+                    "interpreted" => Compile::Never,
+                    _ => return None,
+                });
+            }
+            "tier" => {
+                let all = [Tier::Baseline, Tier::Avx2, Tier::Avx512];
+                self.tier = Some(all.into_iter().find(|tier| tier_name(*tier) == value)?);
+            }
             "memory" => self.memory = Some(bytes(value)?),
             "shared" => self.shared = Some(bytes(value)?.try_into().ok()?),
             "cooperative" => self.cooperative = Some(value.parse().ok().filter(|n| *n > 0)?),
@@ -111,6 +125,15 @@ impl VirtualCard {
             _ => return None,
         }
         Some(())
+    }
+}
+
+/// The name of a code path in settings.
+fn tier_name(tier: Tier) -> &'static str {
+    match tier {
+        Tier::Baseline => "baseline",
+        Tier::Avx2 => "avx2",
+        Tier::Avx512 => "avx512",
     }
 }
 
@@ -148,7 +171,8 @@ impl fmt::Display for VirtualCard {
             cooperative,
             ptx,
             workers: _,
-            tier: _,
+            tier,
+            compile,
         } = self;
         let parts = [
             target.map(|target| target.to_string()),
@@ -161,6 +185,12 @@ impl fmt::Display for VirtualCard {
             shared.map(|shared| format!("shared={}", in_units(shared.into()))),
             cooperative.map(|ctas| format!("cooperative={ctas}")),
             ptx.map(|ptx| format!("ptx={ptx}")),
+            tier.map(|tier| format!("tier={}", tier_name(tier))),
+            compile.and_then(|compile| match compile {
+                Compile::Always => Some("code=compiled".to_owned()),
+                Compile::Never => Some("code=interpreted".to_owned()),
+                Compile::Worth => None,
+            }),
         ];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         f.write_str(&parts.join(","))
@@ -187,6 +217,7 @@ mod tests {
             ptx: Some(PtxVersion::new(6, 5)),
             workers: None,
             tier: None,
+            compile: None,
         };
         assert_eq!(card, want);
         for text in [

@@ -28,6 +28,8 @@ pub struct Config {
     pub workers: usize,
     /// The code path to run; `None` takes the best of this CPU.
     pub tier: Option<Tier>,
+    /// Which kernels are compiled to machine code, where the tier has a compiler.
+    pub compile: Compile,
     /// Bytes of shared memory a CTA may use.
     pub shared_per_block: u32,
     /// CTAs that a cooperative launch may have.
@@ -72,6 +74,20 @@ impl Config {
         let each = by_shared.map_or(each, |fit| fit.min(each));
         u64::from(self.sms.max(1)) * u64::from(each.max(1))
     }
+}
+
+/// Which kernels are compiled to machine code. The bits are the same either way.
+///
+/// There is a compiler for [`Tier::Avx512`]. Machines with checks or a budget interpret.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Compile {
+    /// None: all are interpreted.
+    Never,
+    /// Those that are launched again, are prepared, or have many warps; without a seed.
+    #[default]
+    Worth,
+    /// All of them, before their first launch.
+    Always,
 }
 
 /// Stops launches; clones stop the same ones.
@@ -120,6 +136,7 @@ impl Default for Config {
             memory: 8 << 30,
             workers: 0,
             tier: None,
+            compile: Compile::Worth,
             shared_per_block: 227 << 10,
             cooperative_ctas: 1 << 14,
             ctas_per_sm: 32,

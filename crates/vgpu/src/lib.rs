@@ -18,6 +18,9 @@ mod lower;
 mod machine;
 mod memory;
 mod module;
+#[cfg_attr(target_arch = "x86_64", path = "native/mod.rs")]
+#[cfg_attr(not(target_arch = "x86_64"), path = "native_other.rs")]
+mod native;
 mod order;
 mod outside;
 mod pool;
@@ -29,9 +32,9 @@ mod stream;
 mod tier;
 
 pub use bytes::Bytes;
-pub use config::{Config, Observer, Stop};
+pub use config::{Compile, Config, Observer, Stop};
 pub use error::{Awaited, Error, Fault, FaultKind, Limit, Misuse, Waiting};
-pub use machine::Machine;
+pub use machine::{Machine, no_compiler};
 pub use module::{Kernel, Module, Param};
 pub use signal::{Completion, Event};
 pub use stream::{Launch, Prepared, Stream};

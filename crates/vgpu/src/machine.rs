@@ -2,7 +2,7 @@
 
 use crate::{
     check::{Checker, Finding, Host, StreamOrder},
-    config::Config,
+    config::{Compile, Config},
     error::Error,
     memory::Arena,
     module::Module,
@@ -224,7 +224,27 @@ impl Machine {
     }
 }
 
+/// Why kernels are only interpreted here, if they are.
+pub fn no_compiler() -> Option<String> {
+    if !Tier::Avx512.is_available() {
+        return Some("they are compiled for AVX-512 alone".to_owned());
+    }
+    let error = crate::native::probe().err()?;
+    Some(format!("the system gives no memory for code: {error}"))
+}
+
 impl Inner {
+    /// Whether kernels are compiled.
+    pub(crate) fn compiles(&self) -> bool {
+        let config = &self.config;
+        let wanted = match config.compile {
+            Compile::Never => false,
+            Compile::Worth => config.seed.is_none(),
+            Compile::Always => true,
+        };
+        wanted && self.tier == Tier::Avx512 && config.checks.is_none() && config.budget.is_none()
+    }
+
     /// What a new stream's launches come after, where that is checked.
     pub(crate) fn stream_order(&self) -> Option<StreamOrder> {
         self.checker.as_ref()?;

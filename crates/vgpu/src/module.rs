@@ -1,6 +1,7 @@
 //! Loaded modules and their kernels.
 
 use crate::{
+    config::Compile,
     error::Error,
     exec::rare::print,
     lower::{self, Input, Layout, Program},
@@ -26,8 +27,18 @@ struct Loaded {
     module: Verified,
     /// Addresses of module variables; 0 for those of other spaces.
     vars: Vec<u64>,
-    programs: Mutex<FxHashMap<(usize, [u32; 3]), Arc<Program>>>,
+    programs: Mutex<FxHashMap<(usize, [u32; 3]), Programs>>,
 }
+
+/// A kernel lowered for a block shape, as far as it is.
+#[derive(Clone, Default)]
+struct Programs {
+    plain: Option<Arc<Program>>,
+    compiled: Option<Arc<Program>>,
+}
+
+/// Warps of a launch for which a kernel is compiled though it has not run before.
+const MANY: u64 = 16;
 
 /// A kernel of a loaded module.
 #[derive(Clone)]
@@ -219,7 +230,6 @@ impl Kernel {
             .sum()
     }
 
-    /// The program for a block shape; lowers it the first time.
     /// Whether its module can print.
     pub(crate) fn prints(&self) -> bool {
         let functions = &self.loaded.module.functions;
@@ -228,28 +238,46 @@ impl Kernel {
             .any(|function| function.name == print::NAME && function.body.is_none())
     }
 
-    pub(crate) fn program(&self, block: [u32; 3]) -> Result<Arc<Program>, Error> {
-        let key = (self.index, block);
-        let programs = || {
+    /// The program for a block shape; lowers it the first time, and compiles it if that is worth it for a launch of so
+    /// many warps.
+    pub(crate) fn program(&self, block: [u32; 3], warps: u64) -> Result<Arc<Program>, Error> {
+        let machine = &self.loaded.machine;
+        let known = || {
             self.loaded
                 .programs
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
         };
-        if let Some(program) = programs().get(&key) {
-            return Ok(Arc::clone(program));
+        let key = (self.index, block);
+        let always = machine.config.compile == Compile::Always;
+        let found = known().get(&key).cloned().unwrap_or_default();
+        let again = found.plain.is_some() || found.compiled.is_some();
+        let native = machine.compiles() && (always || again || warps >= MANY);
+        let own = |known: &Programs| match native {
+            true => known.compiled.clone(),
+            false => known.plain.clone(),
+        };
+        if let Some(program) = own(&found) {
+            return Ok(program);
         }
         let program = Arc::new(lower::lower(&Input {
             module: &self.loaded.module,
             function: self.function(),
             layout: &self.layout,
-            tier: self.loaded.machine.tier,
+            tier: machine.tier,
             block,
-            checked: self.loaded.machine.config.checks.is_some(),
-            counted: self.loaded.machine.config.budget.is_some(),
-            apart: self.loaded.machine.config.seed.is_some(),
+            checked: machine.config.checks.is_some(),
+            counted: machine.config.budget.is_some(),
+            apart: machine.config.seed.is_some(),
+            native,
         })?);
-        Ok(Arc::clone(programs().entry(key).or_insert(program)))
+        let mut known = known();
+        let known = known.entry(key).or_default();
+        let place = match native {
+            true => &mut known.compiled,
+            false => &mut known.plain,
+        };
+        Ok(Arc::clone(place.get_or_insert(program)))
     }
 }
 

@@ -165,7 +165,7 @@ impl Stream {
     /// # Errors
     /// [`Error::Launch`], [`Error::Unsupported`], [`Error::OtherMachine`].
     pub fn launch(&self, launch: Launch) -> Result<(), Error> {
-        let job = self.job(launch)?;
+        let job = self.job(launch, false)?;
         let order = self.order.as_ref().map(|order| order.launches(1));
         self.push(Command::Launch(Arc::new(job), order));
         Ok(())
@@ -178,7 +178,7 @@ impl Stream {
     pub fn prepare(&self, launches: Vec<Launch>) -> Result<Prepared, Error> {
         let jobs = launches
             .into_iter()
-            .map(|launch| self.job(launch).map(Arc::new));
+            .map(|launch| self.job(launch, true).map(Arc::new));
         Ok(Prepared(jobs.collect::<Result<_, _>>()?))
     }
 
@@ -193,7 +193,7 @@ impl Stream {
         Ok(())
     }
 
-    fn job(&self, launch: Launch) -> Result<Job, Error> {
+    fn job(&self, launch: Launch, often: bool) -> Result<Job, Error> {
         let Launch {
             kernel,
             grid,
@@ -266,7 +266,12 @@ impl Stream {
             return Err(refuse(Limit::Cooperative, total, most));
         }
         let shared = kernel.laid_shared() + dynamic_shared;
-        let program = kernel.program(block)?;
+        let warps = if often {
+            u64::MAX
+        } else {
+            total.saturating_mul(threads.div_ceil(32))
+        };
+        let program = kernel.program(block, warps)?;
         let workspace = (cooperative && program.reads_environment())
             .then(|| Workspace::new(&self.machine.0))
             .transpose()?;

@@ -2,7 +2,10 @@
 #![allow(unsafe_code)]
 
 use super::Tier;
-use crate::exec::{Ctx, Flow, Handler, MicroOp, Run};
+use crate::exec::{Ctx, Flow, Handler, MicroOp};
+
+/// The code of a micro-op: runs it and returns the next, or null at the end of the warp's turn.
+pub(crate) type Run = unsafe fn(&mut Ctx, *const MicroOp) -> *const MicroOp;
 
 pub(super) fn has(tier: Tier) -> bool {
     tier == Tier::Baseline

@@ -2,7 +2,10 @@
 #![allow(unsafe_code)]
 
 use super::Tier;
-use crate::exec::{Ctx, Flow, Handler, MicroOp, Run};
+use crate::exec::{Ctx, Flow, Handler, MicroOp};
+
+/// The code of a micro-op: runs it and returns the next, or null at the end of the warp's turn.
+pub(crate) type Run = unsafe extern "sysv64" fn(&mut Ctx, *const MicroOp) -> *const MicroOp;
 
 pub(super) fn has(tier: Tier) -> bool {
     match tier {
@@ -56,7 +59,7 @@ pub(crate) fn pick_watch<H: Flow>(tier: Tier) -> Run {
 }
 
 #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
-unsafe fn watch_avx2<H: Flow>(ctx: &mut Ctx, op: *const MicroOp) -> *const MicroOp {
+unsafe extern "sysv64" fn watch_avx2<H: Flow>(ctx: &mut Ctx, op: *const MicroOp) -> *const MicroOp {
     // SAFETY: as in `flow`; `Machine::new` checked the features of its tier.
     H::run(ctx, unsafe { &*op })
 }
@@ -64,17 +67,23 @@ unsafe fn watch_avx2<H: Flow>(ctx: &mut Ctx, op: *const MicroOp) -> *const Micro
 #[target_feature(
     enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512bw,avx512vl,avx512dq,avx512vnni"
 )]
-unsafe fn watch_avx512<H: Flow>(ctx: &mut Ctx, op: *const MicroOp) -> *const MicroOp {
+unsafe extern "sysv64" fn watch_avx512<H: Flow>(
+    ctx: &mut Ctx,
+    op: *const MicroOp,
+) -> *const MicroOp {
     // SAFETY: as in `watch_avx2`.
     H::run(ctx, unsafe { &*op })
 }
 
-unsafe fn flow<H: Flow>(ctx: &mut Ctx, op: *const MicroOp) -> *const MicroOp {
+unsafe extern "sysv64" fn flow<H: Flow>(ctx: &mut Ctx, op: *const MicroOp) -> *const MicroOp {
     // SAFETY: the run loop passes a pointer into the program that `ctx` keeps alive.
     H::run(ctx, unsafe { &*op })
 }
 
-unsafe fn baseline<H: Handler>(ctx: &mut Ctx, op: *const MicroOp) -> *const MicroOp {
+unsafe extern "sysv64" fn baseline<H: Handler>(
+    ctx: &mut Ctx,
+    op: *const MicroOp,
+) -> *const MicroOp {
     // SAFETY: as in `flow`; every straight op is followed by a terminator.
     unsafe {
         H::run(ctx, &*op);
@@ -83,7 +92,7 @@ unsafe fn baseline<H: Handler>(ctx: &mut Ctx, op: *const MicroOp) -> *const Micr
 }
 
 #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
-unsafe fn avx2<H: Handler>(ctx: &mut Ctx, op: *const MicroOp) -> *const MicroOp {
+unsafe extern "sysv64" fn avx2<H: Handler>(ctx: &mut Ctx, op: *const MicroOp) -> *const MicroOp {
     // SAFETY: as in `baseline`; `Machine::new` checked the features of its tier.
     unsafe {
         H::run(ctx, &*op);
@@ -94,7 +103,7 @@ unsafe fn avx2<H: Handler>(ctx: &mut Ctx, op: *const MicroOp) -> *const MicroOp 
 #[target_feature(
     enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512bw,avx512vl,avx512dq,avx512vnni"
 )]
-unsafe fn avx512<H: Handler>(ctx: &mut Ctx, op: *const MicroOp) -> *const MicroOp {
+unsafe extern "sysv64" fn avx512<H: Handler>(ctx: &mut Ctx, op: *const MicroOp) -> *const MicroOp {
     // SAFETY: as in `avx2`.
     unsafe {
         H::run(ctx, &*op);

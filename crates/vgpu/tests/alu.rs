@@ -5,7 +5,7 @@ mod common;
 
 use common::{Bench, HEADER, Words};
 use half::{bf16, f16};
-use warpsmith_vgpu::{Config, Machine, Tier};
+use warpsmith_vgpu::{Compile, Config, Machine, Tier};
 
 /// An instruction on `%a %b %c` (32 bits), `%A %B %C` (64) or `%x %y %z` (16) to `%o`, `%O` or `%w`.
 struct Case {
@@ -399,10 +399,20 @@ struct Rig {
     bench: Bench,
 }
 
+/// Each tier's interpreter, and the compiler.
+fn ways() -> Vec<(Tier, Compile)> {
+    let tiers = Tier::available().into_iter();
+    let interpreted = tiers.map(|tier| (tier, Compile::Never));
+    interpreted
+        .chain([(Tier::best(), Compile::Always)])
+        .collect()
+}
+
 impl Rig {
-    fn new(text: &str, tier: Tier) -> Rig {
+    fn new(text: &str, (tier, compile): (Tier, Compile)) -> Rig {
         let config = Config {
             tier: Some(tier),
+            compile,
             memory: 16 << 20,
             workers: 1,
             ..Config::default()
@@ -455,8 +465,8 @@ impl Rig {
 
 fn check(cases: &[Case]) {
     let text = module(cases);
-    for tier in Tier::available() {
-        let rig = Rig::new(&text, tier);
+    for way in ways() {
+        let rig = Rig::new(&text, way);
         let mut random = Words(0x1234_5678_9ABC_DEF1);
         let mut wrong = Vec::new();
         for (i, case) in cases.iter().enumerate() {
@@ -473,7 +483,7 @@ fn check(cases: &[Case]) {
                     let want = (case.reference)(a, b, c);
                     if *got != want && wrong.len() < 10 {
                         wrong.push(format!(
-                            "{tier:?} shape {shape} thread {t}: {} of {a:x}, {b:x}, {c:x}: {got:x}, not {want:x}",
+                            "{way:?} shape {shape} thread {t}: {} of {a:x}, {b:x}, {c:x}: {got:x}, not {want:x}",
                             case.text
                         ));
                     }
@@ -588,10 +598,7 @@ fn approximations_are_within_the_manuals_bounds_and_the_same_on_every_tier() {
     let text: String = std::iter::once(HEADER.to_owned())
         .chain(all.iter().enumerate().map(|(i, a)| kernel(i, 0, a.text)))
         .collect();
-    let rigs: Vec<Rig> = Tier::available()
-        .into_iter()
-        .map(|tier| Rig::new(&text, tier))
-        .collect();
+    let rigs: Vec<Rig> = ways().into_iter().map(|way| Rig::new(&text, way)).collect();
     let special = [
         0x0000_0000u64,
         0x8000_0000,

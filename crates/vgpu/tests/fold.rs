@@ -4,8 +4,12 @@
 #![allow(missing_docs)]
 
 use std::fmt::Write as _;
-use warpsmith_ptx::{parse::parse, target::PtxVersion, verify::verify};
-use warpsmith_vgpu::{Config, Launch, Machine};
+use warpsmith_ptx::{
+    parse::parse,
+    target::PtxVersion,
+    verify::{Verified, verify},
+};
+use warpsmith_vgpu::{Compile, Config, Launch, Machine};
 
 const HEADER: &str = ".version 8.6\n.target sm_100\n.address_size 64\n";
 
@@ -49,15 +53,22 @@ fn instructions_on_constants_give_what_the_assembler_folds() {
     }
     let module = parse(&text).unwrap_or_else(|e| panic!("{}", e[0]));
     let module = verify(module).unwrap_or_else(|e| panic!("{}", e[0]));
+    for compile in [Compile::Never, Compile::Always] {
+        gives(&module, &cases, compile);
+    }
+}
+
+fn gives(module: &Verified, cases: &[(&str, u64)], compile: Compile) {
     let machine = Machine::new(Config {
         memory: 1 << 20,
         workers: 1,
         max_ptx: PtxVersion::new(9, 0),
+        compile,
         ..Config::default()
     })
     .expect("a machine");
     let stream = machine.stream().expect("a stream");
-    let module = machine.load(&module).expect("loads");
+    let module = machine.load(module).expect("loads");
     let out = machine.alloc(8).expect("memory");
     let mut faults = Vec::new();
     for (index, (statement, want)) in cases.iter().enumerate() {
@@ -82,7 +93,7 @@ fn instructions_on_constants_give_what_the_assembler_folds() {
     }
     assert!(
         faults.is_empty(),
-        "{} of {}:\n{}",
+        "{} of {}, {compile:?}:\n{}",
         faults.len(),
         cases.len(),
         faults.join("\n")

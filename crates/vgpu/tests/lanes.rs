@@ -4,7 +4,7 @@ mod common;
 
 use common::Bench;
 use std::collections::BTreeSet;
-use warpsmith_vgpu::{Config, Tier};
+use warpsmith_vgpu::{Compile, Config, Tier};
 
 /// What a kernel of one CTA leaves in a buffer of words.
 fn left(body: &str, block: u32, seed: Option<u64>) -> Vec<u32> {
@@ -30,6 +30,7 @@ fn left(body: &str, block: u32, seed: Option<u64>) -> Vec<u32> {
     let config = Config {
         memory: 16 << 20,
         tier: Some(Tier::best()),
+        compile: Compile::Always,
         workers: 1,
         closed: true,
         seed,

@@ -3,7 +3,7 @@
 mod common;
 
 use common::Bench;
-use warpsmith_vgpu::{Awaited, Config, Error, FaultKind, Tier};
+use warpsmith_vgpu::{Awaited, Compile, Config, Error, FaultKind, Tier};
 
 fn text(body: &str) -> String {
     format!(
@@ -38,6 +38,7 @@ fn configs() -> impl Iterator<Item = Config> {
         checks.clone().map(|checks| Config {
             memory: 16 << 20,
             tier: Some(Tier::best()),
+            compile: Compile::Always,
             workers: 1,
             closed: true,
             seed,

@@ -7,7 +7,7 @@ use common::Bench;
 use std::time::Duration;
 use warpsmith_ptx::ir::Span;
 use warpsmith_vgpu::{
-    Awaited, Config, Error, FaultKind, Tier, Waiting,
+    Awaited, Compile, Config, Error, FaultKind, Tier, Waiting,
     check::{Checks, Kind},
 };
 
@@ -54,6 +54,7 @@ fn configs() -> Vec<Config> {
     let plain = || Config {
         memory: 16 << 20,
         tier: Some(Tier::best()),
+        compile: Compile::Always,
         sms: 2,
         ctas_per_sm: 2,
         workers: 1,

@@ -243,6 +243,23 @@ impl Assembler {
         self.op_reg(false, &[0xFF], 2, to.0);
     }
 
+    /// `dst` is how many zeros are below the lowest bit of the low 32 of `src` (BMI1).
+    pub fn trailing_zeros(&mut self, dst: Gpr, src: Gpr) {
+        self.byte(0xF3);
+        self.op_reg(false, &[0x0F, 0xBC], dst.0, src.0);
+    }
+
+    /// `dst` is how many zeros are above the highest bit of the low 32 of `src` (LZCNT).
+    pub fn leading_zeros(&mut self, dst: Gpr, src: Gpr) {
+        self.byte(0xF3);
+        self.op_reg(false, &[0x0F, 0xBD], dst.0, src.0);
+    }
+
+    /// `dst` has the low bits of `src` where `places` has bits (BMI2), of 32 bits.
+    pub fn deposit(&mut self, dst: Gpr, src: Gpr, places: Gpr) {
+        self.vex_gpr(2, 3, false, 0xF5, dst.0, src.0, places.0);
+    }
+
     /// Puts a register on the stack.
     pub fn push(&mut self, reg: Gpr) {
         self.rex(false, 0, 0, reg.0 >> 3, false);

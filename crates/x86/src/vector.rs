@@ -209,6 +209,13 @@ table! {
     HIGH_I64 = "vpunpckhqdq" 1 1 1 0x6D Full(8) Both;
     SHUFFLE_I8 = "vpshufb" 2 1 0 0x00 Part(1) Both;
     DOT_U8_I8 = "vpdpbusd" 2 1 0 0x50 Full(4) Evex;
+    GATHER_I32_32 = "vpgatherdd" 2 1 0 0x90 Bytes(4) Evex;
+    GATHER_I32_64 = "vpgatherqd" 2 1 0 0x91 Bytes(4) Evex;
+    GATHER_I64_64 = "vpgatherqq" 2 1 1 0x91 Bytes(8) Evex;
+    SCATTER_I32_32 = "vpscatterdd" 2 1 0 0xA0 Bytes(4) Evex;
+    SCATTER_I32_64 = "vpscatterqd" 2 1 0 0xA1 Bytes(4) Evex;
+    SCATTER_I64_64 = "vpscatterqq" 2 1 1 0xA1 Bytes(8) Evex;
+    TEST_I64 = "vptestmq" 2 1 1 0x27 Full(8) Evex;
     LZCNT_I32 = "vplzcntd" 2 1 0 0x44 Full(4) Evex;
 }
 
@@ -321,6 +328,25 @@ impl Assembler {
         self.end();
     }
 
+    /// A gather or scatter: elements at `base` plus the lanes of the vector `index`, which is not `reg`. The lanes of
+    /// `mask` take part; it is 0 afterwards.
+    pub fn scattered(&mut self, op: &Vop, reg: u8, base: Gpr, index: u8, mask: u8) {
+        let not = |bit: u8| (bit & 1) ^ 1;
+        self.byte(0x62);
+        let high = not(reg >> 3) << 7 | not(index >> 3) << 6 | not(base.0 >> 3) << 5;
+        self.byte(high | not(reg >> 4) << 4 | op.map);
+        self.byte(u8::from(op.wide) << 7 | 0x78 | 4 | op.pp);
+        self.byte(2 << 5 | not(index >> 4) << 3 | mask & 7);
+        self.byte(op.opcode);
+        // A base of 5 or 13 asks for an offset.
+        let offset = base.0 & 7 == 5;
+        self.byte(u8::from(offset) << 6 | (reg & 7) << 3 | 4);
+        self.byte((index & 7) << 3 | base.0 & 7);
+        if offset {
+            self.byte(0);
+        }
+    }
+
     fn evex(&mut self, op: &Vop, len: Len, reg: u8, second: u8, rm: Rm, masking: Option<Masking>) {
         let (x, b, broadcast) = match rm {
             Rm::Reg(rm) => (rm >> 4 & 1, rm >> 3 & 1, false),
@@ -399,6 +425,11 @@ impl Assembler {
     /// The low 16 bits of `high` above those of `low`.
     pub fn mask_join(&mut self, dst: u8, high: u8, low: u8) {
         self.mask_op(0, false, true, 0x4B, dst, high, Rm::Reg(low));
+    }
+
+    /// The low 8 bits of `high` above those of `low`.
+    pub fn mask_join8(&mut self, dst: u8, high: u8, low: u8) {
+        self.mask_op(1, false, true, 0x4B, dst, high, Rm::Reg(low));
     }
 
     /// `dst = a >> count` of 32 bits.

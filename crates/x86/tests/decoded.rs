@@ -96,6 +96,9 @@ fn is_general(op: &Vop) -> bool {
 fn vector_instructions_say_what_was_meant() {
     let mut random = Random(7);
     for op in vector::ALL {
+        if op.name.contains("gather") || op.name.contains("scatter") {
+            continue;
+        }
         let mut forms = 0;
         for turn in 0..400 {
             let evex = op.has_evex() && (turn % 2 == 0 || !op.has_vex());
@@ -108,7 +111,7 @@ fn vector_instructions_say_what_was_meant() {
             let top = if evex { 32 } else { 16 };
             let is_compare = op.name.starts_with("vpcmp")
                 || op.name.starts_with("vcmp")
-                || op.name == "vptestmd";
+                || op.name.starts_with("vptestm");
             let mask_result = is_compare && evex;
             let reg = random.next(if mask_result { 8 } else { top }) as u8;
             let mut second = random.next(top) as u8;
@@ -253,6 +256,9 @@ fn scalar_instructions_say_what_was_meant() {
         ),
         ("jmp", Box::new(|c, a, _, _| c.jump_reg(a))),
         ("call", Box::new(|c, a, _, _| c.call_reg(a))),
+        ("tzcnt", Box::new(|c, a, b, _| c.trailing_zeros(a, b))),
+        ("lzcnt", Box::new(|c, a, b, _| c.leading_zeros(a, b))),
+        ("pdep", Box::new(|c, a, b, _| c.deposit(a, b, Gpr(9)))),
         ("push", Box::new(|c, a, _, _| c.push(a))),
         ("pop", Box::new(|c, a, _, _| c.pop(a))),
         ("prefetcht0", Box::new(|c, _, _, m| c.prefetch(m))),
@@ -296,6 +302,35 @@ fn scalar_instructions_say_what_was_meant() {
 }
 
 #[test]
+fn gathers_and_scatters_say_what_was_meant() {
+    let mut random = Random(11);
+    let all = [
+        &vector::GATHER_I32_32,
+        &vector::GATHER_I32_64,
+        &vector::GATHER_I64_64,
+        &vector::SCATTER_I32_32,
+        &vector::SCATTER_I32_64,
+        &vector::SCATTER_I64_64,
+    ];
+    for op in all {
+        for _ in 0..200 {
+            let (reg, base) = (random.next(32) as u8, Gpr(random.next(16) as u8));
+            let index = (reg + 1 + random.next(31) as u8) % 32;
+            let mask = 1 + random.next(7) as u8;
+            let mut code = Assembler::new();
+            code.scattered(op, reg, base, index, mask);
+            let inst = decode(&code.finish());
+            assert_eq!(name(&inst), op.name);
+            assert_eq!(regs(&inst), vec![usize::from(reg)], "{inst:?}");
+            assert_eq!(inst.memory_base().number(), usize::from(base.0));
+            assert_eq!(inst.memory_index().number(), usize::from(index));
+            assert_eq!(inst.memory_displacement64(), 0);
+            assert_eq!(inst.op_mask().number(), usize::from(mask));
+        }
+    }
+}
+
+#[test]
 fn masks_say_what_was_meant() {
     for (op, want) in [
         (MaskAlu::And, "kandd"),
@@ -319,6 +354,10 @@ fn masks_say_what_was_meant() {
     assert_eq!(
         one(&|c| c.mask_join(1, 2, 3)),
         ("kunpckwd".to_owned(), vec![1, 2, 3])
+    );
+    assert_eq!(
+        one(&|c| c.mask_join8(1, 2, 3)),
+        ("kunpckbw".to_owned(), vec![1, 2, 3])
     );
     assert_eq!(
         one(&|c| c.mask_shift_right(1, 2, 16)),

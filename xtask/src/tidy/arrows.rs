@@ -17,7 +17,11 @@ const HOUSE: &[(&str, May)] = &[
     ("warpsmith-formats", May::Use(&[])),
     ("warpsmith-audio", May::Use(&[])),
     ("warpsmith-kernel", May::Use(&["warpsmith-ptx"])),
-    ("warpsmith-vgpu", May::Use(&["warpsmith-ptx"])),
+    ("warpsmith-x86", May::Use(&[])),
+    (
+        "warpsmith-vgpu",
+        May::Use(&["warpsmith-ptx", "warpsmith-x86"]),
+    ),
     (
         "warpsmith-vcuda",
         May::Use(&["warpsmith-ptx", "warpsmith-vgpu"]),

@@ -30,6 +30,7 @@ fn config(card: &VirtualCard, settings: &Settings) -> vgpu::Config {
         ptx,
         workers,
         tier,
+        compile,
         kernels: _,
     } = *card;
     let default = vgpu::Config::default();
@@ -44,6 +45,7 @@ fn config(card: &VirtualCard, settings: &Settings) -> vgpu::Config {
         memory: memory.unwrap_or(default.memory),
         workers: workers.unwrap_or(default.workers),
         tier,
+        compile: compile.unwrap_or(default.compile),
         shared_per_block: shared
             .or(target.shared_limit())
             .unwrap_or(default.shared_per_block),

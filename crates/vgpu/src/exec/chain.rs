@@ -90,7 +90,7 @@ pub(super) fn join(l: &mut Lowerer, dst: Dst, [a, b, c]: [Src; 3]) -> bool {
 /// The op just emitted, a multiply-add of its own, may be the first of a run.
 pub(super) fn begin(l: &mut Lowerer, dst: Dst, [a, b, c]: [Src; 3]) {
     let lanes = !dst.uniform && !a.uniform && !c.uniform;
-    l.chain = lanes.then(|| Chain {
+    l.chain = (lanes && l.fuses()).then(|| Chain {
         at: l.ops.len() - 1,
         aux: 0,
         len: 1,

@@ -103,13 +103,14 @@ fn step<E: Engine, const SA: bool>(l: &mut Lowerer, inst: &Inst) -> Result<(), E
         l.op::<Run<E, SA, false>>()
     };
     let record = [a, b.slot, dst.slot];
-    let joins = l.ops.last().is_some_and(|last| {
-        let before = l.extra_from(last.aux);
-        std::ptr::fn_addr_eq(last.run, op.run)
-            && !c.uniform
-            && before.len() == last.imm as usize * RECORD
-            && before.last() == Some(&c.slot)
-    });
+    let joins = l.fuses()
+        && l.ops.last().is_some_and(|last| {
+            let before = l.extra_from(last.aux);
+            std::ptr::fn_addr_eq(last.run, op.run)
+                && !c.uniform
+                && before.len() == last.imm as usize * RECORD
+                && before.last() == Some(&c.slot)
+        });
     let aux = l.extra(&record);
     match l.ops.last_mut() {
         Some(last) if joins => last.imm += 1,

@@ -108,6 +108,10 @@ pub(crate) struct Warp {
 }
 
 impl Warp {
+    /// Where [`Warp::whole`] is, for compiled code.
+    #[allow(dead_code)]
+    pub(crate) const WHOLE_AT: usize = std::mem::offset_of!(Warp, whole);
+
     /// Puts `live` lanes at the first block.
     pub(crate) fn start(&mut self, index: u32, live: u32, blocks: usize) {
         self.index = index;

@@ -110,6 +110,9 @@ impl Ctx {
         }
     }
 
+    /// Where the pointer to the frame is, for compiled code.
+    pub(crate) const FRAME_AT: usize = std::mem::offset_of!(Ctx, frame);
+
     /// Switches to another frame.
     ///
     /// # Safety

@@ -78,6 +78,9 @@ pub(crate) struct Halves {
 
 /// The last two ops took the halves of the register at `from` apart.
 pub(super) fn taken_apart(l: &mut Lowerer, from: u32, halves: [u32; 2]) {
+    if !l.fuses() {
+        return;
+    }
     l.halves = Some(Halves {
         ops: l.ops.len(),
         from,

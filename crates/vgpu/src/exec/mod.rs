@@ -77,6 +77,7 @@ pub(crate) use halves::Halves;
 pub(crate) use lane::Cell;
 pub(crate) use ldst::extend;
 pub(crate) use shadows::Reach;
+pub(crate) use warp::{mode_of, source};
 pub(crate) use watched::{Note, Notes, Reaches, Trace, mark, watched};
 
 use crate::{error::Error, lower::Lowerer};
@@ -85,11 +86,11 @@ use warpsmith_ptx::{
     op::Op,
 };
 
-/// The code of a micro-op: runs it and returns the next, or null at the end of the warp's turn.
-pub(crate) type Run = unsafe fn(&mut Ctx, *const MicroOp) -> *const MicroOp;
+pub(crate) use crate::tier::Run;
 
 /// One step of a warp. Slots are byte offsets into the frame.
 #[derive(Clone, Copy)]
+#[repr(C)]
 pub(crate) struct MicroOp {
     /// Its code.
     pub(crate) run: Run,

@@ -66,7 +66,7 @@ fn pred_slot(l: &mut Lowerer, operand: Option<&Operand>) -> Result<u32, Error> {
 
 /// The lane that `lane` reads, and whether it is in range.
 #[inline(always)]
-pub(super) fn source(mode: u32, lane: u32, b: u32, c: u32) -> (u32, bool) {
+pub(crate) fn source(mode: u32, lane: u32, b: u32, c: u32) -> (u32, bool) {
     let (b, clamp, segments) = (b & 31, c & 31, c >> 8 & 31);
     let low = lane & segments;
     let high = low | clamp & !segments;
@@ -183,7 +183,7 @@ fn broadcast(l: &mut Lowerer, inst: &Inst, lane: u32) -> Result<(), Error> {
 }
 
 /// The mode of a shuffle.
-pub(super) fn mode_of(inst: &Inst) -> u32 {
+pub(crate) fn mode_of(inst: &Inst) -> u32 {
     let has = |qual| inst.quals.has(qual);
     if has(Qual::Up) {
         mode::UP

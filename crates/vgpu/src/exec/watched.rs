@@ -248,8 +248,10 @@ impl Lowerer<'_> {
 pub(crate) fn watched(program: &Program) -> Program {
     let run = tier::pick_flow::<Watched>(Tier::Baseline);
     let mut twin = program.clone();
+    twin.interpret();
+    let plain = twin.ops.clone();
     let noted = |at: u32| Noted {
-        run: program.ops[at as usize].run,
+        run: plain[at as usize].run,
         block: None,
         note: Note::None,
     };

@@ -38,15 +38,15 @@ pub(crate) struct Lowerer<'a> {
     pub(super) input: &'a Input<'a>,
     /// The program so far.
     pub(crate) ops: Vec<MicroOp>,
-    regs: Vec<Dst>,
+    pub(super) regs: Vec<Dst>,
     pub(super) aliases: Vec<Option<Dst>>,
     /// Definitions and reads of each register.
     pub(super) counts: Vec<[u32; 2]>,
     consts: FxHashMap<u64, u32>,
     const_list: Vec<(u32, u64)>,
-    presets: FxHashMap<Value, u32>,
-    per_launch: Vec<Preset>,
-    per_cta: Vec<Preset>,
+    pub(super) presets: FxHashMap<Value, u32>,
+    pub(super) per_launch: Vec<Preset>,
+    pub(super) per_cta: Vec<Preset>,
     extra: Vec<u32>,
     spans: Vec<Span>,
     /// The end of the frame so far.
@@ -62,6 +62,8 @@ pub(crate) struct Lowerer<'a> {
     pub(crate) chain: Option<crate::exec::Chain>,
     /// The pair of halves that was taken apart last.
     pub(crate) halves: Option<crate::exec::Halves>,
+    /// The instructions of each block and their ops.
+    pub(super) pieces: Vec<Vec<super::Piece>>,
 }
 
 impl<'a> Lowerer<'a> {
@@ -96,6 +98,7 @@ impl<'a> Lowerer<'a> {
             carry: None,
             chain: None,
             halves: None,
+            pieces: Vec::new(),
         }
     }
 
@@ -539,6 +542,7 @@ impl<'a> Lowerer<'a> {
             marks: self.marks,
             notes: Default::default(),
             watched: Default::default(),
+            native: None,
         }
     }
 }

@@ -11,6 +11,7 @@ mod immediate;
 mod instrument;
 mod lost;
 mod lowerer;
+mod pieces;
 mod preds;
 mod presets;
 mod reach;
@@ -20,10 +21,11 @@ mod uniform;
 mod unit;
 mod watch;
 
-pub(crate) use cfg::{BarRed, BarrierTerm, CallTerm, Term, class};
+pub(crate) use cfg::{BarRed, BarrierTerm, Block, CallTerm, Term, class};
 pub(crate) use code::{Code, End, Home};
 pub(crate) use immediate::immediate;
 pub(crate) use lowerer::{Dst, Lowerer, Src};
+pub(crate) use pieces::Piece;
 pub(crate) use presets::{Preset, Value};
 pub(crate) use unit::{address_of, function_at, unit};
 
@@ -32,6 +34,7 @@ use crate::{
     check::{AccessInfo, Variables},
     error::Error,
     exec::{self, MicroOp, Note, Notes},
+    native::{self, Native},
 };
 use slots::Need;
 use std::sync::{Arc, OnceLock};
@@ -87,6 +90,8 @@ pub(crate) struct Program {
     /// The ops that are looked at, in a program that is watched.
     pub(crate) notes: Notes,
     watched: OnceLock<Arc<Program>>,
+    /// The code of its compiled runs, whose first ops hold it instead of their own.
+    native: Option<Arc<Native>>,
 }
 
 /// Where a block starts, and whether it runs with all live lanes only.
@@ -143,6 +148,24 @@ impl Program {
             marks: Vec::new(),
             notes: Notes::default(),
             watched: OnceLock::new(),
+            native: None,
+        }
+    }
+
+    /// Puts compiled code in the place of ops.
+    fn install(&mut self, native: Arc<Native>) {
+        for (at, _, code) in &native.runs {
+            self.ops[*at as usize].run = *code;
+        }
+        self.native = Some(native);
+    }
+
+    /// Gives all ops their own code again.
+    pub(crate) fn interpret(&mut self) {
+        if let Some(native) = self.native.take() {
+            for (at, plain, _) in &native.runs {
+                self.ops[*at as usize].run = *plain;
+            }
         }
     }
 
@@ -310,6 +333,8 @@ pub(crate) struct Input<'a> {
     pub(crate) counted: bool,
     /// Whether lanes of a warp come in any order that nothing forbids.
     pub(crate) apart: bool,
+    /// Whether runs of instructions are compiled.
+    pub(crate) native: bool,
 }
 
 /// Lowers a kernel.
@@ -349,6 +374,7 @@ pub(crate) fn lower(input: &Input<'_>) -> Result<Program, Error> {
         None
     };
     let mut infos = Vec::with_capacity(blocks.len());
+    let mut ends = Vec::with_capacity(blocks.len());
     for (at, block) in blocks.iter().enumerate() {
         infos.push(BlockInfo {
             first: l.ops.len() as u32,
@@ -364,18 +390,39 @@ pub(crate) fn lower(input: &Input<'_>) -> Result<Program, Error> {
             }
             instrument::enter_block(shadows, at);
         }
-        lower_block(&mut l, body, block, (&mut shadows, &mut lost))?;
+        ends.push(lower_block(&mut l, body, block, (&mut shadows, &mut lost))?);
     }
     let code = Code::new(body, &blocks, l.homes());
-    Ok(l.finish(infos, code))
+    let native = input
+        .native
+        .then(|| {
+            let firsts = infos.iter().map(|info| info.first).collect();
+            let [x, y, z] = input.block;
+            // Where the last warp is not whole, no block is run by all lanes of it.
+            let whole = (u64::from(x) * u64::from(y) * u64::from(z)).is_multiple_of(32);
+            let convergent: Vec<bool> = uniformity
+                .convergent
+                .iter()
+                .map(|convergent| *convergent && whole)
+                .collect();
+            let places = (&l.pieces[..], firsts, ends);
+            native::compile(&l, body, &blocks, places, &convergent, &l.ops)
+        })
+        .flatten();
+    let mut program = l.finish(infos, code);
+    if let Some(native) = native {
+        program.install(native);
+    }
+    Ok(program)
 }
 
+/// Lowers a block; the first of the ops that end it.
 fn lower_block(
     l: &mut Lowerer<'_>,
     body: &[warpsmith_ptx::ir::Stmt],
     block: &cfg::Block,
     (shadows, lost): (&mut Option<instrument::Shadows>, &mut Option<lost::Lost>),
-) -> Result<(), Error> {
+) -> Result<u32, Error> {
     let flush = |l: &mut Lowerer<'_>, lost: &mut Option<lost::Lost>| {
         l.flush();
         if let Some(lost) = lost {
@@ -383,6 +430,7 @@ fn lower_block(
         }
     };
     let mut guard = None;
+    l.pieces.push(Vec::new());
     for (i, inst) in uniform::insts(block, body) {
         l.at(body[block.stmts.start + i].span);
         let aliased = l.is_aliased(inst);
@@ -427,8 +475,10 @@ fn lower_block(
                 instrument::after(l, shadows, inst, access)?;
             }
             None => {
+                let first = l.ops.len() as u32;
                 exec::lower(l, inst)?;
                 exec::mark(l, inst);
+                l.piece(block.stmts.start + i, first);
             }
         }
         if let Some(lost) = lost {
@@ -456,5 +506,7 @@ fn lower_block(
     if let Some(lost) = lost {
         lost.end_block(l, &block.term);
     }
-    exec::emit_flow(l, &block.term)
+    let end = l.ops.len() as u32;
+    exec::emit_flow(l, &block.term)?;
+    Ok(end)
 }

@@ -22,6 +22,10 @@ pub(crate) enum Outcome {
 
 /// Whether operand 0 is a destination.
 pub(crate) fn has_destination(inst: &Inst) -> bool {
+    // An address is read, whatever the instruction.
+    if let Some(Operand::Addr(_)) = inst.operands.first() {
+        return false;
+    }
     match inst.op {
         Op::St
         | Op::Red

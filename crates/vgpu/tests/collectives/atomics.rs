@@ -1,8 +1,8 @@
 //! `atom` and `red` in global, shared and generic memory.
 
-use super::harness::{Random, loads, run, run_on, stores};
+use super::harness::{Random, loads, run, run_on, stores, ways};
 use half::{bf16, f16};
-use warpsmith_vgpu::{Error, FaultKind, Tier};
+use warpsmith_vgpu::{Compile, Error, FaultKind, Tier};
 
 type Change = Box<dyn Fn(u64, u64, u64) -> u64>;
 
@@ -309,8 +309,8 @@ LOOP:
   @%p1 bra LOOP;
 ";
     let body = format!("  mov.f64 %fd1, 0d3FF0000000000000;\n{body}");
-    for tier in Tier::available() {
-        let got = run_on(tier, &body, 64, 64, &[], 4).expect("no fault");
+    for way in ways() {
+        let got = run_on(way, &body, 64, 64, &[], 4).expect("no fault");
         let count = 64 * 64 * 40;
         assert_eq!(got[0], count);
         assert_eq!(
@@ -330,7 +330,8 @@ fn an_atomic_off_its_place_is_a_fault() {
             "  atom.global.add.u32 %r10, [%rd4+{offset}], 1;\n{}",
             stores("b32", "%r", 10, 1, 0)
         );
-        let error = run_on(Tier::best(), &body, 1, 32, &[], 32).expect_err("a fault");
+        let error =
+            run_on((Tier::best(), Compile::Always), &body, 1, 32, &[], 32).expect_err("a fault");
         let Error::Fault(fault) = error else {
             panic!("{error}")
         };

@@ -1,7 +1,7 @@
 //! `cp.async`.
 
-use super::harness::{Random, run, run_on};
-use warpsmith_vgpu::{Error, FaultKind, Tier};
+use super::harness::{Random, run, run_on, ways};
+use warpsmith_vgpu::{Error, FaultKind};
 
 /// Copies from `[in + %r11]` to `[sh + %r10]` with `tail`, then all of the first 1024 bytes out.
 fn body(size: u32, cache: &str, offsets: &str, tail: &str) -> String {
@@ -153,8 +153,8 @@ fn a_copy_past_the_end_or_off_its_alignment_is_a_fault() {
         ),
     ];
     for (offsets, kind) in cases {
-        for tier in Tier::available() {
-            let error = run_on(tier, &body(16, "ca", offsets, ""), 1, 32, &words(), 256)
+        for way in ways() {
+            let error = run_on(way, &body(16, "ca", offsets, ""), 1, 32, &words(), 256)
                 .expect_err("a fault");
             let Error::Fault(fault) = error else {
                 panic!("{error}")

@@ -1,7 +1,7 @@
 //! Runs a PTX body on every tier of this CPU and demands the same bytes.
 
 use warpsmith_ptx::{parse, verify};
-use warpsmith_vgpu::{Config, Error, Launch, Machine, Tier};
+use warpsmith_vgpu::{Compile, Config, Error, Launch, Machine, Tier};
 
 /// A small generator of test data.
 pub(crate) struct Random(u64);
@@ -58,7 +58,7 @@ pub(crate) fn kernel(body: &str) -> String {
 
 /// Runs a body with `input` and returns `words` words of output, which start as zero.
 pub(crate) fn run_on(
-    tier: Tier,
+    (tier, compile): (Tier, Compile),
     body: &str,
     grid: u32,
     threads: u32,
@@ -72,6 +72,7 @@ pub(crate) fn run_on(
         memory: 1 << 22,
         workers: 2,
         tier: Some(tier),
+        compile,
         ..Config::default()
     };
     let machine = Machine::new(config)?;
@@ -103,17 +104,26 @@ pub(crate) fn run_on(
         .collect())
 }
 
-/// One CTA of `threads` on every tier; the results must agree.
+/// Each tier's interpreter, and the compiler.
+pub(crate) fn ways() -> Vec<(Tier, Compile)> {
+    let tiers = Tier::available().into_iter();
+    let interpreted = tiers.map(|tier| (tier, Compile::Never));
+    interpreted
+        .chain([(Tier::best(), Compile::Always)])
+        .collect()
+}
+
+/// One CTA of `threads` in every way; the results must agree.
 pub(crate) fn run(body: &str, threads: u32, input: &[u32], words: usize) -> Vec<u32> {
-    let mut results = Tier::available().into_iter().map(|tier| {
+    let mut results = ways().into_iter().map(|way| {
         (
-            tier,
-            run_on(tier, body, 1, threads, input, words).unwrap_or_else(|e| panic!("{e}\n{body}")),
+            way,
+            run_on(way, body, 1, threads, input, words).unwrap_or_else(|e| panic!("{e}\n{body}")),
         )
     });
     let (_, first) = results.next().expect("the baseline");
-    for (tier, other) in results {
-        assert_eq!(first, other, "{tier:?} differs from the baseline\n{body}");
+    for (way, other) in results {
+        assert_eq!(first, other, "{way:?} differs from the baseline\n{body}");
     }
     first
 }

@@ -1,8 +1,8 @@
 //! `ldmatrix`, `stmatrix` and `movmatrix`.
 
-use super::harness::{Random, kernel, list, loads, run, run_on, stores};
+use super::harness::{Random, kernel, list, loads, run, run_on, stores, ways};
 use warpsmith_ptx::{parse, verify};
-use warpsmith_vgpu::{Error, FaultKind, Tier};
+use warpsmith_vgpu::{Error, FaultKind};
 
 /// Copies 32 words of each of `count` input registers to shared memory at `4 * lane + 128 * i`.
 fn fill(count: usize) -> String {
@@ -136,8 +136,8 @@ fn a_row_outside_of_shared_memory_or_off_its_alignment_is_a_fault() {
         (8192, FaultKind::OutOfBounds { bytes: 16 }),
         (0xFFFF_FFF0, FaultKind::OutOfBounds { bytes: 16 }),
     ] {
-        for tier in Tier::available() {
-            let error = run_on(tier, &at(offset), 1, 32, &[], 32).expect_err("a fault");
+        for way in ways() {
+            let error = run_on(way, &at(offset), 1, 32, &[], 32).expect_err("a fault");
             let Error::Fault(fault) = error else {
                 panic!("{error}")
             };

@@ -2,7 +2,7 @@
 #![allow(dead_code)]
 
 use warpsmith_ptx::{parse, verify};
-use warpsmith_vgpu::{Config, Error, Launch, Machine, Module, Stream, Tier};
+use warpsmith_vgpu::{Compile, Config, Error, Launch, Machine, Module, Stream, Tier};
 
 /// A machine, a stream and a loaded module.
 pub(crate) struct Bench {
@@ -22,6 +22,7 @@ impl Bench {
                 tier: Some(tier),
                 memory: 64 << 20,
                 workers: 2,
+                compile: Compile::Always,
                 ..Config::default()
             },
         )

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::fmt::Write;
 use warpsmith::{
     device::{BackEnd, DeviceInfo, devices},
-    vgpu::Tier,
+    vgpu::{Tier, no_compiler},
 };
 
 /// Lists the cards found, or why none can be used, and the virtual GPU.
@@ -43,6 +43,7 @@ impl ListDevices {
             let mut virtual_gpu = facts(&found.virtual_gpu);
             virtual_gpu["threads"] = threads.into();
             virtual_gpu["tiers"] = tiers.into();
+            virtual_gpu["interprets_because"] = no_compiler().into();
             let cards: Vec<Value> = cards.iter().map(facts).collect();
             return print_json(&json!({
                 "cards": cards,
@@ -65,6 +66,10 @@ impl ListDevices {
             "           {threads} threads; code paths: {}",
             tiers.join(", ")
         )?;
+        match no_compiler() {
+            None => writeln!(out, "           kernels are compiled to machine code")?,
+            Some(why) => writeln!(out, "           kernels are interpreted: {why}")?,
+        }
         for library in &found.passed_over {
             writeln!(out, "passed over: {library}")?;
         }

@@ -20,7 +20,8 @@ pub(crate) struct ModelArgs {
     pub(crate) model: PathBuf,
     /// auto (a card if there is one, else the virtual GPU), cuda:N, virtual, or virtual:SETTINGS as in
     /// virtual:t4 or virtual:sm75,sms=40,memory=15GiB,shared=64KiB,cooperative=80,ptx=6.5; presets are t4, a100,
-    /// rtx3060, h100; kernels=card runs the kernels that a card would be given, as presets do.
+    /// rtx3060, h100; kernels=card runs the kernels that a card would be given, as presets do; tier=baseline|avx2|avx512
+    /// and code=compiled|interpreted say how they are run.
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
     pub(crate) device: Selector,
     /// Threads of the virtual GPU [default: one for each core].

@@ -1,0 +1,116 @@
+//! Lanes that grow evenly: taken as such where they are guessed to be, and checked.
+
+use super::{
+    encode::lane_table,
+    nodes::{Arg, Code, Place, Vector},
+    values::{Coder, Skip, ValueId},
+};
+use regalloc2::{RegClass, VReg};
+use warpsmith_x86::{Alu, Cond, Len, MaskAlu, vector};
+
+impl Coder<'_, '_> {
+    /// Lanes at `slot` that are guessed to grow by `step`: leaves the run where they do not.
+    pub(super) fn guess(&mut self, slot: u32, step: i64, wide: bool) -> ValueId {
+        let (bytes, shift) = if wide { (8, 3) } else { (4, 2) };
+        let base = match self.active {
+            None => self.nodes.load(bytes, Place::Frame(slot)),
+            Some(active) => {
+                // Of those that are here, the first one tells what lane 0 would be.
+                let lanes = self.nodes.scalar(Code::MaskTo, &[active]);
+                let first = self.nodes.scalar(Code::TrailingZeros, &[lanes]);
+                let own = self.nodes.load(bytes, Place::Lane(slot, first, shift));
+                let more = i32::try_from(step).unwrap_or(0);
+                let more = self.nodes.scalar(Code::ImulImm(wide, more), &[first]);
+                self.nodes.change(Code::Alu(Alu::Sub, wide), own, &[more])
+            }
+        };
+        let value = self.of_affine(base, step, wide);
+        let count = if wide { 4 } else { 2 };
+        let found = (0..count).map(|j| Arg::Mem(Place::Frame(slot + 64 * j)));
+        self.compare_lanes(base, step, wide, found.collect());
+        value
+    }
+
+    /// Lane 0 of a value whose lanes grow by `step`: leaves the run where they do not.
+    pub(super) fn verify(&mut self, id: ValueId, step: i64, wide: bool) -> Result<VReg, Skip> {
+        let regs = if wide {
+            self.quads(id)?.to_vec()
+        } else {
+            self.lanes_exact(id)?.to_vec()
+        };
+        let op = if wide {
+            &vector::FIRST_I64
+        } else {
+            &vector::FIRST_I32
+        };
+        let base = self
+            .nodes
+            .reversed(op, RegClass::Int, Len::L128, 0, regs[0]);
+        self.compare_lanes(base, step, wide, regs.into_iter().map(Arg::Reg).collect());
+        self.forms(id).affine = Some((base, step));
+        Ok(base)
+    }
+
+    fn compare_lanes(&mut self, base: VReg, step: i64, wide: bool, found: Vec<Arg>) {
+        let mut off: Option<VReg> = None;
+        if let Some(active) = self.active {
+            let op = if wide {
+                &vector::CMP_I64
+            } else {
+                &vector::CMP_I32
+            };
+            for (j, found) in found.into_iter().enumerate() {
+                let want = self.affine_part(base, step, wide, j);
+                let lanes = self.part(active, (if wide { 8 } else { 16 }) * j as u8);
+                let v = Vector {
+                    imm: 4,
+                    mask: Some(lanes),
+                    ..Vector::two(want, found)
+                };
+                let own = self.nodes.vector(op, RegClass::Vector, v);
+                off = Some(match off {
+                    None => own,
+                    Some(off) => self.nodes.mask(Code::MaskAlu(MaskAlu::Or), &[off, own]),
+                });
+            }
+            if let Some(off) = off {
+                self.nodes.effect(Code::MaskTest16, &[off]);
+                self.exit_if(Cond::NotEqual);
+            }
+            return;
+        }
+        for (j, found) in found.into_iter().enumerate() {
+            let want = self.affine_part(base, step, wide, j);
+            // The bits in which they differ, and those of before.
+            off = Some(match off {
+                None => self.vector(&vector::XOR, Vector::two(want, found)),
+                Some(off) => self.vector(
+                    &vector::TERNARY,
+                    Vector {
+                        tied: Some(off),
+                        imm: 0xF6,
+                        ..Vector::two(want, found)
+                    },
+                ),
+            });
+        }
+        if let Some(off) = off {
+            let all = Vector::two(off, Arg::Reg(off));
+            let mask = self.nodes.vector(&vector::TEST_I32, RegClass::Vector, all);
+            self.nodes.effect(Code::MaskTest16, &[mask]);
+            self.exit_if(Cond::NotEqual);
+        }
+    }
+
+    /// Register `j` of lanes that grow by `step` from `base`.
+    pub(super) fn affine_part(&mut self, base: VReg, step: i64, wide: bool, j: usize) -> VReg {
+        let (splat, add) = if wide {
+            (&vector::SPLAT_GPR64, &vector::ADD_I64)
+        } else {
+            (&vector::SPLAT_GPR32, &vector::ADD_I32)
+        };
+        let first = self.vector(splat, Vector::one(Arg::Reg(base)));
+        let more = self.nodes.constant(lane_table(step, j, wide));
+        self.vector(add, Vector::two(first, Arg::Mem(more)))
+    }
+}

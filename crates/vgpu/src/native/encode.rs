@@ -1,0 +1,510 @@
+//! From nodes with registers to bytes, and the ways out of a run.
+
+mod flush;
+
+use super::{
+    exits::{Exit, Next},
+    nodes::{Code, Last, Nodes, Template},
+    registers::{CTX, FRAME, OP, SAVED, SCRATCH},
+};
+use crate::exec::{Ctx, MicroOp, Warp};
+use regalloc2::{Allocation, Edit, Inst, InstOrEdit, Output, RegClass};
+use rustc_hash::FxHashMap;
+use warpsmith_x86::{
+    Alu, Assembler, Cond, Constant, Gpr, Label, Len, Masking, Mem, Rm, Shift, vector,
+};
+
+/// What all runs of a program share.
+pub(super) struct Shared {
+    /// Registers that some run changes and callers want back.
+    saved: Vec<Gpr>,
+    /// Bytes for what is spilled, on the stack.
+    spilled: i32,
+    /// The code of blocks that are compiled from their first op on.
+    pub(super) labels: FxHashMap<u32, Label>,
+    /// The first op of each block.
+    pub(super) firsts: Vec<u32>,
+}
+
+impl Shared {
+    pub(super) fn new(outputs: &[&Output], firsts: Vec<u32>) -> Shared {
+        let used = |reg: &Gpr| {
+            let is = |alloc: &Allocation| {
+                let found = alloc
+                    .as_reg()
+                    .filter(|found| found.class() == RegClass::Int);
+                found.is_some_and(|found| found.hw_enc() == usize::from(reg.0))
+            };
+            outputs.iter().any(|output| {
+                let moved = output.edits.iter().any(|(_, edit)| {
+                    let Edit::Move { from, to } = edit;
+                    is(from) || is(to)
+                });
+                moved || output.allocs.iter().any(is)
+            })
+        };
+        let slots = outputs.iter().map(|output| output.num_spillslots).max();
+        Shared {
+            saved: SAVED.into_iter().filter(used).collect(),
+            spilled: (8 * slots.unwrap_or(0)).next_multiple_of(64) as i32,
+            labels: FxHashMap::default(),
+            firsts,
+        }
+    }
+}
+
+/// A run of nodes with its registers.
+pub(super) struct Unit<'a> {
+    pub(super) nodes: &'a Nodes,
+    pub(super) output: &'a Output,
+    pub(super) exits: &'a [Exit],
+    /// The block that begins with it.
+    pub(super) block: Option<u32>,
+    /// Another run for when lanes are missing.
+    pub(super) masked: Option<Label>,
+    /// Whether this is such a run, and where it stands.
+    pub(super) own: Option<Label>,
+    /// Its first op, and that op's own code.
+    pub(super) first: u32,
+    pub(super) plain: usize,
+}
+
+/// Writes the code of a run.
+pub(super) struct Encoder<'a> {
+    code: &'a mut Assembler,
+    output: &'a Output,
+    shared: &'a Shared,
+    constants: Vec<Constant>,
+    /// The op where the run begins, and that op's own code.
+    first: u32,
+    plain: usize,
+}
+
+/// Lane numbers times a step, for cells `first` and on.
+fn table(step: i64, first: usize, wide: bool) -> [u8; 64] {
+    let mut bytes = [0; 64];
+    if wide {
+        for (i, cell) in bytes.chunks_mut(8).enumerate() {
+            cell.copy_from_slice(&step.wrapping_mul((first + i) as i64).to_le_bytes());
+        }
+    } else {
+        for (i, cell) in bytes.chunks_mut(4).enumerate() {
+            let value = step.wrapping_mul((first + i) as i64) as i32;
+            cell.copy_from_slice(&value.to_le_bytes());
+        }
+    }
+    bytes
+}
+
+/// [`table`] for one of the registers that hold 32 lanes.
+pub(super) fn lane_table(step: i64, register: usize, wide: bool) -> [u8; 64] {
+    table(step, register * if wide { 8 } else { 16 }, wide)
+}
+
+/// One value in all cells.
+pub(super) fn splat_bytes(value: u64, wide: bool) -> [u8; 64] {
+    let mut bytes = [0; 64];
+    let size = if wide { 8 } else { 4 };
+    for cell in bytes.chunks_mut(size) {
+        cell.copy_from_slice(&value.to_le_bytes()[..size]);
+    }
+    bytes
+}
+
+/// The one NaN of f32.
+pub(super) const NAN: u64 = 0x7FFF_FFFF;
+
+impl<'a> Encoder<'a> {
+    /// Encodes a run; its offset.
+    pub(super) fn run(code: &'a mut Assembler, shared: &'a Shared, unit: &Unit<'a>) -> usize {
+        let constants = unit.nodes.constants.iter();
+        let constants = constants.map(|bytes| code.constant(*bytes)).collect();
+        let mut e = Encoder {
+            code,
+            output: unit.output,
+            shared,
+            constants,
+            first: unit.first,
+            plain: unit.plain,
+        };
+        let offset = e.code.len();
+        let interpret = e.enter(unit);
+        if let Some(label) = unit.block.and_then(|block| shared.labels.get(&block)) {
+            e.code.bind(*label);
+        }
+        let exits = unit.exits;
+        let labels: Vec<Label> = exits.iter().map(|_| e.code.label()).collect();
+        let mut ways: Vec<Vec<Allocation>> = vec![Vec::new(); exits.len()];
+        for step in unit
+            .output
+            .block_insts_and_edits(unit.nodes, regalloc2::Block::new(0))
+        {
+            match step {
+                InstOrEdit::Edit(Edit::Move { from, to }) => e.movement(*from, *to),
+                InstOrEdit::Inst(inst) => match unit.nodes.codes[inst.index()] {
+                    Code::ExitIf(cond, exit) => {
+                        ways[exit as usize] = unit.output.inst_allocs(inst).to_vec();
+                        e.code.jump_if(cond, labels[exit as usize]);
+                    }
+                    Code::Fuel(exit) => {
+                        ways[exit as usize] = unit.output.inst_allocs(inst).to_vec();
+                        e.burn(labels[exit as usize]);
+                    }
+                    Code::Exit(exit) => {
+                        let allocs = unit.output.inst_allocs(inst);
+                        e.leave(&exits[exit as usize], allocs);
+                    }
+                    code => e.node(code, inst),
+                },
+            }
+        }
+        for (at, exit) in exits.iter().enumerate() {
+            // The last one stands where the run ends.
+            if at + 1 < exits.len() {
+                e.code.bind(labels[at]);
+                e.leave(exit, &ways[at]);
+            }
+        }
+        if let Some(interpret) = interpret {
+            e.code.bind(interpret);
+            e.code.mov_imm(Gpr::RAX, unit.plain as u64);
+            e.code.jump_reg(Gpr::RAX);
+        }
+        offset
+    }
+
+    /// From the interpreter; where whoever cannot be run here goes.
+    fn enter(&mut self, unit: &Unit<'_>) -> Option<Label> {
+        let interpret = match unit.own {
+            Some(own) => {
+                self.code.bind(own);
+                None
+            }
+            None => {
+                let interpret = match unit.masked {
+                    Some(masked) => masked,
+                    None => self.code.label(),
+                };
+                let mask = std::mem::offset_of!(Ctx, mask) as i32;
+                self.code.alu_mem_imm(Alu::Cmp, Mem::at(CTX, mask), -1);
+                self.code.jump_if(Cond::NotEqual, interpret);
+                unit.masked.is_none().then_some(interpret)
+            }
+        };
+        for reg in &self.shared.saved {
+            self.code.push(*reg);
+        }
+        if self.shared.spilled != 0 {
+            self.code.push(Gpr::RBP);
+            self.code.mov(true, Gpr::RBP, Gpr::RSP);
+            self.code
+                .alu_imm(Alu::Sub, true, Gpr::RSP, self.shared.spilled);
+            self.code.alu_imm(Alu::And, true, Gpr::RSP, -64);
+        }
+        self.code
+            .load(true, FRAME, Mem::at(CTX, Ctx::FRAME_AT as i32));
+        // All runs count from the program's first op.
+        let back = unit.first as i32 * size_of::<MicroOp>() as i32;
+        self.code.alu_imm(Alu::Sub, true, OP, back);
+        interpret
+    }
+
+    /// A jump is paid for; without fuel, or where lanes do not go in step, the interpreter does it.
+    fn burn(&mut self, out: Label) {
+        let whole = std::mem::offset_of!(Ctx, warp) + Warp::WHOLE_AT;
+        self.code
+            .alu_mem_imm(Alu::Cmp, Mem::at(CTX, whole as i32), -1);
+        self.code.jump_if(Cond::NotEqual, out);
+        let fuel = Mem::at(CTX, std::mem::offset_of!(Ctx, fuel) as i32);
+        self.code.alu_mem_imm(Alu::Cmp, fuel, 1);
+        self.code.jump_if(Cond::Less, out);
+        self.code.alu_mem_imm(Alu::Sub, fuel, 1);
+    }
+
+    fn leave(&mut self, exit: &Exit, allocs: &[Allocation]) {
+        let mut at = 0;
+        for (home, form) in &exit.items {
+            let count = form.registers();
+            self.flush(*home, *form, &allocs[at..at + count]);
+            at += count;
+        }
+        let op = match exit.next {
+            Next::Op(op) => op,
+            Next::Block(block) => match self.shared.labels.get(&block) {
+                Some(label) => return self.code.jump(*label),
+                None => self.shared.firsts[block as usize],
+            },
+        };
+        let offset = op as i32 * size_of::<MicroOp>() as i32;
+        self.code.lea(true, Gpr::RAX, Mem::at(OP, offset));
+        if self.shared.spilled != 0 {
+            self.code.mov(true, Gpr::RSP, Gpr::RBP);
+            self.code.pop(Gpr::RBP);
+        }
+        for reg in self.shared.saved.iter().rev() {
+            self.code.pop(*reg);
+        }
+        self.code.zero_upper();
+        if op == self.first {
+            // That op holds this run: its own code does it, or nothing would ever go on.
+            self.code.mov(true, OP, Gpr::RAX);
+            self.code.mov_imm(Gpr::RAX, self.plain as u64);
+            self.code.jump_reg(Gpr::RAX);
+        } else {
+            self.code.ret();
+        }
+    }
+
+    fn movement(&mut self, from: Allocation, to: Allocation) {
+        let class = from.as_reg().or(to.as_reg()).map(|reg| reg.class());
+        let number = |alloc: Allocation| alloc.as_reg().map(|reg| reg.hw_enc() as u8);
+        match (class, number(from), number(to)) {
+            (Some(RegClass::Int), Some(from), Some(to)) => {
+                self.code.mov(true, Gpr(to), Gpr(from));
+            }
+            (Some(RegClass::Int), Some(from), None) => {
+                self.code.store(8, self.spilled(to), Gpr(from));
+            }
+            (Some(RegClass::Int), None, Some(to)) => {
+                self.code.load(true, Gpr(to), self.spilled(from));
+            }
+            (Some(RegClass::Float), from_reg, Some(to)) => {
+                let from = from_reg.map_or_else(|| Rm::Mem(self.spilled(from)), Rm::Reg);
+                self.code.vector(&vector::LOAD, Len::L512, to, 0, from);
+            }
+            (Some(RegClass::Float), Some(from), None) => self.put(self.spilled(to), from),
+            (Some(RegClass::Vector), Some(from), Some(to)) => self.code.mask_mov(to, from),
+            (Some(RegClass::Vector), Some(from), None) => {
+                self.code.mask_store(self.spilled(to), from);
+            }
+            (Some(RegClass::Vector), None, Some(to)) => {
+                self.code.mask_load(to, self.spilled(from));
+            }
+            _ => unreachable!("a move has a register"),
+        }
+    }
+
+    fn node(&mut self, node: Code, inst: Inst) {
+        let mut operands = Operands {
+            allocs: self.output.inst_allocs(inst),
+            at: 0,
+        };
+        let o = &mut operands;
+        match node {
+            Code::Vector {
+                op,
+                len,
+                imm,
+                shape,
+            } => {
+                let first = o.number();
+                if shape.tied {
+                    o.number();
+                }
+                let second = if shape.second { o.number() } else { 0 };
+                let rm = match shape.last {
+                    Last::None => Rm::Reg(0),
+                    Last::Reg => Rm::Reg(o.number()),
+                    Last::Mem(place) => Rm::Mem(self.place(place, o)),
+                };
+                let masking = shape.mask.then(|| Masking {
+                    mask: o.number(),
+                    zero: shape.zero,
+                });
+                let (reg, second) = if op.has_digit() {
+                    (0, first)
+                } else {
+                    (first, second)
+                };
+                self.code
+                    .vector_full(op, len, reg, second, rm, masking, imm);
+            }
+            Code::Alu(op, wide) => {
+                let (dst, src) = (o.changed(), o.general());
+                self.code.alu(op, wide, dst, src);
+            }
+            Code::AluImm(op, wide, value) => {
+                let dst = o.changed();
+                self.code.alu_imm(op, wide, dst, value);
+            }
+            Code::Compare(wide) => {
+                let (a, b) = (o.general(), o.general());
+                self.code.alu(Alu::Cmp, wide, a, b);
+            }
+            Code::CompareImm(wide, value) => {
+                self.code.alu_imm(Alu::Cmp, wide, o.general(), value);
+            }
+            Code::TestImm(value) => self.code.test_imm(false, o.general(), value),
+            Code::MovImm(value) => self.code.mov_imm(o.general(), value),
+            Code::Mov(wide) => {
+                let (dst, src) = (o.general(), o.general());
+                self.code.mov(wide, dst, src);
+            }
+            Code::Load(bytes, place) => {
+                let dst = o.general();
+                let place = self.place(place, o);
+                match bytes {
+                    1 | 2 => self.code.load_small(bytes, dst, place),
+                    bytes => self.code.load(bytes == 8, dst, place),
+                }
+            }
+            Code::Store(bytes, place) => {
+                let place = self.place(place, o);
+                self.code.store(bytes, place, o.general());
+            }
+            Code::TrailingZeros => {
+                let (dst, src) = (o.general(), o.general());
+                self.code.trailing_zeros(dst, src);
+            }
+            Code::LeadingZeros => {
+                let (dst, src) = (o.general(), o.general());
+                self.code.leading_zeros(dst, src);
+            }
+            Code::Deposit => {
+                let (dst, src, places) = (o.general(), o.general(), o.general());
+                self.code.deposit(dst, src, places);
+            }
+            Code::Gather(op) => {
+                let (dst, _) = (o.number(), o.number());
+                let (index, base) = (o.number(), o.general());
+                let (mask, _) = (o.number(), o.number());
+                self.code.scattered(op, dst, base, index, mask);
+            }
+            Code::Scatter(op) => {
+                let (src, index, base) = (o.number(), o.number(), o.general());
+                let (mask, _) = (o.number(), o.number());
+                self.code.scattered(op, src, base, index, mask);
+            }
+            Code::Lea(offset) => {
+                let (dst, base) = (o.general(), o.general());
+                self.code.lea(true, dst, Mem::at(base, offset));
+            }
+            Code::Imul(wide) => {
+                let (dst, src) = (o.changed(), o.general());
+                self.code.imul(wide, dst, src);
+            }
+            Code::ImulImm(wide, value) => {
+                let (dst, src) = (o.general(), o.general());
+                self.code.imul_imm(wide, dst, src, value);
+            }
+            Code::Shift(op, wide, count) => {
+                let dst = o.changed();
+                self.code.shift(op, wide, dst, count);
+            }
+            Code::ExtendSign => {
+                let (dst, src) = (o.general(), o.general());
+                self.code.extend_sign(dst, src);
+            }
+            Code::Extend(bits, signed) => {
+                let (dst, src) = (o.general(), o.general());
+                self.code.extend(bits, signed, dst, src);
+            }
+            Code::Cmov(cond, wide) => {
+                let (dst, src) = (o.changed(), o.general());
+                self.code.cmov(cond, wide, dst, src);
+            }
+            Code::SetAll(cond) => {
+                // Moves leave the flags alone.
+                let dst = o.general();
+                self.code.mov_imm(SCRATCH, 0xFFFF_FFFF);
+                self.code.mov_imm(dst, 0);
+                self.code.cmov(cond, true, dst, SCRATCH);
+            }
+            Code::MaskAlu(op) => {
+                let (dst, a, b) = (o.number(), o.number(), o.number());
+                self.code.mask_alu(op, dst, a, b);
+            }
+            Code::MaskNot => {
+                let (dst, a) = (o.number(), o.number());
+                self.code.mask_not(dst, a);
+            }
+            Code::MaskJoin => {
+                let (dst, high, low) = (o.number(), o.number(), o.number());
+                self.code.mask_join(dst, high, low);
+            }
+            Code::MaskJoin8 => {
+                let (dst, high, low) = (o.number(), o.number(), o.number());
+                self.code.mask_join8(dst, high, low);
+            }
+            Code::MaskShift(count) => {
+                let (dst, a) = (o.number(), o.number());
+                self.code.mask_shift_right(dst, a, count);
+            }
+            Code::MaskLoad(place) => {
+                let dst = o.number();
+                let place = self.place(place, o);
+                self.code.mask_load(dst, place);
+            }
+            Code::MaskFrom => {
+                let (dst, src) = (o.number(), o.general());
+                self.code.mask_from(dst, src);
+            }
+            Code::MaskTo => {
+                let (dst, src) = (o.general(), o.number());
+                self.code.mask_to(dst, src);
+            }
+            Code::MaskTest16 => {
+                let a = o.number();
+                self.code.mask_test16(a, a);
+            }
+            Code::Prefetch(place) => {
+                let place = self.place(place, o);
+                self.code.prefetch(place);
+            }
+            Code::ExitIf(..) | Code::Fuel(_) | Code::Exit(_) => {
+                unreachable!("handled by the caller")
+            }
+        }
+        debug_assert_eq!(operands.at, operands.allocs.len(), "{node:?}");
+    }
+
+    fn place(&self, template: Template, operands: &mut Operands<'_>) -> Mem {
+        match template {
+            Template::Frame(at) => Mem::at(FRAME, at as i32),
+            Template::Ctx(at) => Mem::at(CTX, at as i32),
+            Template::Constant(at) => Mem::Constant(self.constants[at as usize]),
+            Template::At(offset) => Mem::at(operands.general(), offset),
+            Template::Lane(slot, shift) => Mem::Base {
+                base: FRAME,
+                index: Some((operands.general(), shift)),
+                offset: slot as i32,
+            },
+        }
+    }
+}
+
+/// The registers of a node, one after another.
+struct Operands<'a> {
+    allocs: &'a [Allocation],
+    at: usize,
+}
+
+impl Operands<'_> {
+    fn number(&mut self) -> u8 {
+        let alloc = self.allocs[self.at];
+        self.at += 1;
+        let reg = alloc.as_reg().expect("nodes work on registers");
+        reg.hw_enc() as u8
+    }
+
+    fn general(&mut self) -> Gpr {
+        Gpr(self.number())
+    }
+
+    /// A register that is changed: it stands twice.
+    fn changed(&mut self) -> Gpr {
+        let dst = self.number();
+        let start = self.number();
+        debug_assert_eq!(dst, start, "a changed register is one");
+        Gpr(dst)
+    }
+}
+
+/// The kinds of shift by a constant.
+pub(super) const fn shift_of(left: bool, signed: bool) -> Shift {
+    match (left, signed) {
+        (true, _) => Shift::Left,
+        (false, true) => Shift::Arithmetic,
+        (false, false) => Shift::Right,
+    }
+}

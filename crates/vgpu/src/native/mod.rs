@@ -1,0 +1,455 @@
+//! The compiler: straight runs of instructions as machine code, in place of the interpreter's ops.
+//!
+//! A run begins at an op of the program and takes the place of that op's code; where the run ends, or cannot go on,
+//! it writes what it changed to the frame and says which op is next. So control flow, masks, gates and barriers are the
+//! interpreter's, and code is only ever a faster way through some of its ops.
+//!
+//! - A run is for all 32 lanes. Where some are missing, the interpreter does it.
+//! - Inside of a run registers hold *values* (`values.rs`) in one of several forms: a constant, one value for the warp,
+//!   lanes that grow evenly, 32 lanes. What an address is like decides how memory is read.
+//! - Guesses (`shapes.rs`) and ranges are checked, and where one fails the run is left before the instruction.
+//! - Machine instructions over virtual registers (`nodes.rs`) get registers from regalloc2 (`registers.rs`) and become
+//!   bytes (`encode.rs`).
+//!
+//! An instruction is added in `kinds.rs`, which says that it is compiled, and in the file of its family (`int.rs`,
+//! `float.rs`, `convert.rs`, `lanes.rs`, `bytes.rs`, `memory.rs`), which `emit.rs` calls.
+
+mod accesses;
+mod affine;
+mod apart;
+mod bytes;
+mod convert;
+mod emit;
+mod encode;
+mod entry;
+mod exits;
+mod float;
+mod int;
+mod kinds;
+mod lanes;
+mod memory;
+mod nodes;
+mod registers;
+mod shapes;
+mod values;
+
+use crate::{
+    exec::{Ctx, MicroOp, Run},
+    lower::{Block, Lowerer, Piece, Term, roles},
+};
+use accesses::is_direct;
+use encode::{Encoder, Shared, Unit};
+use entry::entry;
+use kinds::Kind;
+use nodes::{Code, Place};
+use regalloc2::Output;
+use rustc_hash::{FxHashMap, FxHashSet};
+use shapes::Lanes;
+use std::sync::Arc;
+use values::{Coder, Skip};
+use warpsmith_ptx::{
+    ir::{Inst, RegId, Stmt},
+    op::Op,
+};
+use warpsmith_x86::{Assembler, Cond, Executable, Label, MaskAlu};
+
+/// The code of a program's runs.
+#[derive(Debug)]
+pub(crate) struct Native {
+    _pages: Executable,
+    /// The ops where runs begin, with their own code and the code of the run.
+    pub(crate) runs: Vec<(u32, Run, Run)>,
+}
+
+/// Runs with fewer instructions and jumps are faster left to the interpreter.
+const FEWEST: usize = 3;
+/// The most instructions of a run: finding registers takes longer than in proportion.
+const MOST: usize = 1000;
+
+/// A kernel as it is compiled.
+struct Source<'a> {
+    body: &'a [Stmt],
+    blocks: &'a [Block],
+    pieces: &'a [Vec<Piece>],
+    /// What each instruction does, if that is compiled.
+    kinds: Vec<Vec<Option<Kind>>>,
+    /// How many blocks go to a block.
+    sources: Vec<u32>,
+    /// The first op of each block.
+    firsts: Vec<u32>,
+    /// The op that ends each block.
+    ends: Vec<u32>,
+}
+
+/// Whether pages for code are given.
+pub(crate) fn probe() -> Result<(), std::io::Error> {
+    Executable::new(&[0xC3]).map(|_| ())
+}
+
+/// Compiles the runs of a kernel. `None` where there are none, or the system lets no code be made.
+pub(crate) fn compile(
+    l: &Lowerer<'_>,
+    body: &[Stmt],
+    blocks: &[Block],
+    (pieces, firsts, ends): (&[Vec<Piece>], Vec<u32>, Vec<u32>),
+    convergent: &[bool],
+    ops: &[MicroOp],
+) -> Option<Arc<Native>> {
+    let inst_of = |piece: &Piece| body[piece.stmt as usize].inst();
+    let all: Vec<&Inst> = pieces.iter().flatten().filter_map(inst_of).collect();
+    let shapes = shapes::guess(l, &all);
+    let scalars = scalars(l, &all);
+    let live = liveness(l.register_count(), body, blocks, pieces);
+    let mut sources = vec![0; blocks.len()];
+    for block in blocks {
+        for to in block.term.targets() {
+            sources[to as usize] += 1;
+        }
+    }
+    let kinds = pieces.iter().map(|pieces| {
+        let kinds = pieces.iter().map(|piece| {
+            let inst = inst_of(piece)?;
+            let kind = kinds::kind(l, inst)?;
+            is_direct(kind, inst, &shapes).then_some(kind)
+        });
+        let mut kinds: Vec<Option<Kind>> = kinds.collect();
+        // Of what stands under one guard only a single instruction can be left before it.
+        let guards: Vec<_> = pieces
+            .iter()
+            .map(|piece| inst_of(piece).and_then(|inst| inst.guard))
+            .collect();
+        for at in 0..kinds.len() {
+            let shares = |other: Option<usize>| {
+                other.and_then(|other| guards.get(other)) == Some(&guards[at])
+            };
+            if guards[at].is_some() && (shares(at.checked_sub(1)) || shares(Some(at + 1))) {
+                kinds[at] = None;
+            }
+        }
+        kinds
+    });
+    let mut source = Source {
+        body,
+        blocks,
+        pieces,
+        kinds: kinds.collect(),
+        sources,
+        firsts,
+        ends,
+    };
+    let facts = (&shapes[..], &scalars[..], &live[..]);
+    let kinds = source.kinds.clone();
+    let runs = source.runs(l, facts, None);
+    // Instructions that only fail where lanes are missing are tried again, and the other way round.
+    source.kinds = kinds;
+    let masked = source.runs(l, facts, Some(convergent));
+    if runs.is_empty() && masked.is_empty() {
+        return None;
+    }
+    let outputs: Vec<&Output> = runs.iter().chain(&masked).map(|run| &run.output).collect();
+    let mut shared = Shared::new(&outputs, source.firsts);
+    let mut code = Assembler::new();
+    for run in &runs {
+        if let Some(block) = run.block {
+            shared.labels.insert(block, code.label());
+        }
+    }
+    let labels: FxHashMap<u32, Label> =
+        masked.iter().map(|run| (run.first, code.label())).collect();
+    let mut found = FxHashMap::default();
+    for (run, own) in runs.iter().map(|run| (run, None)).chain(
+        masked
+            .iter()
+            .map(|run| (run, labels.get(&run.first).copied())),
+    ) {
+        let plain = ops[run.first as usize].run;
+        let unit = Unit {
+            nodes: &run.coder.nodes,
+            output: &run.output,
+            exits: &run.coder.exits,
+            block: run.block,
+            masked: labels.get(&run.first).copied(),
+            own,
+            first: run.first,
+            plain: plain as usize,
+        };
+        let offset = Encoder::run(&mut code, &shared, &unit);
+        found.entry(run.first).or_insert((plain, offset));
+    }
+    let pages = Executable::new(&code.finish()).ok()?;
+    let runs = found
+        .into_iter()
+        .map(|(first, (plain, offset))| (first, plain, entry(&pages, offset)))
+        .collect();
+    Some(Arc::new(Native {
+        _pages: pages,
+        runs,
+    }))
+}
+
+/// What is known of a kernel's registers: what lanes hold, which are wanted as one value, and which are read later on.
+type Facts<'a> = (&'a [Lanes], &'a [bool], &'a [Vec<Vec<u64>>]);
+
+/// A run with its registers.
+struct RunCode<'a, 'b> {
+    coder: Coder<'a, 'b>,
+    output: Output,
+    /// Its first op.
+    first: u32,
+    /// The block that begins with it.
+    block: Option<u32>,
+}
+
+impl Source<'_> {
+    /// All runs: for all lanes, or for those of each block that is not one of `convergent`, which lanes come to together.
+    fn runs<'a, 'b>(
+        &mut self,
+        l: &'a Lowerer<'b>,
+        (shapes, scalars, live): Facts<'a>,
+        convergent: Option<&[bool]>,
+    ) -> Vec<RunCode<'a, 'b>> {
+        let mut runs = Vec::new();
+        // What another run goes on with is none of its own.
+        let mut joined = vec![false; self.blocks.len()];
+        let mut begun = FxHashSet::default();
+        for block in 0..self.blocks.len() {
+            if joined[block] || convergent.is_some_and(|convergent| convergent[block]) {
+                continue;
+            }
+            let mut starts = vec![(block, 0)];
+            while let Some((block, at)) = starts.pop() {
+                if begun.contains(&(block, at)) {
+                    continue;
+                }
+                let mut coder = Coder::new(l, (shapes, scalars), live);
+                if convergent.is_some() {
+                    let mask = std::mem::offset_of!(Ctx, mask) as u32;
+                    coder.active = Some(coder.nodes.load_mask(Place::Ctx(mask)));
+                }
+                let mut own = Vec::new();
+                let length = match self.follow(&mut coder, (block, at), &mut own) {
+                    Ok(length) => {
+                        begun.insert((block, at));
+                        length
+                    }
+                    Err(Skip) => {
+                        // What cannot be compiled after all is left to the interpreter, and a shorter run tried.
+                        if let Some(kind) = self.kinds[coder.block].get_mut(coder.at)
+                            && kind.take().is_some()
+                        {
+                            starts.push((block, at));
+                        }
+                        continue;
+                    }
+                };
+                // Behind what is not compiled there may be another.
+                let (last, end) = (coder.block, coder.at);
+                let mut rest = end..self.pieces[last].len();
+                let next = rest.find(|at| self.kinds[last][*at].is_some() && *at > end);
+                starts.extend(next.map(|next| (last, next)));
+                if length < FEWEST {
+                    continue;
+                }
+                let Ok(output) = registers::allocate(&coder.nodes) else {
+                    continue;
+                };
+                let first = match self.pieces[block].get(at) {
+                    Some(piece) if at > 0 => {
+                        let inst = self.body[piece.stmt as usize].inst();
+                        piece.first - u32::from(inst.is_some_and(|inst| inst.guard.is_some()))
+                    }
+                    _ => self.firsts[block],
+                };
+                for next in own {
+                    joined[next] = true;
+                }
+                runs.push(RunCode {
+                    coder,
+                    output,
+                    first,
+                    block: (at == 0 && convergent.is_none()).then_some(block as u32),
+                });
+            }
+        }
+        runs
+    }
+
+    /// Emits a run: from an instruction of a block on, through blocks that nothing else goes to, which are put into
+    /// `own`. Returns how many instructions and jumps it has.
+    fn follow(
+        &self,
+        coder: &mut Coder<'_, '_>,
+        (mut block, mut at): (usize, usize),
+        own: &mut Vec<usize>,
+    ) -> Result<usize, Skip> {
+        let mut length = 0;
+        loop {
+            let pieces = &self.pieces[block];
+            coder.block = block;
+            while at < pieces.len() {
+                coder.at = at;
+                coder.op = pieces[at].first;
+                let kind = self.kinds[block][at];
+                let (Some(kind), Some(inst)) = (
+                    // Exchanges are compiled for all lanes alone.
+                    kind.filter(|kind| coder.active.is_none() || !kind.is_exchange()),
+                    self.body[pieces[at].stmt as usize].inst(),
+                ) else {
+                    // The op before it may be one that begins a guard.
+                    coder.op = match at.checked_sub(1) {
+                        Some(before) => pieces[before].end,
+                        None => self.firsts[block],
+                    };
+                    coder.exit();
+                    return Ok(length);
+                };
+                if let Some(guard) = inst.guard {
+                    // The op before it is the guard.
+                    coder.op -= 1;
+                    let pred = coder.read_reg(guard.reg);
+                    let lanes = coder.mask(pred, guard.negated)?;
+                    coder.guard = Some(match coder.active {
+                        Some(active) => {
+                            let and = Code::MaskAlu(MaskAlu::And);
+                            coder.nodes.mask(and, &[active, lanes])
+                        }
+                        None => lanes,
+                    });
+                }
+                coder.emit(kind, inst)?;
+                coder.guard = None;
+                length += 1;
+                at += 1;
+            }
+            coder.at = at;
+            coder.op = self.ends[block];
+            if coder.active.is_some() {
+                coder.exit();
+                return Ok(length);
+            }
+            let room = length < MOST;
+            let alone =
+                |to: u32| self.sources[to as usize] == 1 && to != 0 && to as usize != block && room;
+            let next = match self.blocks[block].term {
+                // All lanes are here, so that none is waited for.
+                Term::Gate { next, .. } => next,
+                Term::Jump(next) => {
+                    coder.burn();
+                    length += 1;
+                    next
+                }
+                Term::Branch {
+                    pred,
+                    negated,
+                    then,
+                    other,
+                } => {
+                    length += 1;
+                    coder.burn();
+                    let pred = coder.read_reg(pred);
+                    let lanes = coder.scalar(pred)?;
+                    let (yes, no) = if negated == 0 { (-1, 0) } else { (0, -1) };
+                    // The side that goes on in this run is the one that nothing else goes to.
+                    let (stay, leave, lanes_of_leave, lanes_of_stay) = if alone(other) {
+                        (other, then, yes, no)
+                    } else {
+                        (then, other, no, yes)
+                    };
+                    coder
+                        .nodes
+                        .effect(Code::CompareImm(false, lanes_of_leave), &[lanes]);
+                    coder.branch_if(Cond::Equal, leave);
+                    coder
+                        .nodes
+                        .effect(Code::CompareImm(false, lanes_of_stay), &[lanes]);
+                    coder.exit_if(Cond::NotEqual);
+                    stay
+                }
+                _ => {
+                    coder.exit();
+                    return Ok(length);
+                }
+            };
+            if !alone(next) {
+                coder.go(next);
+                return Ok(length);
+            }
+            own.push(next as usize);
+            block = next as usize;
+            at = 0;
+        }
+    }
+}
+
+/// Registers that are read where one value for the warp is wanted.
+fn scalars(l: &Lowerer<'_>, insts: &[&Inst]) -> Vec<bool> {
+    let mut wanted = vec![false; l.register_count()];
+    for inst in insts {
+        let mut uniform = false;
+        roles::each_def(inst, &mut |reg| uniform |= l.dst_of(reg).uniform);
+        let accesses = matches!(inst.op, Op::Ld | Op::St | Op::Atom | Op::Red | Op::Cp);
+        if uniform || accesses {
+            roles::each_use(inst, &mut |reg| wanted[reg.index()] = true);
+        }
+    }
+    wanted
+}
+
+fn set(bits: &mut [u64], reg: RegId) {
+    bits[reg.index() / 64] |= 1 << (reg.index() % 64);
+}
+
+fn clear(bits: &mut [u64], reg: RegId) {
+    bits[reg.index() / 64] &= !(1 << (reg.index() % 64));
+}
+
+/// Goes over an instruction from its end to its beginning.
+fn step_back(live: &mut [u64], inst: &Inst) {
+    if inst.guard.is_none() {
+        roles::each_def(inst, &mut |reg| clear(live, reg));
+    }
+    roles::each_use(inst, &mut |reg| set(live, reg));
+}
+
+/// The registers that are read behind each instruction of each block, or by it; the last entry of a block is before its end.
+fn liveness(
+    count: usize,
+    body: &[Stmt],
+    blocks: &[Block],
+    pieces: &[Vec<Piece>],
+) -> Vec<Vec<Vec<u64>>> {
+    let words = count.div_ceil(64);
+    let mut all: Vec<Vec<Vec<u64>>> = pieces
+        .iter()
+        .map(|pieces| vec![vec![0; words]; pieces.len() + 1])
+        .collect();
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for (at, block) in blocks.iter().enumerate().rev() {
+            let mut live = vec![0; words];
+            for to in block.term.targets() {
+                for (word, more) in live.iter_mut().zip(&all[to as usize][0]) {
+                    *word |= more;
+                }
+            }
+            block.term.each_use(&mut |reg| set(&mut live, reg));
+            let own = &mut all[at];
+            let last = own.len() - 1;
+            own[last].clone_from(&live);
+            for (i, piece) in pieces[at].iter().enumerate().rev() {
+                if let Some(inst) = body[piece.stmt as usize].inst() {
+                    step_back(&mut live, inst);
+                }
+                if i > 0 {
+                    own[i].clone_from(&live);
+                }
+            }
+            if own[0] != live {
+                own[0] = live;
+                changed = true;
+            }
+        }
+    }
+    all
+}

@@ -1,0 +1,387 @@
+//! Machine instructions over virtual registers, as the register allocator reads them.
+
+use regalloc2::{Operand, RegClass, VReg};
+use warpsmith_x86::{Alu, Cond, Len, MaskAlu, Shift, Vop};
+
+/// A place in memory.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Place {
+    /// Of the warp's frame.
+    Frame(u32),
+    /// Of the context.
+    Ctx(u32),
+    /// One of the code's constants.
+    Constant(u32),
+    /// Register plus bytes.
+    At(VReg, i32),
+    /// Of the warp's frame, the register shifted to the left behind it.
+    Lane(u32, VReg, u8),
+}
+
+/// The last operand of a vector instruction.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Arg {
+    Reg(VReg),
+    Mem(Place),
+}
+
+/// Where memory is, its registers apart: those are operands.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Template {
+    Frame(u32),
+    Ctx(u32),
+    Constant(u32),
+    At(i32),
+    Lane(u32, u8),
+}
+
+/// The last operand, its registers apart.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Last {
+    None,
+    Reg,
+    Mem(Template),
+}
+
+/// Which of a vector instruction's operands there are. Their registers stand in this order.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shape {
+    /// The second is where the first starts from: the same register.
+    pub(super) tied: bool,
+    pub(super) second: bool,
+    pub(super) last: Last,
+    pub(super) mask: bool,
+    pub(super) zero: bool,
+}
+
+/// What a node does.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Code {
+    Vector {
+        op: &'static Vop,
+        len: Len,
+        imm: u8,
+        shape: Shape,
+    },
+    /// dst, dst's start, source.
+    Alu(Alu, bool),
+    /// dst, dst's start.
+    AluImm(Alu, bool, i32),
+    /// Flags alone: a, b.
+    Compare(bool),
+    /// Flags alone: a.
+    CompareImm(bool, i32),
+    /// Flags of bits: a.
+    TestImm(i32),
+    MovImm(u64),
+    Mov(bool),
+    /// Of 1, 2, 4 or 8 bytes, zeros above.
+    Load(u32, Template),
+    /// What the place needs, then the source.
+    Store(u32, Template),
+    Lea(i32),
+    Imul(bool),
+    ImulImm(bool, i32),
+    Shift(Shift, bool, u8),
+    ExtendSign,
+    TrailingZeros,
+    LeadingZeros,
+    /// dst, source, places.
+    Deposit,
+    Extend(u32, bool),
+    /// dst, dst's start, source.
+    Cmov(Cond, bool),
+    /// dst is 0 or all ones of 32 bits.
+    SetAll(Cond),
+    MaskAlu(MaskAlu),
+    MaskNot,
+    MaskJoin,
+    MaskJoin8,
+    MaskShift(u8),
+    MaskLoad(Template),
+    MaskFrom,
+    MaskTo,
+    MaskTest16,
+    Prefetch(Template),
+    /// dst, what it was, lane offsets, base, what is left of the mask, mask.
+    Gather(&'static Vop),
+    /// source, lane offsets, base, what is left of the mask, mask.
+    Scatter(&'static Vop),
+    /// Leaves where the condition holds.
+    ExitIf(Cond, u32),
+    /// Pays for a jump, or leaves.
+    Fuel(u32),
+    /// Leaves.
+    Exit(u32),
+}
+
+/// A run of nodes, being built.
+#[derive(Default)]
+pub(super) struct Nodes {
+    pub(super) codes: Vec<Code>,
+    /// Where the operands of each node begin.
+    pub(super) firsts: Vec<u32>,
+    pub(super) operands: Vec<Operand>,
+    pub(super) registers: usize,
+    pub(super) constants: Vec<[u8; 64]>,
+}
+
+impl Nodes {
+    pub(super) fn register(&mut self, class: RegClass) -> VReg {
+        self.registers += 1;
+        VReg::new(self.registers - 1, class)
+    }
+
+    pub(super) fn general(&mut self) -> VReg {
+        self.register(RegClass::Int)
+    }
+
+    /// 64 bytes behind the code.
+    pub(super) fn constant(&mut self, bytes: [u8; 64]) -> Place {
+        let found = self.constants.iter().position(|own| *own == bytes);
+        Place::Constant(found.unwrap_or_else(|| {
+            self.constants.push(bytes);
+            self.constants.len() - 1
+        }) as u32)
+    }
+
+    /// Appends a node.
+    pub(super) fn push(&mut self, code: Code, operands: &[Operand]) {
+        self.codes.push(code);
+        self.firsts.push(self.operands.len() as u32);
+        self.operands.extend_from_slice(operands);
+    }
+
+    /// The template of a place; its register goes to `operands`.
+    pub(super) fn template(place: Place, operands: &mut Vec<Operand>) -> Template {
+        match place {
+            Place::Frame(at) => Template::Frame(at),
+            Place::Ctx(at) => Template::Ctx(at),
+            Place::Constant(at) => Template::Constant(at),
+            Place::At(base, offset) => {
+                operands.push(Operand::reg_use(base));
+                Template::At(offset)
+            }
+            Place::Lane(slot, index, shift) => {
+                operands.push(Operand::reg_use(index));
+                Template::Lane(slot, shift)
+            }
+        }
+    }
+
+    /// A vector instruction that writes a register of `class`.
+    pub(super) fn vector(&mut self, op: &'static Vop, class: RegClass, v: Vector) -> VReg {
+        let dst = self.register(class);
+        let mut operands = vec![match v.tied {
+            Some(_) => Operand::reg_reuse_def(dst, 1),
+            None => Operand::reg_def(dst),
+        }];
+        operands.extend(v.tied.map(Operand::reg_use));
+        self.finish_vector(op, v, operands);
+        dst
+    }
+
+    /// A vector instruction that writes memory.
+    pub(super) fn store_vector(&mut self, op: &'static Vop, src: VReg, v: Vector) {
+        self.finish_vector(op, v, vec![Operand::reg_use(src)]);
+    }
+
+    fn finish_vector(&mut self, op: &'static Vop, v: Vector, mut operands: Vec<Operand>) {
+        operands.extend(v.second.map(Operand::reg_use));
+        let last = match v.last {
+            None => Last::None,
+            Some(Arg::Reg(reg)) => {
+                operands.push(Operand::reg_use(reg));
+                Last::Reg
+            }
+            Some(Arg::Mem(place)) => Last::Mem(Nodes::template(place, &mut operands)),
+        };
+        operands.extend(v.mask.map(Operand::reg_use));
+        let shape = Shape {
+            tied: v.tied.is_some(),
+            second: v.second.is_some(),
+            last,
+            mask: v.mask.is_some(),
+            zero: v.zero,
+        };
+        let code = Code::Vector {
+            op,
+            len: v.len,
+            imm: v.imm,
+            shape,
+        };
+        self.push(code, &operands);
+    }
+
+    /// A vector instruction that names its source first, and its result last.
+    pub(super) fn reversed(
+        &mut self,
+        op: &'static Vop,
+        class: RegClass,
+        len: Len,
+        imm: u8,
+        src: VReg,
+    ) -> VReg {
+        let dst = self.register(class);
+        let shape = Shape {
+            tied: false,
+            second: false,
+            last: Last::Reg,
+            mask: false,
+            zero: false,
+        };
+        let code = Code::Vector {
+            op,
+            len,
+            imm,
+            shape,
+        };
+        self.push(code, &[Operand::reg_use(src), Operand::reg_def(dst)]);
+        dst
+    }
+
+    /// A node that writes a general register, from sources in registers.
+    pub(super) fn scalar(&mut self, code: Code, sources: &[VReg]) -> VReg {
+        let dst = self.general();
+        let mut operands = vec![Operand::reg_def(dst)];
+        operands.extend(sources.iter().map(|src| Operand::reg_use(*src)));
+        self.push(code, &operands);
+        dst
+    }
+
+    /// A node that changes a general register: what it is afterwards.
+    pub(super) fn change(&mut self, code: Code, start: VReg, sources: &[VReg]) -> VReg {
+        let dst = self.general();
+        let mut operands = vec![Operand::reg_reuse_def(dst, 1), Operand::reg_use(start)];
+        operands.extend(sources.iter().map(|src| Operand::reg_use(*src)));
+        self.push(code, &operands);
+        dst
+    }
+
+    /// A node without result.
+    pub(super) fn effect(&mut self, code: Code, sources: &[VReg]) {
+        let operands: Vec<Operand> = sources.iter().map(|src| Operand::reg_use(*src)).collect();
+        self.push(code, &operands);
+    }
+
+    /// A node that writes a mask register.
+    pub(super) fn mask(&mut self, code: Code, sources: &[VReg]) -> VReg {
+        let dst = self.register(RegClass::Vector);
+        let mut operands = vec![Operand::reg_def(dst)];
+        operands.extend(sources.iter().map(|src| Operand::reg_use(*src)));
+        self.push(code, &operands);
+        dst
+    }
+
+    /// Loads a general register.
+    pub(super) fn load(&mut self, bytes: u32, place: Place) -> VReg {
+        let dst = self.general();
+        let mut operands = vec![Operand::reg_def(dst)];
+        let template = Nodes::template(place, &mut operands);
+        self.push(Code::Load(bytes, template), &operands);
+        dst
+    }
+
+    /// Loads a mask of 32 bits.
+    pub(super) fn load_mask(&mut self, place: Place) -> VReg {
+        let dst = self.register(RegClass::Vector);
+        let mut operands = vec![Operand::reg_def(dst)];
+        let template = Nodes::template(place, &mut operands);
+        self.push(Code::MaskLoad(template), &operands);
+        dst
+    }
+
+    /// Stores a general register.
+    pub(super) fn store(&mut self, bytes: u32, place: Place, src: VReg) {
+        let mut operands = Vec::new();
+        let template = Nodes::template(place, &mut operands);
+        operands.push(Operand::reg_use(src));
+        self.push(Code::Store(bytes, template), &operands);
+    }
+
+    /// Elements at `base` plus lane offsets, for the lanes of a mask; `old` for the others.
+    pub(super) fn gather(
+        &mut self,
+        op: &'static Vop,
+        old: VReg,
+        index: VReg,
+        base: VReg,
+        mask: VReg,
+    ) -> VReg {
+        let dst = self.register(RegClass::Float);
+        let rest = self.register(RegClass::Vector);
+        let operands = [
+            Operand::reg_reuse_def(dst, 1),
+            Operand::reg_use(old),
+            Operand::reg_use(index),
+            Operand::reg_use(base),
+            Operand::reg_reuse_def(rest, 5),
+            Operand::reg_use(mask),
+        ];
+        self.push(Code::Gather(op), &operands);
+        dst
+    }
+
+    /// Writes elements at `base` plus lane offsets, for the lanes of a mask.
+    pub(super) fn scatter(
+        &mut self,
+        op: &'static Vop,
+        src: VReg,
+        index: VReg,
+        base: VReg,
+        mask: VReg,
+    ) {
+        let rest = self.register(RegClass::Vector);
+        let operands = [
+            Operand::reg_use(src),
+            Operand::reg_use(index),
+            Operand::reg_use(base),
+            Operand::reg_reuse_def(rest, 4),
+            Operand::reg_use(mask),
+        ];
+        self.push(Code::Scatter(op), &operands);
+    }
+
+    /// Asks for a line of memory.
+    pub(super) fn prefetch(&mut self, place: Place) {
+        let mut operands = Vec::new();
+        let template = Nodes::template(place, &mut operands);
+        self.push(Code::Prefetch(template), &operands);
+    }
+}
+
+/// The operands of a vector instruction.
+#[derive(Clone, Copy)]
+pub(super) struct Vector {
+    pub(super) len: Len,
+    pub(super) second: Option<VReg>,
+    pub(super) last: Option<Arg>,
+    /// What the result starts from: accumulators, and lanes that a mask leaves out.
+    pub(super) tied: Option<VReg>,
+    pub(super) mask: Option<VReg>,
+    pub(super) zero: bool,
+    pub(super) imm: u8,
+}
+
+impl Vector {
+    /// `op dst, last`.
+    pub(super) fn one(last: Arg) -> Vector {
+        Vector {
+            len: Len::L512,
+            second: None,
+            last: Some(last),
+            tied: None,
+            mask: None,
+            zero: false,
+            imm: 0,
+        }
+    }
+
+    /// `op dst, second, last`.
+    pub(super) fn two(second: VReg, last: Arg) -> Vector {
+        Vector {
+            second: Some(second),
+            ..Vector::one(last)
+        }
+    }
+}

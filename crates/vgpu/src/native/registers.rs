@@ -1,0 +1,123 @@
+//! Registers for a run of nodes, by regalloc2: general, vector and mask registers are its three classes.
+
+use super::nodes::{Code, Nodes};
+use regalloc2::{
+    Block, Function, Inst, InstRange, MachineEnv, Operand, Output, PReg, PRegSet, RegAllocError,
+    RegClass, RegallocOptions, VReg,
+};
+use std::sync::OnceLock;
+use warpsmith_x86::Gpr;
+
+/// The context, which the code is given.
+pub(super) const CTX: Gpr = Gpr::RDI;
+/// The op where the run begins, which the code is given.
+pub(super) const OP: Gpr = Gpr::RSI;
+/// The warp's frame.
+pub(super) const FRAME: Gpr = Gpr::RDX;
+/// Free between nodes.
+pub(super) const SCRATCH: Gpr = Gpr(11);
+/// Free between nodes.
+pub(super) const SCRATCH_VECTOR: u8 = 31;
+/// Free between nodes.
+pub(super) const SCRATCH_MASK: u8 = 7;
+/// What a caller wants back as it was.
+pub(super) const SAVED: [Gpr; 5] = [Gpr::RBX, Gpr(12), Gpr(13), Gpr(14), Gpr(15)];
+/// What a caller does not.
+const FREE: [Gpr; 5] = [Gpr::RAX, Gpr::RCX, Gpr(8), Gpr(9), Gpr(10)];
+
+fn machine() -> &'static MachineEnv {
+    static MACHINE: OnceLock<MachineEnv> = OnceLock::new();
+    MACHINE.get_or_init(|| {
+        let set = |class: RegClass, all: &mut dyn Iterator<Item = usize>| {
+            all.fold(PRegSet::empty(), |set, at| set.with(PReg::new(at, class)))
+        };
+        let general =
+            |all: &[Gpr]| set(RegClass::Int, &mut all.iter().map(|reg| usize::from(reg.0)));
+        let vectors = set(RegClass::Float, &mut (0..usize::from(SCRATCH_VECTOR)));
+        // A mask in register 0 is none.
+        let masks = set(RegClass::Vector, &mut (1..usize::from(SCRATCH_MASK)));
+        MachineEnv {
+            preferred_regs_by_class: [general(&FREE), vectors, masks],
+            non_preferred_regs_by_class: [general(&SAVED), PRegSet::empty(), PRegSet::empty()],
+            scratch_by_class: [
+                Some(PReg::new(usize::from(SCRATCH.0), RegClass::Int)),
+                Some(PReg::new(usize::from(SCRATCH_VECTOR), RegClass::Float)),
+                Some(PReg::new(usize::from(SCRATCH_MASK), RegClass::Vector)),
+            ],
+            fixed_stack_slots: Vec::new(),
+        }
+    })
+}
+
+/// One block without parameters, whose last node leaves.
+impl Function for Nodes {
+    fn num_insts(&self) -> usize {
+        self.codes.len()
+    }
+
+    fn num_blocks(&self) -> usize {
+        1
+    }
+
+    fn entry_block(&self) -> Block {
+        Block::new(0)
+    }
+
+    fn block_insns(&self, _: Block) -> InstRange {
+        InstRange::new(Inst::new(0), Inst::new(self.codes.len()))
+    }
+
+    fn block_succs(&self, _: Block) -> &[Block] {
+        &[]
+    }
+
+    fn block_preds(&self, _: Block) -> &[Block] {
+        &[]
+    }
+
+    fn block_params(&self, _: Block) -> &[VReg] {
+        &[]
+    }
+
+    fn is_ret(&self, inst: Inst) -> bool {
+        matches!(self.codes[inst.index()], Code::Exit(_))
+    }
+
+    fn is_branch(&self, _: Inst) -> bool {
+        false
+    }
+
+    fn branch_blockparams(&self, _: Block, _: Inst, _: usize) -> &[VReg] {
+        &[]
+    }
+
+    fn inst_operands(&self, inst: Inst) -> &[Operand] {
+        let from = self.firsts[inst.index()] as usize;
+        let to = self.firsts.get(inst.index() + 1);
+        &self.operands[from..to.map_or(self.operands.len(), |to| *to as usize)]
+    }
+
+    fn inst_clobbers(&self, _: Inst) -> PRegSet {
+        PRegSet::empty()
+    }
+
+    fn num_vregs(&self) -> usize {
+        self.registers
+    }
+
+    fn spillslot_size(&self, class: RegClass) -> usize {
+        match class {
+            RegClass::Float => 8,
+            RegClass::Int | RegClass::Vector => 1,
+        }
+    }
+}
+
+/// Finds registers for all nodes.
+pub(super) fn allocate(nodes: &Nodes) -> Result<Output, RegAllocError> {
+    let options = RegallocOptions {
+        validate_ssa: cfg!(debug_assertions),
+        ..RegallocOptions::default()
+    };
+    regalloc2::run(nodes, machine(), &options)
+}

@@ -1,0 +1,160 @@
+//! Guesses of what lanes hold: the same, or a value that grows from lane to lane by a constant.
+//!
+//! Addresses of neighbouring lanes are of the second kind, and code that knows it loads whole registers. The guesses
+//! look at each register's definitions and at nothing else; the code checks each of them before it rests on it.
+
+use crate::lower::{Lowerer, Value as Preset, immediate};
+use warpsmith_ptx::{
+    ir::{Inst, Operand, RegId},
+    op::Op,
+    qual::Qual,
+    special::Special,
+    types::Type,
+};
+
+/// What the lanes of a register are guessed to hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lanes {
+    /// Nothing is known yet.
+    Unknown,
+    /// Each lane this much more than the one before; 0 is the same for all.
+    Affine(i64),
+    Varying,
+}
+
+impl Lanes {
+    fn join(self, other: Lanes) -> Lanes {
+        match (self, other) {
+            (Lanes::Unknown, x) | (x, Lanes::Unknown) => x,
+            (a, b) if a == b => a,
+            _ => Lanes::Varying,
+        }
+    }
+
+    fn map(self, f: impl FnOnce(i64) -> i64) -> Lanes {
+        match self {
+            Lanes::Affine(step) => Lanes::Affine(f(step)),
+            other => other,
+        }
+    }
+
+    fn zip(self, other: Lanes, f: impl FnOnce(i64, i64) -> i64) -> Lanes {
+        match (self, other) {
+            (Lanes::Affine(a), Lanes::Affine(b)) => Lanes::Affine(f(a, b)),
+            (Lanes::Varying, _) | (_, Lanes::Varying) => Lanes::Varying,
+            _ => Lanes::Unknown,
+        }
+    }
+}
+
+/// Guesses for all registers of a kernel.
+pub(super) fn guess(l: &Lowerer<'_>, insts: &[&Inst]) -> Vec<Lanes> {
+    let mut all = vec![Lanes::Unknown; l.register_count()];
+    for (reg, lanes) in all.iter_mut().enumerate() {
+        let dst = l.dst_of(RegId(reg as u32));
+        if let Some(Preset::Lanes(special)) = l.preset_at(dst.slot) {
+            *lanes = of_special(special);
+        } else if dst.uniform {
+            *lanes = Lanes::Affine(0);
+        }
+    }
+    loop {
+        let mut changed = false;
+        for inst in insts {
+            let Some(Operand::Reg(to)) = inst.operands.first() else {
+                each_def(inst, &mut |reg| {
+                    let dst = l.dst_of(reg);
+                    if !dst.uniform && all[reg.index()] != Lanes::Varying {
+                        all[reg.index()] = Lanes::Varying;
+                        changed = true;
+                    }
+                });
+                continue;
+            };
+            if l.dst_of(*to).uniform || l.preset_at(l.dst_of(*to).slot).is_some() {
+                continue;
+            }
+            let new = all[to.index()].join(of_inst(inst, &all));
+            if new != all[to.index()] {
+                all[to.index()] = new;
+                changed = true;
+            }
+        }
+        if !changed {
+            return all;
+        }
+    }
+}
+
+fn each_def(inst: &Inst, f: &mut dyn FnMut(RegId)) {
+    crate::lower::roles::each_def(inst, &mut |reg| f(reg));
+}
+
+fn of_special(special: Special) -> Lanes {
+    match special {
+        Special::Laneid | Special::TidX => Lanes::Affine(1),
+        _ => Lanes::Varying,
+    }
+}
+
+fn of_operand(operand: Option<&Operand>, all: &[Lanes]) -> Lanes {
+    match operand {
+        Some(Operand::Reg(reg)) => all[reg.index()],
+        Some(Operand::Imm(_) | Operand::Var(..)) => Lanes::Affine(0),
+        Some(Operand::Special(special)) => of_special(*special),
+        _ => Lanes::Varying,
+    }
+}
+
+fn constant(operand: Option<&Operand>) -> Option<i64> {
+    match operand {
+        Some(Operand::Imm(imm)) => Some(immediate(*imm, 32) as u32 as i32 as i64),
+        _ => None,
+    }
+}
+
+fn of_inst(inst: &Inst, all: &[Lanes]) -> Lanes {
+    let get = |at: usize| of_operand(inst.operands.get(at), all);
+    let times = |at: usize, by: usize| match constant(inst.operands.get(by)) {
+        Some(factor) => get(at).map(|step| step.wrapping_mul(factor)),
+        None => match constant(inst.operands.get(at)) {
+            Some(factor) => get(by).map(|step| step.wrapping_mul(factor)),
+            None => get(at).zip(get(by), |_, _| 0),
+        },
+    };
+    let is_float = inst.quals.types().any(Type::is_float);
+    if inst.guard.is_some() || is_float || inst.quals.has(Qual::Hi) {
+        return Lanes::Varying;
+    }
+    // What is multiplied by an unknown factor grows by an unknown step.
+    let product = |at: usize, by: usize| match times(at, by) {
+        Lanes::Affine(0)
+            if constant(inst.operands.get(by)).is_none()
+                && constant(inst.operands.get(at)).is_none()
+                && (get(at) != Lanes::Affine(0) || get(by) != Lanes::Affine(0)) =>
+        {
+            Lanes::Varying
+        }
+        found => found,
+    };
+    match inst.op {
+        Op::Mov | Op::Cvta | Op::Cvt if inst.operands.len() == 2 => get(1),
+        Op::Add => get(1).zip(get(2), i64::wrapping_add),
+        Op::Sub => get(1).zip(get(2), i64::wrapping_sub),
+        Op::Mul => product(1, 2),
+        Op::Mad => product(1, 2).zip(get(3), i64::wrapping_add),
+        Op::Shl => match constant(inst.operands.get(2)) {
+            Some(by @ 0..=31) => get(1).map(|step| step << by),
+            _ => Lanes::Varying,
+        },
+        // At the edge of a row it is not, and the code leaves there.
+        Op::Min | Op::Max => match (get(1), get(2)) {
+            (Lanes::Affine(step), Lanes::Affine(0)) | (Lanes::Affine(0), Lanes::Affine(step)) => {
+                Lanes::Affine(step)
+            }
+            (Lanes::Unknown, _) | (_, Lanes::Unknown) => Lanes::Unknown,
+            _ => Lanes::Varying,
+        },
+        _ => Lanes::Varying,
+    }
+}

@@ -1,0 +1,584 @@
+//! What the registers of PTX hold inside of a run: values in one or more forms, loaded when they are asked for.
+
+use super::{
+    encode::{NAN, splat_bytes},
+    exits::Exit,
+    nodes::{Arg, Code, Nodes, Place, Vector},
+    shapes::Lanes,
+};
+use crate::lower::{Dst, Lowerer, Value as Preset, immediate};
+use regalloc2::{RegClass, VReg};
+use rustc_hash::FxHashMap;
+use warpsmith_ptx::{
+    ir::{Operand, RegId},
+    special::Special,
+    types::Type,
+};
+use warpsmith_x86::{Alu, Len, MaskAlu, Vop, vector};
+
+/// A value, by its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct ValueId(u32);
+
+/// Where a value can be read from the frame.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Source {
+    /// One value for the warp.
+    Scalar(u32),
+    Narrow(u32),
+    Wide(u32),
+    /// The lanes of a predicate.
+    Mask(u32),
+}
+
+/// A value: its forms so far, all of which say the same.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Forms {
+    pub(super) wide: bool,
+    pub(super) constant: Option<u64>,
+    pub(super) scalar: Option<VReg>,
+    /// All lanes the same, in one register.
+    pub(super) splat: Option<VReg>,
+    pub(super) lanes: Option<[VReg; 2]>,
+    pub(super) quads: Option<[VReg; 4]>,
+    /// Lane 0, and what each lane has more than the one before.
+    pub(super) affine: Option<(VReg, i64)>,
+    pub(super) mask: Option<VReg>,
+    pub(super) source: Option<Source>,
+    /// NaNs in `splat` and `lanes` may have any bits.
+    pub(super) raw: bool,
+}
+
+/// What cannot be compiled here.
+#[derive(Debug)]
+pub(super) struct Skip;
+
+/// A register in a run.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Held {
+    pub(super) value: ValueId,
+    /// The frame has another.
+    pub(super) dirty: bool,
+}
+
+/// A run being compiled.
+pub(super) struct Coder<'a, 'b> {
+    pub(super) l: &'a Lowerer<'b>,
+    pub(super) nodes: Nodes,
+    pub(super) exits: Vec<Exit>,
+    /// What lanes are guessed to hold, by register.
+    pub(super) shapes: &'a [Lanes],
+    /// Registers that are read as one value for the warp.
+    scalars: &'a [bool],
+    values: Vec<Forms>,
+    pub(super) regs: FxHashMap<u32, Held>,
+    specials: FxHashMap<Special, ValueId>,
+    /// Registers that are read behind the current instruction, or by it.
+    pub(super) live: &'a [Vec<Vec<u64>>],
+    /// The current block, instruction of it, and op.
+    pub(super) block: usize,
+    pub(super) at: usize,
+    pub(super) op: u32,
+    /// The lanes that the run is for, if not all.
+    pub(super) active: Option<VReg>,
+    /// The lanes that the current instruction is for, if not those.
+    pub(super) guard: Option<VReg>,
+    /// What is known of the windows of memory.
+    pub(super) windows: FxHashMap<(u32, u32), VReg>,
+}
+
+impl<'a, 'b> Coder<'a, 'b> {
+    pub(super) fn new(
+        l: &'a Lowerer<'b>,
+        (shapes, scalars): (&'a [Lanes], &'a [bool]),
+        live: &'a [Vec<Vec<u64>>],
+    ) -> Coder<'a, 'b> {
+        Coder {
+            l,
+            nodes: Nodes::default(),
+            exits: Vec::new(),
+            shapes,
+            scalars,
+            values: Vec::new(),
+            regs: FxHashMap::default(),
+            specials: FxHashMap::default(),
+            live,
+            block: 0,
+            at: 0,
+            op: 0,
+            active: None,
+            guard: None,
+            windows: FxHashMap::default(),
+        }
+    }
+
+    fn add(&mut self, forms: Forms) -> ValueId {
+        self.values.push(forms);
+        ValueId(self.values.len() as u32 - 1)
+    }
+
+    pub(super) fn forms(&mut self, id: ValueId) -> &mut Forms {
+        &mut self.values[id.0 as usize]
+    }
+
+    // Values made.
+
+    pub(super) fn constant(&mut self, value: u64, wide: bool) -> ValueId {
+        self.add(Forms {
+            wide,
+            constant: Some(value),
+            ..Forms::default()
+        })
+    }
+
+    pub(super) fn of_scalar(&mut self, reg: VReg, wide: bool) -> ValueId {
+        self.add(Forms {
+            wide,
+            scalar: Some(reg),
+            ..Forms::default()
+        })
+    }
+
+    pub(super) fn of_splat(&mut self, reg: VReg, raw: bool) -> ValueId {
+        self.add(Forms {
+            splat: Some(reg),
+            raw,
+            ..Forms::default()
+        })
+    }
+
+    pub(super) fn of_lanes(&mut self, regs: [VReg; 2], raw: bool) -> ValueId {
+        self.add(Forms {
+            lanes: Some(regs),
+            raw,
+            ..Forms::default()
+        })
+    }
+
+    pub(super) fn of_quads(&mut self, regs: [VReg; 4]) -> ValueId {
+        self.add(Forms {
+            wide: true,
+            quads: Some(regs),
+            ..Forms::default()
+        })
+    }
+
+    pub(super) fn of_affine(&mut self, base: VReg, step: i64, wide: bool) -> ValueId {
+        self.add(Forms {
+            wide,
+            affine: Some((base, step)),
+            ..Forms::default()
+        })
+    }
+
+    pub(super) fn of_mask(&mut self, mask: VReg) -> ValueId {
+        self.add(Forms {
+            mask: Some(mask),
+            ..Forms::default()
+        })
+    }
+
+    // Values read.
+
+    /// The value of an operand that is read as `bits` wide.
+    pub(super) fn read(&mut self, operand: &Operand, bits: u32) -> Result<ValueId, Skip> {
+        match operand {
+            Operand::Reg(reg) => {
+                let own = self.l.type_of(*reg).bits();
+                let value = self.read_reg(*reg);
+                if (own > 32) != (bits > 32) && own != 1 {
+                    return Err(Skip);
+                }
+                Ok(value)
+            }
+            Operand::Imm(imm) => Ok(self.constant(immediate(*imm, bits), bits > 32)),
+            Operand::Special(special) if bits <= 32 => self.read_special(*special),
+            Operand::Var(var, offset) => {
+                let address = self.l.layout().address(*var).ok_or(Skip)?;
+                Ok(self.constant(address.wrapping_add(*offset as u64), bits > 32))
+            }
+            _ => Err(Skip),
+        }
+    }
+
+    fn read_special(&mut self, special: Special) -> Result<ValueId, Skip> {
+        if let Some(id) = self.specials.get(&special) {
+            return Ok(*id);
+        }
+        let Dst { slot, uniform } = self.l.special_home(special).ok_or(Skip)?;
+        let id = if uniform {
+            self.add(Forms {
+                source: Some(Source::Scalar(slot)),
+                ..Forms::default()
+            })
+        } else {
+            self.lanes_of(special, slot)
+        };
+        self.specials.insert(special, id);
+        Ok(id)
+    }
+
+    /// A special register that differs between lanes.
+    fn lanes_of(&mut self, special: Special, slot: u32) -> ValueId {
+        let [x, y, z] = self.l.block();
+        let counts = match special {
+            Special::Laneid => true,
+            Special::TidX => x.is_multiple_of(32) || (y == 1 && z == 1),
+            _ => false,
+        };
+        if counts {
+            let base = self.nodes.load(4, Place::Frame(slot));
+            return self.of_affine(base, 1, false);
+        }
+        self.add(Forms {
+            source: Some(Source::Narrow(slot)),
+            ..Forms::default()
+        })
+    }
+
+    pub(super) fn read_reg(&mut self, reg: RegId) -> ValueId {
+        if let Some(held) = self.regs.get(&reg.0) {
+            return held.value;
+        }
+        let Dst { slot, uniform } = self.l.dst_of(reg);
+        let ty = self.l.type_of(reg);
+        let wide = ty.bits() > 32;
+        let preset = self.l.preset_at(slot);
+        let value = match (preset, self.shapes[reg.index()]) {
+            (Some(Preset::Lanes(special)), _) => self.lanes_of(special, slot),
+            (None, Lanes::Affine(step)) if !uniform && step != 0 && ty != Type::Pred => {
+                self.guess(slot, step, wide)
+            }
+            _ => {
+                let source = match ty {
+                    Type::Pred => Source::Mask(slot),
+                    _ if uniform => Source::Scalar(slot),
+                    _ if wide => Source::Wide(slot),
+                    _ => Source::Narrow(slot),
+                };
+                self.add(Forms {
+                    wide,
+                    source: Some(source),
+                    ..Forms::default()
+                })
+            }
+        };
+        self.regs.insert(
+            reg.0,
+            Held {
+                value,
+                dirty: false,
+            },
+        );
+        value
+    }
+
+    /// Whether a register is read where one value for the warp is wanted.
+    pub(super) fn wants_scalar(&self, reg: RegId) -> bool {
+        self.scalars[reg.index()]
+    }
+
+    // Values written.
+
+    /// A register gets a value.
+    pub(super) fn write(&mut self, reg: RegId, value: ValueId) {
+        self.regs.insert(reg.0, Held { value, dirty: true });
+    }
+
+    /// The destination of an instruction gets a value.
+    pub(super) fn put(&mut self, operand: &Operand, value: ValueId) -> Result<(), Skip> {
+        match operand {
+            Operand::Reg(reg) => {
+                let Dst { uniform, .. } = self.l.dst_of(*reg);
+                let pred = self.l.type_of(*reg) == Type::Pred;
+                let wide = self.l.type_of(*reg).bits() > 32;
+                // What is one value for the warp must be known as one.
+                let fits = !uniform || pred || self.is_uniform(value);
+                if !fits || !pred && wide != self.forms(value).wide {
+                    return Err(Skip);
+                }
+                let value = match (self.lanes_of_now(), uniform && !pred) {
+                    (None, _) => value,
+                    // It is written if the instruction runs at all.
+                    (Some(_), true) if self.guard.is_none() => value,
+                    (Some(_), true) => return Err(Skip),
+                    (Some(lanes), false) => self.blend(lanes, *reg, value)?,
+                };
+                self.write(*reg, value);
+                Ok(())
+            }
+            Operand::Sink => Ok(()),
+            _ => Err(Skip),
+        }
+    }
+
+    /// The lanes that the current instruction is for, if not all.
+    pub(super) fn lanes_of_now(&self) -> Option<VReg> {
+        self.guard.or(self.active)
+    }
+
+    /// The value in the lanes of a mask, what the register held in the others.
+    fn blend(&mut self, guard: VReg, reg: RegId, value: ValueId) -> Result<ValueId, Skip> {
+        let old = self.read_reg(reg);
+        if self.l.type_of(reg) == Type::Pred {
+            let (old, new) = (self.mask(old, false)?, self.mask(value, false)?);
+            let mut both = |op, a, b| self.nodes.mask(Code::MaskAlu(op), &[a, b]);
+            let new = both(MaskAlu::And, new, guard);
+            let old = both(MaskAlu::AndNot, guard, old);
+            let mask = both(MaskAlu::Or, old, new);
+            return Ok(self.of_mask(mask));
+        }
+        if self.forms(value).wide {
+            let (old, new) = (self.quads(old)?, self.quads(value)?);
+            let mut regs = Vec::with_capacity(4);
+            for j in 0..4 {
+                let own = self.part(guard, 8 * j as u8);
+                let v = Vector {
+                    mask: Some(own),
+                    ..Vector::two(old[j], Arg::Reg(new[j]))
+                };
+                regs.push(self.vector(&vector::BLEND_I64, v));
+            }
+            let regs = regs.try_into().map_err(|_| Skip)?;
+            return Ok(self.of_quads(regs));
+        }
+        let (old, new) = (self.lanes_exact(old)?, self.lanes_exact(value)?);
+        let regs = [0, 1].map(|j| {
+            let own = self.part(guard, 16 * j as u8);
+            let v = Vector {
+                mask: Some(own),
+                ..Vector::two(old[j], Arg::Reg(new[j]))
+            };
+            self.vector(&vector::BLEND_I32, v)
+        });
+        Ok(self.of_lanes(regs, false))
+    }
+
+    /// The lanes of a mask from one on.
+    pub(super) fn part(&mut self, mask: VReg, from: u8) -> VReg {
+        if from == 0 {
+            mask
+        } else {
+            self.nodes.mask(Code::MaskShift(from), &[mask])
+        }
+    }
+
+    // Forms asked for.
+
+    pub(super) fn is_uniform(&self, id: ValueId) -> bool {
+        let f = &self.values[id.0 as usize];
+        f.constant.is_some()
+            || f.scalar.is_some()
+            || f.splat.is_some()
+            || matches!(f.source, Some(Source::Scalar(_)))
+    }
+
+    pub(super) fn constant_of(&self, id: ValueId) -> Option<u64> {
+        self.values[id.0 as usize].constant
+    }
+
+    pub(super) fn affine(&self, id: ValueId) -> Option<(VReg, i64)> {
+        self.values[id.0 as usize].affine
+    }
+
+    /// One value for the warp, in a general register.
+    pub(super) fn scalar(&mut self, id: ValueId) -> Result<VReg, Skip> {
+        let f = self.forms(id).clone();
+        if let Some(reg) = f.scalar {
+            return Ok(reg);
+        }
+        let reg = if let Some(value) = f.constant {
+            self.nodes.scalar(Code::MovImm(value), &[])
+        } else if let Some(Source::Scalar(slot) | Source::Mask(slot)) = f.source {
+            self.nodes.load(8, Place::Frame(slot))
+        } else if f.splat.is_some() {
+            let splat = self.splat_exact(id)?;
+            self.nodes
+                .reversed(&vector::FIRST_I32, RegClass::Int, Len::L128, 0, splat)
+        } else if let Some(mask) = f.mask {
+            self.nodes.scalar(Code::MaskTo, &[mask])
+        } else {
+            return Err(Skip);
+        };
+        self.forms(id).scalar = Some(reg);
+        Ok(reg)
+    }
+
+    /// One value for the warp, in all lanes of a vector register.
+    pub(super) fn splat(&mut self, id: ValueId) -> Result<VReg, Skip> {
+        let f = self.forms(id).clone();
+        if let Some(reg) = f.splat {
+            return Ok(reg);
+        }
+        let v = if let Some(value) = f.constant {
+            let place = self.nodes.constant(splat_bytes(value, f.wide));
+            self.vector(&vector::LOAD, Vector::one(Arg::Mem(place)))
+        } else if let Some(scalar) = f.scalar {
+            let op = if f.wide {
+                &vector::SPLAT_GPR64
+            } else {
+                &vector::SPLAT_GPR32
+            };
+            self.vector(op, Vector::one(Arg::Reg(scalar)))
+        } else if f.wide {
+            // Of 64 bits there is always the scalar, too.
+            let scalar = self.scalar(id)?;
+            self.vector(&vector::SPLAT_GPR64, Vector::one(Arg::Reg(scalar)))
+        } else if let Some(Source::Scalar(slot)) = f.source {
+            let from = Arg::Mem(Place::Frame(slot));
+            self.vector(&vector::SPLAT_I32, Vector::one(from))
+        } else {
+            return Err(Skip);
+        };
+        self.forms(id).splat = Some(v);
+        Ok(v)
+    }
+
+    /// The same with the bits that a NaN has.
+    pub(super) fn splat_exact(&mut self, id: ValueId) -> Result<VReg, Skip> {
+        let v = self.splat(id)?;
+        if !self.forms(id).raw {
+            return Ok(v);
+        }
+        let v = self.canonical(v);
+        let f = self.forms(id);
+        f.splat = Some(v);
+        f.raw = false;
+        Ok(v)
+    }
+
+    /// 32 lanes of 32 bits; a NaN may have any bits.
+    pub(super) fn lanes(&mut self, id: ValueId) -> Result<[VReg; 2], Skip> {
+        let f = self.forms(id).clone();
+        if f.wide {
+            return Err(Skip);
+        }
+        if let Some(lanes) = f.lanes {
+            return Ok(lanes);
+        }
+        if self.is_uniform(id) {
+            let v = self.splat(id)?;
+            return Ok([v, v]);
+        }
+        let lanes = if let Some((base, step)) = f.affine {
+            [0, 1].map(|j| self.affine_part(base, step, false, j))
+        } else if let Some(Source::Narrow(slot)) = f.source {
+            [0, 64].map(|at| {
+                let from = Arg::Mem(Place::Frame(slot + at));
+                self.vector(&vector::LOAD, Vector::one(from))
+            })
+        } else {
+            return Err(Skip);
+        };
+        self.forms(id).lanes = Some(lanes);
+        Ok(lanes)
+    }
+
+    /// 32 lanes with the bits that NaNs have.
+    pub(super) fn lanes_exact(&mut self, id: ValueId) -> Result<[VReg; 2], Skip> {
+        if !self.forms(id).raw {
+            return self.lanes(id);
+        }
+        if self.forms(id).splat.is_some() {
+            let v = self.splat_exact(id)?;
+            return Ok([v, v]);
+        }
+        let lanes = self.lanes(id)?.map(|v| self.canonical(v));
+        let f = self.forms(id);
+        f.lanes = Some(lanes);
+        f.raw = false;
+        Ok(lanes)
+    }
+
+    /// 32 lanes of 64 bits.
+    pub(super) fn quads(&mut self, id: ValueId) -> Result<[VReg; 4], Skip> {
+        let f = self.forms(id).clone();
+        if !f.wide {
+            return Err(Skip);
+        }
+        if let Some(quads) = f.quads {
+            return Ok(quads);
+        }
+        if self.is_uniform(id) {
+            let v = self.splat(id)?;
+            return Ok([v; 4]);
+        }
+        let quads = if let Some((base, step)) = f.affine {
+            [0, 1, 2, 3].map(|j| self.affine_part(base, step, true, j))
+        } else if let Some(Source::Wide(slot)) = f.source {
+            [0, 64, 128, 192].map(|at| {
+                let from = Arg::Mem(Place::Frame(slot + at));
+                self.vector(&vector::LOAD, Vector::one(from))
+            })
+        } else {
+            return Err(Skip);
+        };
+        self.forms(id).quads = Some(quads);
+        Ok(quads)
+    }
+
+    /// The lanes of a predicate, xored with `negated`.
+    pub(super) fn mask(&mut self, id: ValueId, negated: bool) -> Result<VReg, Skip> {
+        let f = self.forms(id).clone();
+        let mask = match (f.mask, f.source) {
+            (Some(mask), _) => mask,
+            (None, Some(Source::Mask(slot))) if f.scalar.is_none() => {
+                self.nodes.load_mask(Place::Frame(slot))
+            }
+            _ => {
+                let reg = self.scalar(id)?;
+                self.nodes.mask(Code::MaskFrom, &[reg])
+            }
+        };
+        self.forms(id).mask = Some(mask);
+        Ok(if negated {
+            self.nodes.mask(Code::MaskNot, &[mask])
+        } else {
+            mask
+        })
+    }
+
+    /// Whether the lanes of a predicate are known to be the same, in a general register.
+    pub(super) fn has_scalar(&self, id: ValueId) -> bool {
+        let f = &self.values[id.0 as usize];
+        f.scalar.is_some() || f.constant.is_some()
+    }
+
+    // Helpers.
+
+    pub(super) fn vector(&mut self, op: &'static Vop, v: Vector) -> VReg {
+        self.nodes.vector(op, RegClass::Float, v)
+    }
+
+    /// NaNs become the one NaN.
+    pub(super) fn canonical(&mut self, v: VReg) -> VReg {
+        let compare = Vector {
+            imm: 3,
+            ..Vector::two(v, Arg::Reg(v))
+        };
+        let nan = self
+            .nodes
+            .vector(&vector::CMP_F32, RegClass::Vector, compare);
+        let place = self.nodes.constant(splat_bytes(NAN, false));
+        self.vector(
+            &vector::LOAD_I32,
+            Vector {
+                tied: Some(v),
+                mask: Some(nan),
+                ..Vector::one(Arg::Mem(place))
+            },
+        )
+    }
+
+    /// `a + value` in a general register.
+    pub(super) fn add_imm(&mut self, a: VReg, value: i64) -> VReg {
+        match i32::try_from(value) {
+            Ok(0) => a,
+            Ok(value) => self.nodes.scalar(Code::Lea(value), &[a]),
+            Err(_) => {
+                let big = self.nodes.scalar(Code::MovImm(value as u64), &[]);
+                self.nodes.change(Code::Alu(Alu::Add, true), big, &[a])
+            }
+        }
+    }
+}

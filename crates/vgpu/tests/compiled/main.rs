@@ -1,0 +1,136 @@
+//! Compiled code gives the bits that the interpreter gives: random kernels, run both ways.
+//!
+//! `WARPSMITH_KERNELS` says how many kernels are tried, `WARPSMITH_SEED` where they begin.
+
+mod writer;
+
+use warpsmith_ptx::{parse::parse, target::PtxVersion, verify::verify};
+use warpsmith_vgpu::{Compile, Config, Launch, Machine};
+use writer::{Random, kernel};
+
+/// Kernels of an ordinary test run.
+const KERNELS: u64 = 60;
+const BLOCKS: [[u32; 3]; 6] = [
+    [32, 1, 1],
+    [64, 1, 1],
+    [33, 1, 1],
+    [1, 1, 1],
+    [8, 8, 1],
+    [128, 1, 1],
+];
+/// Bytes of the input, and of what each thread writes.
+const INPUT: u64 = 1 << 14;
+const OUTPUT: u64 = 256;
+
+/// Runs a kernel and gives the output, or what went wrong.
+fn run(text: &str, block: [u32; 3], input: &[u8], compile: Compile) -> Result<Vec<u8>, String> {
+    let module = parse(text).map_err(|e| format!("{}\n{text}", e[0]))?;
+    let module = verify(module).map_err(|e| format!("{}\n{text}", e[0]))?;
+    let config = Config {
+        memory: 1 << 20,
+        workers: 1,
+        max_ptx: PtxVersion::new(9, 0),
+        compile,
+        ..Config::default()
+    };
+    let machine = Machine::new(config).map_err(|e| e.to_string())?;
+    let stream = machine.stream().map_err(|e| e.to_string())?;
+    let module = machine.load(&module).map_err(|e| e.to_string())?;
+    let grid = [2, 1, 1];
+    let threads = u64::from(grid[0] * block.iter().product::<u32>());
+    let from = machine.alloc(INPUT).map_err(|e| e.to_string())?;
+    let to = machine.alloc(threads * OUTPUT).map_err(|e| e.to_string())?;
+    machine.write(from, input).map_err(|e| e.to_string())?;
+    machine
+        .write(to, &vec![0xA5; (threads * OUTPUT) as usize])
+        .map_err(|e| e.to_string())?;
+    let mut params = from.to_le_bytes().to_vec();
+    params.extend_from_slice(&to.to_le_bytes());
+    params.extend_from_slice(&37u32.to_le_bytes());
+    let launch = Launch {
+        kernel: module.kernel("k").ok_or("no kernel")?,
+        grid,
+        block,
+        dynamic_shared: 0,
+        params,
+        cooperative: false,
+    };
+    stream
+        .launch(launch)
+        .and_then(|()| stream.synchronize())
+        .map_err(|e| e.to_string())?;
+    let mut out = vec![0; (threads * OUTPUT) as usize];
+    machine.read(to, &mut out).map_err(|e| e.to_string())?;
+    Ok(out)
+}
+
+/// The text without all lines between its two comments that it needs not to fail.
+fn shrunk(text: String, fails: impl Fn(&str) -> bool) -> String {
+    let mut lines: Vec<&str> = text.lines().collect();
+    let place = |lines: &[&str], what: &str| lines.iter().position(|line| line.contains(what));
+    let first = place(&lines, "// from").map_or(0, |at| at + 1);
+    let mut size = lines.len() / 2;
+    while size > 0 {
+        let mut at = first;
+        while at + size <= place(&lines, "// to").unwrap_or(0) {
+            let mut fewer = lines.clone();
+            fewer.drain(at..at + size);
+            if fails(&fewer.join("\n")) {
+                lines = fewer;
+            } else {
+                at += 1;
+            }
+        }
+        size /= 2;
+    }
+    lines.join("\n")
+}
+
+fn number(name: &str, otherwise: u64) -> u64 {
+    match std::env::var(name) {
+        Ok(text) => text
+            .parse()
+            .unwrap_or_else(|_| panic!("{name} is `{text}`, expected a number")),
+        Err(_) => otherwise,
+    }
+}
+
+#[test]
+fn random_kernels_give_the_same_bits() {
+    let first = number("WARPSMITH_SEED", 1);
+    for seed in first..first + number("WARPSMITH_KERNELS", KERNELS) {
+        let mut random = Random(seed);
+        let block = BLOCKS[random.below(BLOCKS.len())];
+        let whole = block.iter().product::<u32>().is_multiple_of(32);
+        let text = kernel(&mut random, whole);
+        let input: Vec<u8> = (0..INPUT / 4)
+            .flat_map(|_| random.word().to_le_bytes())
+            .collect();
+        let differs = |text: &str| {
+            let want = run(text, block, &input, Compile::Never).ok()?;
+            let got = run(text, block, &input, Compile::Always).ok()?;
+            let at = want.iter().zip(&got).position(|(a, b)| a != b)?;
+            Some((at as u64, want, got))
+        };
+        if let Err(error) = run(&text, block, &input, Compile::Never) {
+            panic!("seed {seed} gives a kernel that does not run: {error}");
+        }
+        run(&text, block, &input, Compile::Always)
+            .unwrap_or_else(|e| panic!("seed {seed}, compiled: {e}"));
+        if differs(&text).is_some() {
+            let text = shrunk(text, |text| differs(text).is_some());
+            let (at, want, got) = differs(&text).expect("it still differs");
+            let word = |bytes: &[u8]| {
+                let start = at as usize & !3;
+                u32::from_le_bytes(bytes[start..start + 4].try_into().expect("four bytes"))
+            };
+            panic!(
+                "seed {seed}, block {block:?}: byte {} of thread {}: {:#010x}, not {:#010x}\n{text}",
+                at % OUTPUT,
+                at / OUTPUT,
+                word(&got),
+                word(&want)
+            );
+        }
+    }
+}
