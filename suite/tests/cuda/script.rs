@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 use warpsmith_ptx::{target::PtxVersion, verify::Verified};
-use warpsmith_vgpu::{Config, Launch, Machine};
+use warpsmith_vgpu::{Compile, Config, Launch, Machine};
 
 /// Where the programs are.
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/cases/cuda");
@@ -60,6 +60,8 @@ impl Script {
             sms: 4,
             workers: 2,
             max_ptx: PtxVersion::new(9, 9),
+            // Each program's kernel is launched once.
+            compile: Compile::Always,
             ..Config::default()
         })
         .map_err(|e| e.to_string())?;

@@ -40,6 +40,12 @@ impl Coder<'_, '_> {
         };
         let limit = self.limit(access, each);
         let host = self.field(access, Window::HOST_AT);
+        if !wide {
+            // Offsets of 32 bits have a sign where they are added.
+            self.nodes
+                .effect(Code::CompareImm(true, i32::MAX), &[limit]);
+            self.exit_if(Cond::Above);
+        }
         let (splat, add, above, test, step, lanes) = if wide {
             (
                 &vector::SPLAT_GPR64,

@@ -119,5 +119,62 @@ pub(super) fn allocate(nodes: &Nodes) -> Result<Output, RegAllocError> {
         validate_ssa: cfg!(debug_assertions),
         ..RegallocOptions::default()
     };
-    regalloc2::run(nodes, machine(), &options)
+    let output = regalloc2::run(nodes, machine(), &options)?;
+    #[cfg(test)]
+    tests::check(nodes, &output);
+    Ok(output)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Nodes, machine};
+    use crate::{Compile, Config, Machine, Tier};
+    use regalloc2::{Output, checker::Checker};
+    use std::cell::Cell;
+    use warpsmith_ptx::{parse::parse, verify::verify};
+
+    thread_local! {
+        static CHECKED: Cell<usize> = const { Cell::new(0) };
+    }
+
+    /// Whether each operand finds its value where the allocator says, by regalloc2's own checker.
+    pub(super) fn check(nodes: &Nodes, output: &Output) {
+        let mut checker = Checker::new(nodes, machine());
+        checker.prepare(output);
+        if let Err(errors) = checker.run() {
+            panic!("{errors:?}");
+        }
+        CHECKED.set(CHECKED.get() + 1);
+    }
+
+    #[test]
+    fn every_operand_finds_its_value() {
+        if !Tier::Avx512.is_available() {
+            return;
+        }
+        let machine = Machine::new(Config {
+            memory: 1 << 24,
+            workers: 1,
+            compile: Compile::Always,
+            ..Config::default()
+        })
+        .expect("a machine");
+        let programs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../suite/cases/cuda");
+        for folder in std::fs::read_dir(programs).expect("programs") {
+            let path = folder.expect("an entry").path().join("sm_90.ptx");
+            let Ok(text) = std::fs::read_to_string(&path) else {
+                continue;
+            };
+            let module = parse(&text).unwrap_or_else(|e| panic!("{}", e[0]));
+            let module = verify(module).unwrap_or_else(|e| panic!("{}", e[0]));
+            let module = machine.load(&module).expect("it loads");
+            for name in module.kernels() {
+                let kernel = module.kernel(name).expect("it is there");
+                for block in [[128, 1, 1], [33, 1, 1]] {
+                    kernel.program(block, 1).expect("it lowers");
+                }
+            }
+        }
+        assert!(CHECKED.get() > 1000, "{} runs", CHECKED.get());
+    }
 }
