@@ -131,7 +131,7 @@ mod tests {
     use crate::{Compile, Config, Machine, Tier};
     use regalloc2::{Output, checker::Checker};
     use std::cell::Cell;
-    use warpsmith_ptx::{parse::parse, verify::verify};
+    use warpsmith_ptx::{parse::parse, target::PtxVersion, verify::verify};
 
     thread_local! {
         static CHECKED: Cell<usize> = const { Cell::new(0) };
@@ -155,6 +155,7 @@ mod tests {
         let machine = Machine::new(Config {
             memory: 1 << 24,
             workers: 1,
+            max_ptx: PtxVersion::new(9, 9),
             compile: Compile::Always,
             ..Config::default()
         })
