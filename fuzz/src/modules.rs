@@ -8,7 +8,10 @@ use warpsmith_ptx::{
     print::print,
     verify::{Verified, verify},
 };
-use warpsmith_vgpu::{Config, Launch, Machine, check::Checks};
+use warpsmith_vgpu::{
+    Compile, Config, Error, FaultKind, Launch, Machine,
+    check::{Checks, Kind},
+};
 
 /// How far an input came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -209,10 +212,20 @@ fn replace_word(lines: &mut [String], at: usize, rng: &mut Rng) {
     lines[at] = format!("{}{new}{}", &line[..range.start], &line[range.end..]);
 }
 
-/// Two virtual GPUs on which everything is run: one that checks, and one at full speed.
+/// Virtual GPUs on which everything is run: one that checks, one that interprets, and one with compiled kernels, for what
+/// the others found to end and to depend on nothing but its input.
 pub struct Bench {
-    machines: [Machine; 2],
+    checked: Machine,
+    interpreted: Machine,
+    compiled: Machine,
     used: u32,
+}
+
+/// How a launch ended.
+struct Ended {
+    error: Option<Error>,
+    /// What the buffer holds.
+    bytes: Vec<u8>,
 }
 
 /// Inputs that a machine takes before it is made anew.
@@ -228,19 +241,22 @@ impl Bench {
     /// # Panics
     /// If the system gives no memory.
     pub fn new() -> Bench {
-        let machine = |checks| {
+        let machine = |checks, compile, budget| {
             Machine::new(Config {
                 memory: 16 << 20,
                 sms: 2,
                 workers: 1,
                 checks,
-                budget: Some(BUDGET),
+                compile,
+                budget,
                 ..Config::default()
             })
             .expect("address space for a small machine")
         };
         Bench {
-            machines: [machine(Some(Checks::default())), machine(None)],
+            checked: machine(Some(Checks::default()), Compile::Never, Some(BUDGET)),
+            interpreted: machine(None, Compile::Never, Some(BUDGET)),
+            compiled: machine(None, Compile::Always, None),
             used: 0,
         }
     }
@@ -266,13 +282,49 @@ impl Bench {
         if self.used.is_multiple_of(SHIFT) {
             *self = Bench::new();
         }
-        let mut reached = Reached::Verified;
-        for machine in &self.machines {
-            if launch_all(machine, &module) {
-                reached = Reached::Ran;
+        let checked = launch_all(&self.checked, &module);
+        let findings = self.checked.take_findings();
+        let ended = launch_all(&self.interpreted, &module);
+        // What reads nothing undefined or of others, races with nobody and asks no clock does the same again; so does
+        // what is stopped by its first access outside of all memory.
+        let stopped = ended.iter().all(|ended| ended.error.is_some());
+        let same = findings.iter().all(|found| match found.kind {
+            Kind::Misaligned | Kind::BenignRace | Kind::UnwrittenOutput => true,
+            Kind::OobGlobal | Kind::OobShared | Kind::OobParam => stopped,
+            _ => false,
+        });
+        let timed = printed.contains("clock") || printed.contains("globaltimer");
+        if same && !timed && ended.iter().all(Ended::is_repeated) {
+            let compiled = launch_all(&self.compiled, &module);
+            for (ended, compiled) in ended.iter().zip(&compiled) {
+                let text = |ended: &Ended| ended.error.as_ref().map(Error::to_string);
+                assert_eq!(text(ended), text(compiled), "compiled, it ends otherwise");
+                if ended.error.is_none() {
+                    assert!(
+                        ended.bytes == compiled.bytes,
+                        "compiled, it gives other bytes"
+                    );
+                }
             }
         }
-        reached
+        match checked.is_empty() && ended.is_empty() {
+            true => Reached::Verified,
+            false => Reached::Ran,
+        }
+    }
+}
+
+impl Ended {
+    /// Whether it ends like this again: of itself, or with a fault of its own.
+    fn is_repeated(&self) -> bool {
+        match &self.error {
+            None => true,
+            Some(Error::Fault(fault)) => matches!(
+                fault.kind,
+                FaultKind::OutOfBounds { .. } | FaultKind::Misaligned { .. } | FaultKind::Trap
+            ),
+            Some(_) => false,
+        }
     }
 }
 
@@ -282,16 +334,21 @@ impl Default for Bench {
     }
 }
 
-/// Launches each kernel; refusals and faults are as they should be. Whether one was taken.
-fn launch_all(machine: &Machine, module: &Verified) -> bool {
+/// Launches each kernel; refusals and faults are as they should be. How those ended that were taken.
+fn launch_all(machine: &Machine, module: &Verified) -> Vec<Ended> {
+    let mut all = Vec::new();
+    // What is not checked has the same bytes each time.
+    let written = match machine.config().checks {
+        Some(_) => BYTES / 2,
+        None => BYTES,
+    };
     let Ok(loaded) = machine.load(module) else {
-        return false;
+        return all;
     };
     let Ok(buffer) = machine.alloc(BYTES) else {
-        return false;
+        return all;
     };
-    let mut taken = false;
-    drop(machine.write(buffer, &[1; BYTES as usize / 2]));
+    drop(machine.write(buffer, &vec![1; written as usize]));
     for name in loaded.kernels() {
         let Some(kernel) = loaded.kernel(name) else {
             continue;
@@ -317,10 +374,14 @@ fn launch_all(machine: &Machine, module: &Verified) -> bool {
             params,
             cooperative: false,
         };
-        taken |= stream.launch(launch).is_ok();
-        drop(stream.synchronize());
+        if stream.launch(launch).is_err() {
+            continue;
+        }
+        let error = stream.synchronize().err();
+        let mut bytes = vec![0; BYTES as usize];
+        drop(machine.read(buffer, &mut bytes));
+        all.push(Ended { error, bytes });
     }
     drop(machine.free(buffer));
-    drop(machine.take_findings());
-    taken
+    all
 }

@@ -66,6 +66,9 @@ const FEWEST: usize = 3;
 /// The most instructions of a run: finding registers takes longer than in proportion.
 const MOST: usize = 1000;
 
+/// Words for the registers that are live in a kernel: what has more is interpreted.
+const LARGEST: usize = 1 << 22;
+
 /// A kernel as it is compiled.
 struct Source<'a> {
     body: &'a [Stmt],
@@ -95,6 +98,11 @@ pub(crate) fn compile(
     convergent: &[bool],
     ops: &[MicroOp],
 ) -> Option<Arc<Native>> {
+    // What is live is kept for each instruction.
+    let count: usize = pieces.iter().map(Vec::len).sum();
+    if count.saturating_mul(l.register_count().div_ceil(64)) > LARGEST {
+        return None;
+    }
     let inst_of = |piece: &Piece| body[piece.stmt as usize].inst();
     let all: Vec<&Inst> = pieces.iter().flatten().filter_map(inst_of).collect();
     let shapes = shapes::guess(l, &all);

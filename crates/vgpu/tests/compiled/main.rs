@@ -134,3 +134,26 @@ fn random_kernels_give_the_same_bits() {
         }
     }
 }
+
+/// More registers than are followed through a kernel: it is interpreted, whatever was asked for.
+#[test]
+fn a_kernel_of_very_many_registers_runs() {
+    let count = 20_000;
+    let mut text = String::from(
+        ".version 8.0\n.target sm_90\n.address_size 64\n\
+         .visible .entry k(.param .u64 in, .param .u64 out, .param .u32 n) {\n.reg .b64 %d<3>;\n",
+    );
+    text += &format!(".reg .b32 %r<{}>;\n", count + 1);
+    text += "ld.param.u64 %d0, [in];\nld.param.u64 %d1, [out];\nmov.u32 %r0, %tid.x;\n";
+    text += &format!("mad.wide.u32 %d2, %r0, {OUTPUT}, %d1;\n");
+    for i in 1..=count {
+        text += &format!("add.u32 %r{i}, %r{}, 1;\n", i - 1);
+    }
+    text += &format!("st.global.u32 [%d2], %r{count};\nret;\n}}\n");
+    let out = run(&text, [32, 1, 1], &[0; INPUT as usize], Compile::Always).expect("it runs");
+    for lane in 0..32u32 {
+        let at = lane as usize * OUTPUT as usize;
+        let word: [u8; 4] = out[at..at + 4].try_into().expect("four bytes");
+        assert_eq!(u32::from_le_bytes(word), lane + count);
+    }
+}
