@@ -1,10 +1,12 @@
-//! The compiler: straight runs of instructions as machine code, in place of the interpreter's ops.
+//! The compiler: runs of instructions as machine code, in place of the interpreter's ops.
 //!
 //! A run begins at an op of the program and takes the place of that op's code; where the run ends, or cannot go on,
-//! it writes what it changed to the frame and says which op is next. So control flow, masks, gates and barriers are the
+//! it writes what it changed to the frame and says which op is next. So lanes that part, barriers and faults are the
 //! interpreter's, and code is only ever a faster way through some of its ops.
 //!
-//! - A run is for all 32 lanes. Where some are missing, the interpreter does it.
+//! - A run is for all 32 lanes. It goes on over gates, and over jumps and branches that all lanes take, into blocks that
+//!   nothing else goes to, and ends with a jump to the run of another block. Each jump burns fuel, as the interpreter's do.
+//! - Blocks where lanes may part have another run, for the lanes that are here, up to the block's end.
 //! - Inside of a run registers hold *values* (`values.rs`) in one of several forms: a constant, one value for the warp,
 //!   lanes that grow evenly, 32 lanes. What an address is like decides how memory is read.
 //! - Guesses (`shapes.rs`) and ranges are checked, and where one fails the run is left before the instruction.
