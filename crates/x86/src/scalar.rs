@@ -58,12 +58,6 @@ impl Assembler {
         self.op_reg(wide, &[(op as u8) << 3 | 1], src.0, dst.0);
     }
 
-    /// The same with a source in memory.
-    pub fn alu_mem(&mut self, op: Alu, wide: bool, dst: Gpr, src: Mem) {
-        self.op_mem(wide, &[(op as u8) << 3 | 3], dst.0, src);
-        self.end();
-    }
-
     /// The same with a constant, which is extended by its sign.
     pub fn alu_imm(&mut self, op: Alu, wide: bool, dst: Gpr, value: i32) {
         self.rex(wide, 0, 0, dst.0 >> 3, false);
@@ -86,11 +80,6 @@ impl Assembler {
         self.op_mem(false, &[0x81], op as u8, dst);
         self.word(value as u32);
         self.end();
-    }
-
-    /// Flags of `a & b`.
-    pub fn test(&mut self, wide: bool, a: Gpr, b: Gpr) {
-        self.op_reg(wide, &[0x85], b.0, a.0);
     }
 
     /// Flags of `a & value`.
@@ -163,30 +152,10 @@ impl Assembler {
         self.word(value as u32);
     }
 
-    /// `dst = -dst`.
-    pub fn neg(&mut self, wide: bool, dst: Gpr) {
-        self.op_reg(wide, &[0xF7], 3, dst.0);
-    }
-
-    /// `dst = !dst`.
-    pub fn not(&mut self, wide: bool, dst: Gpr) {
-        self.op_reg(wide, &[0xF7], 2, dst.0);
-    }
-
     /// `dst` shifted by `count`.
     pub fn shift(&mut self, op: Shift, wide: bool, dst: Gpr, count: u8) {
         self.op_reg(wide, &[0xC1], op as u8, dst.0);
         self.byte(count);
-    }
-
-    /// `dst = src` shifted by the low bits of `count` (BMI2).
-    pub fn shift_by(&mut self, op: Shift, wide: bool, dst: Gpr, src: Gpr, count: Gpr) {
-        let pp = match op {
-            Shift::Left => 1,
-            Shift::Right => 3,
-            Shift::Arithmetic => 2,
-        };
-        self.vex_gpr(2, pp, wide, 0xF7, dst.0, count.0, src.0);
     }
 
     fn vex_gpr(&mut self, map: u8, pp: u8, wide: bool, opcode: u8, reg: u8, second: u8, rm: u8) {
@@ -230,17 +199,6 @@ impl Assembler {
     /// Jumps to where a register points.
     pub fn jump_reg(&mut self, to: Gpr) {
         self.op_reg(false, &[0xFF], 4, to.0);
-    }
-
-    /// Calls.
-    pub fn call(&mut self, to: Label) {
-        self.byte(0xE8);
-        self.relative(to);
-    }
-
-    /// Calls what a register points to.
-    pub fn call_reg(&mut self, to: Gpr) {
-        self.op_reg(false, &[0xFF], 2, to.0);
     }
 
     /// `dst` is how many zeros are below the lowest bit of the low 32 of `src` (BMI1).

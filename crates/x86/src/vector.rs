@@ -109,12 +109,6 @@ table! {
     MAX_F32 = "vmaxps" 1 0 0 0x5F Full(4) Both;
     FMA_F32 = "vfmadd231ps" 2 1 0 0xB8 Full(4) Both;
     FMA213_F32 = "vfmadd213ps" 2 1 0 0xA8 Full(4) Both;
-    ADD_F64 = "vaddpd" 1 1 1 0x58 Full(8) Both;
-    MUL_F64 = "vmulpd" 1 1 1 0x59 Full(8) Both;
-    SUB_F64 = "vsubpd" 1 1 1 0x5C Full(8) Both;
-    DIV_F64 = "vdivpd" 1 1 1 0x5E Full(8) Both;
-    SQRT_F64 = "vsqrtpd" 1 1 1 0x51 Full(8) Both;
-    FMA_F64 = "vfmadd231pd" 2 1 1 0xB8 Full(8) Both;
     ADD_I32 = "vpaddd" 1 1 0 0xFE Full(4) Both;
     SUB_I32 = "vpsubd" 1 1 0 0xFA Full(4) Both;
     ADD_I64 = "vpaddq" 1 1 1 0xD4 Full(8) Both;
@@ -127,7 +121,6 @@ table! {
     MAX_U32 = "vpmaxud" 2 1 0 0x3F Full(4) Both;
     MIN_I32 = "vpminsd" 2 1 0 0x39 Full(4) Both;
     MAX_I32 = "vpmaxsd" 2 1 0 0x3D Full(4) Both;
-    ABS_I32 = "vpabsd" 2 1 0 0x1E Full(4) Both;
     MIN_U64 = "vpminuq" 2 1 1 0x3B Full(8) Evex;
     MAX_U64 = "vpmaxuq" 2 1 1 0x3F Full(8) Evex;
     MIN_I64 = "vpminsq" 2 1 1 0x39 Full(8) Evex;
@@ -135,10 +128,6 @@ table! {
     AND = "vpandd" 1 1 0 0xDB Full(4) Evex;
     OR = "vpord" 1 1 0 0xEB Full(4) Evex;
     XOR = "vpxord" 1 1 0 0xEF Full(4) Evex;
-    AND_NOT = "vpandnd" 1 1 0 0xDF Full(4) Evex;
-    AND_256 = "vpand" 1 1 0 0xDB Full(4) Vex;
-    OR_256 = "vpor" 1 1 0 0xEB Full(4) Vex;
-    XOR_256 = "vpxor" 1 1 0 0xEF Full(4) Vex;
     TERNARY = "vpternlogd" 3 1 0 0x25 Full(4) Evex imm;
     SHL_I32 = "vpslld" 1 1 0 0x72 / 6 Full(4) Both imm;
     SHR_U32 = "vpsrld" 1 1 0 0x72 / 2 Full(4) Both imm;
@@ -152,13 +141,11 @@ table! {
     SHLV_I64 = "vpsllvq" 2 1 1 0x47 Full(8) Both;
     SHRV_U64 = "vpsrlvq" 2 1 1 0x45 Full(8) Both;
     SHRV_I64 = "vpsravq" 2 1 1 0x46 Full(8) Evex;
-    ROL_I32 = "vprold" 1 1 0 0x72 / 1 Full(4) Evex imm;
     CMP_I32 = "vpcmpd" 3 1 0 0x1F Full(4) Evex imm;
     CMP_U32 = "vpcmpud" 3 1 0 0x1E Full(4) Evex imm;
     CMP_I64 = "vpcmpq" 3 1 1 0x1F Full(8) Evex imm;
     CMP_U64 = "vpcmpuq" 3 1 1 0x1E Full(8) Evex imm;
     CMP_F32 = "vcmpps" 1 0 0 0xC2 Full(4) Both imm;
-    CMP_F64 = "vcmppd" 1 1 1 0xC2 Full(8) Both imm;
     TEST_I32 = "vptestmd" 2 1 0 0x27 Full(4) Evex;
     BLEND_I32 = "vpblendmd" 2 1 0 0x64 Full(4) Evex;
     BLEND_I64 = "vpblendmq" 2 1 1 0x64 Full(8) Evex;
@@ -166,16 +153,12 @@ table! {
     STORE = "vmovups" 1 0 0 0x11 Part(1) Both;
     LOAD_I32 = "vmovdqu32" 1 2 0 0x6F Part(1) Evex;
     STORE_I32 = "vmovdqu32" 1 2 0 0x7F Part(1) Evex;
-    LOAD_I64 = "vmovdqu64" 1 2 1 0x6F Part(1) Evex;
     STORE_I64 = "vmovdqu64" 1 2 1 0x7F Part(1) Evex;
     SPLAT_I32 = "vpbroadcastd" 2 1 0 0x58 Bytes(4) Both;
-    SPLAT_I64 = "vpbroadcastq" 2 1 1 0x59 Bytes(8) Evex;
     SPLAT_GPR32 = "vpbroadcastd" 2 1 0 0x7C Bytes(4) Evex;
     SPLAT_GPR64 = "vpbroadcastq" 2 1 1 0x7C Bytes(8) Evex;
     FIRST_I32 = "vmovd" 1 1 0 0x7E Bytes(4) Both;
     FIRST_I64 = "vmovq" 1 1 1 0x7E Bytes(8) Both;
-    FROM_I32 = "vmovd" 1 1 0 0x6E Bytes(4) Both;
-    FROM_I64 = "vmovq" 1 1 1 0x6E Bytes(8) Both;
     F32_OF_I32 = "vcvtdq2ps" 1 0 0 0x5B Full(4) Both;
     F32_OF_U32 = "vcvtudq2ps" 1 3 0 0x7A Full(4) Evex;
     I32_OF_F32 = "vcvtps2dq" 1 1 0 0x5B Full(4) Both;
@@ -184,9 +167,6 @@ table! {
     U32_OF_F32_ZERO = "vcvttps2udq" 1 0 0 0x78 Full(4) Evex;
     F32_OF_F16 = "vcvtph2ps" 2 1 0 0x13 Part(2) Both;
     F16_OF_F32 = "vcvtps2ph" 3 1 0 0x1D Part(2) Both imm;
-    F64_OF_F32 = "vcvtps2pd" 1 0 0 0x5A Part(2) Both;
-    ROUND_F32 = "vrndscaleps" 3 1 0 0x08 Full(4) Evex imm;
-    SCALE_F32 = "vscalefps" 2 1 0 0x2C Full(4) Evex;
     NARROW_I32_I16 = "vpmovdw" 2 2 0 0x33 Part(2) Evex;
     NARROW_I32_I8 = "vpmovdb" 2 2 0 0x31 Part(4) Evex;
     NARROW_I64_I32 = "vpmovqd" 2 2 0 0x35 Part(2) Evex;
@@ -216,7 +196,6 @@ table! {
     SCATTER_I32_64 = "vpscatterqd" 2 1 0 0xA1 Bytes(4) Evex;
     SCATTER_I64_64 = "vpscatterqq" 2 1 1 0xA1 Bytes(8) Evex;
     TEST_I64 = "vptestmq" 2 1 1 0x27 Full(8) Evex;
-    LZCNT_I32 = "vplzcntd" 2 1 0 0x44 Full(4) Evex;
 }
 
 impl Vop {
@@ -455,18 +434,6 @@ impl Assembler {
         self.end();
     }
 
-    /// All 64 bits of a mask from memory.
-    pub fn mask_load_whole(&mut self, dst: u8, src: crate::Mem) {
-        self.mask_op(0, true, false, 0x90, dst, 0, Rm::Mem(src));
-        self.end();
-    }
-
-    /// All 64 bits of a mask to memory.
-    pub fn mask_store_whole(&mut self, dst: crate::Mem, src: u8) {
-        self.mask_op(0, true, false, 0x91, src, 0, Rm::Mem(dst));
-        self.end();
-    }
-
     /// A mask of 32 bits from a general register.
     pub fn mask_from(&mut self, dst: u8, src: Gpr) {
         self.mask_op(3, false, false, 0x92, dst, 0, Rm::Reg(src.0));
@@ -480,11 +447,6 @@ impl Assembler {
     /// Flags of `a | b` of 16 bits: zero where all are 0, carry where all are 1.
     pub fn mask_test16(&mut self, a: u8, b: u8) {
         self.mask_op(0, false, false, 0x98, a, 0, Rm::Reg(b));
-    }
-
-    /// The same of 32 bits.
-    pub fn mask_test(&mut self, a: u8, b: u8) {
-        self.mask_op(1, true, false, 0x98, a, 0, Rm::Reg(b));
     }
 
     /// Makes the upper parts of vector registers 0, which code without VEX wants.

@@ -109,7 +109,7 @@ pub(crate) struct Warp {
 
 impl Warp {
     /// Where [`Warp::whole`] is, for compiled code.
-    #[allow(dead_code)]
+    #[cfg(target_arch = "x86_64")]
     pub(crate) const WHOLE_AT: usize = std::mem::offset_of!(Warp, whole);
 
     /// Puts `live` lanes at the first block.

@@ -111,6 +111,7 @@ impl Ctx {
     }
 
     /// Where the pointer to the frame is, for compiled code.
+    #[cfg(target_arch = "x86_64")]
     pub(crate) const FRAME_AT: usize = std::mem::offset_of!(Ctx, frame);
 
     /// Switches to another frame.

@@ -72,11 +72,11 @@ unsafe impl<T: Word, const N: usize> Plain for [[T; N]; 32] {}
 
 impl Window {
     /// Where its fields are, for compiled code: the pointer to its first byte, that byte's address, and its bytes.
-    #[allow(dead_code)]
+    #[cfg(target_arch = "x86_64")]
     pub(crate) const HOST_AT: usize = std::mem::offset_of!(Window, host);
-    #[allow(dead_code)]
+    #[cfg(target_arch = "x86_64")]
     pub(crate) const BASE_AT: usize = std::mem::offset_of!(Window, base);
-    #[allow(dead_code)]
+    #[cfg(target_arch = "x86_64")]
     pub(crate) const SIZE_AT: usize = std::mem::offset_of!(Window, size);
 
     /// A window over nothing.

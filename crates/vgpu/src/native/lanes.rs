@@ -111,30 +111,7 @@ impl Coder<'_, '_> {
             return Ok(self.of_scalar(reg, wide));
         }
         let mask = self.mask(pred, negated)?;
-        if wide {
-            let (a, b) = (self.quads(a)?, self.quads(b)?);
-            let mut regs = Vec::with_capacity(4);
-            for j in 0..4 {
-                let own = self.part(mask, 8 * j as u8);
-                let v = Vector {
-                    mask: Some(own),
-                    ..Vector::two(b[j], Arg::Reg(a[j]))
-                };
-                regs.push(self.vector(&vector::BLEND_I64, v));
-            }
-            let regs = regs.try_into().map_err(|_| Skip)?;
-            return Ok(self.of_quads(regs));
-        }
-        let (a, b) = (self.lanes_exact(a)?, self.lanes_exact(b)?);
-        let regs = [0, 1].map(|j| {
-            let own = self.part(mask, 16 * j as u8);
-            let v = Vector {
-                mask: Some(own),
-                ..Vector::two(b[j], Arg::Reg(a[j]))
-            };
-            self.vector(&vector::BLEND_I32, v)
-        });
-        Ok(self.of_lanes(regs, false))
+        self.choose(mask, a, b)
     }
 
     pub(super) fn logic(&mut self, op: Op, inst: &Inst) -> Result<ValueId, Skip> {

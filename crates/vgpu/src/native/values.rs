@@ -328,26 +328,34 @@ impl<'a, 'b> Coder<'a, 'b> {
             let mask = both(MaskAlu::Or, old, new);
             return Ok(self.of_mask(mask));
         }
-        if self.forms(value).wide {
-            let (old, new) = (self.quads(old)?, self.quads(value)?);
-            let mut regs = Vec::with_capacity(4);
-            for j in 0..4 {
-                let own = self.part(guard, 8 * j as u8);
+        self.choose(guard, value, old)
+    }
+
+    /// One value in the lanes of a mask, another in the others.
+    pub(super) fn choose(
+        &mut self,
+        mask: VReg,
+        yes: ValueId,
+        no: ValueId,
+    ) -> Result<ValueId, Skip> {
+        if self.forms(yes).wide {
+            let (yes, no) = (self.quads(yes)?, self.quads(no)?);
+            let regs = [0, 1, 2, 3].map(|j| {
+                let own = self.part(mask, 8 * j as u8);
                 let v = Vector {
                     mask: Some(own),
-                    ..Vector::two(old[j], Arg::Reg(new[j]))
+                    ..Vector::two(no[j], Arg::Reg(yes[j]))
                 };
-                regs.push(self.vector(&vector::BLEND_I64, v));
-            }
-            let regs = regs.try_into().map_err(|_| Skip)?;
+                self.vector(&vector::BLEND_I64, v)
+            });
             return Ok(self.of_quads(regs));
         }
-        let (old, new) = (self.lanes_exact(old)?, self.lanes_exact(value)?);
+        let (yes, no) = (self.lanes_exact(yes)?, self.lanes_exact(no)?);
         let regs = [0, 1].map(|j| {
-            let own = self.part(guard, 16 * j as u8);
+            let own = self.part(mask, 16 * j as u8);
             let v = Vector {
                 mask: Some(own),
-                ..Vector::two(old[j], Arg::Reg(new[j]))
+                ..Vector::two(no[j], Arg::Reg(yes[j]))
             };
             self.vector(&vector::BLEND_I32, v)
         });
