@@ -1,7 +1,7 @@
 //! An assembler for x86-64 with AVX2 and AVX-512: instructions as data, encoded into a buffer.
 //!
 //! It knows what the compiler of the virtual GPU emits, and no more. Vector instructions are rows of a table
-//! ([`vector`]): opcode map, prefix, opcode, element size, and whether there is a VEX form, an EVEX form, or both.
+//! ([`vector`]): opcode map, prefix, opcode, element size, and whether there is a VEX form beside the EVEX form.
 //! Encodings follow the Intel Software Developer's Manual, volume 2, sections 2.1 (REX), 2.3 (VEX) and 2.7 (EVEX).
 //!
 //! ```

@@ -43,7 +43,6 @@ enum Tuple {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     Both,
-    Vex,
     Evex,
 }
 
@@ -224,11 +223,6 @@ impl Vop {
         self.form != Form::Evex
     }
 
-    /// Whether there is an EVEX form.
-    pub fn has_evex(&self) -> bool {
-        self.form != Form::Vex
-    }
-
     /// Whether the last operand may be one element for all lanes.
     pub fn broadcasts(&self) -> bool {
         self.digit.is_none() && matches!(self.tuple, Tuple::Full(_))
@@ -270,11 +264,7 @@ impl Assembler {
             || second > 15
             || high(rm)
             || matches!(rm, Rm::Broadcast(_));
-        assert!(
-            if evex { op.has_evex() } else { op.has_vex() },
-            "{} has no such form",
-            op.name
-        );
+        assert!(evex || op.has_vex(), "{} has no such form", op.name);
         if evex {
             self.evex(op, len, reg, second, rm, masking);
         } else {
