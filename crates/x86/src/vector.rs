@@ -11,20 +11,37 @@ pub enum Len {
     L256,
     /// 64 bytes.
     L512,
+    /// 64 bytes of registers, results rounded down.
+    Down,
+    /// The same, rounded up.
+    Up,
+    /// The same, rounded toward zero.
+    Zero,
 }
 
 impl Len {
     /// Bytes of a register.
     pub fn bytes(self) -> u32 {
-        16 << self.code()
+        match self {
+            Len::L128 => 16,
+            Len::L256 => 32,
+            Len::L512 | Len::Down | Len::Up | Len::Zero => 64,
+        }
     }
 
+    /// What stands in the prefix: the length, or the direction.
     fn code(self) -> u8 {
         match self {
             Len::L128 => 0,
-            Len::L256 => 1,
-            Len::L512 => 2,
+            Len::L256 | Len::Down => 1,
+            Len::L512 | Len::Up => 2,
+            Len::Zero => 3,
         }
+    }
+
+    /// Whether a direction stands in place of the length.
+    fn is_rounded(self) -> bool {
+        matches!(self, Len::Down | Len::Up | Len::Zero)
     }
 }
 
@@ -154,6 +171,7 @@ table! {
     STORE_I32 = "vmovdqu32" 1 2 0 0x7F Part(1) Evex;
     STORE_I64 = "vmovdqu64" 1 2 1 0x7F Part(1) Evex;
     SPLAT_I32 = "vpbroadcastd" 2 1 0 0x58 Bytes(4) Both;
+    SPLAT_128 = "vbroadcasti32x4" 2 1 0 0x5A Bytes(16) Evex;
     SPLAT_GPR32 = "vpbroadcastd" 2 1 0 0x7C Bytes(4) Evex;
     SPLAT_GPR64 = "vpbroadcastq" 2 1 1 0x7C Bytes(8) Evex;
     FIRST_I32 = "vmovd" 1 1 0 0x7E Bytes(4) Both;
@@ -176,7 +194,9 @@ table! {
     ZERO_I8_I32 = "vpmovzxbd" 2 1 0 0x31 Part(4) Both;
     SIGN_I8_I32 = "vpmovsxbd" 2 1 0 0x21 Part(4) Both;
     PERMUTE2_I32 = "vpermi2d" 2 1 0 0x76 Full(4) Evex;
+    PERMUTE2_I16 = "vpermi2w" 2 1 1 0x75 Part(1) Evex;
     PERMUTE_I32 = "vpermd" 2 1 0 0x36 Full(4) Evex;
+    INSERT_128 = "vinserti32x4" 3 1 0 0x38 Bytes(16) Evex imm;
     INSERT_256 = "vinserti64x4" 3 1 1 0x3A Bytes(32) Evex imm;
     EXTRACT_256 = "vextracti64x4" 3 1 1 0x3B Bytes(32) Evex imm;
     SHUFFLE_128 = "vshufi32x4" 3 1 0 0x43 Full(4) Evex imm;
@@ -194,6 +214,41 @@ table! {
     SCATTER_I32_32 = "vpscatterdd" 2 1 0 0xA0 Bytes(4) Evex;
     SCATTER_I32_64 = "vpscatterqd" 2 1 0 0xA1 Bytes(4) Evex;
     SCATTER_I64_64 = "vpscatterqq" 2 1 1 0xA1 Bytes(8) Evex;
+    ADD_F64 = "vaddpd" 1 1 1 0x58 Full(8) Both;
+    MUL_F64 = "vmulpd" 1 1 1 0x59 Full(8) Both;
+    SUB_F64 = "vsubpd" 1 1 1 0x5C Full(8) Both;
+    DIV_F64 = "vdivpd" 1 1 1 0x5E Full(8) Both;
+    SQRT_F64 = "vsqrtpd" 1 1 1 0x51 Full(8) Both;
+    MIN_F64 = "vminpd" 1 1 1 0x5D Full(8) Both;
+    MAX_F64 = "vmaxpd" 1 1 1 0x5F Full(8) Both;
+    FMA_F64 = "vfmadd231pd" 2 1 1 0xB8 Full(8) Both;
+    FMA213_F64 = "vfmadd213pd" 2 1 1 0xA8 Full(8) Both;
+    CMP_F64 = "vcmppd" 1 1 1 0xC2 Full(8) Both imm;
+    ROUND_F32 = "vrndscaleps" 3 1 0 0x08 Full(4) Evex imm;
+    ROUND_F64 = "vrndscalepd" 3 1 1 0x09 Full(8) Evex imm;
+    F64_OF_I32 = "vcvtdq2pd" 1 2 0 0xE6 Part(2) Both;
+    F64_OF_U32 = "vcvtudq2pd" 1 2 0 0x7A Part(2) Evex;
+    F64_OF_F32 = "vcvtps2pd" 1 0 0 0x5A Part(2) Both;
+    F64_OF_I64 = "vcvtqq2pd" 1 2 1 0xE6 Full(8) Evex;
+    F64_OF_U64 = "vcvtuqq2pd" 1 2 1 0x7A Full(8) Evex;
+    F32_OF_F64 = "vcvtpd2ps" 1 1 1 0x5A Full(8) Evex;
+    F32_OF_I64 = "vcvtqq2ps" 1 0 1 0x5B Full(8) Evex;
+    F32_OF_U64 = "vcvtuqq2ps" 1 3 1 0x7A Full(8) Evex;
+    I32_OF_F64_ZERO = "vcvttpd2dq" 1 1 1 0xE6 Full(8) Evex;
+    U32_OF_F64_ZERO = "vcvttpd2udq" 1 0 1 0x78 Full(8) Evex;
+    I64_OF_F64_ZERO = "vcvttpd2qq" 1 1 1 0x7A Full(8) Evex;
+    U64_OF_F64_ZERO = "vcvttpd2uqq" 1 1 1 0x78 Full(8) Evex;
+    AND_I64 = "vpandq" 1 1 1 0xDB Full(8) Evex;
+    OR_I64 = "vporq" 1 1 1 0xEB Full(8) Evex;
+    XOR_I64 = "vpxorq" 1 1 1 0xEF Full(8) Evex;
+    LOAD_I64 = "vmovdqu64" 1 2 1 0x6F Part(1) Evex;
+    ABS_I32 = "vpabsd" 2 1 0 0x1E Full(4) Both;
+    ABS_I64 = "vpabsq" 2 1 1 0x1F Full(8) Evex;
+    ADD_I8 = "vpaddb" 1 1 0 0xFC Part(1) Both;
+    ROLV_I32 = "vprolvd" 2 1 0 0x15 Full(4) Evex;
+    RORV_I32 = "vprorvd" 2 1 0 0x14 Full(4) Evex;
+    TESTN_I32 = "vptestnmd" 2 2 0 0x27 Full(4) Evex;
+    TESTN_I64 = "vptestnmq" 2 2 1 0x27 Full(8) Evex;
     TEST_I64 = "vptestmq" 2 1 1 0x27 Full(8) Evex;
 }
 
@@ -258,13 +313,19 @@ impl Assembler {
         let reg = op.digit.unwrap_or(reg);
         let high = |rm: Rm| matches!(rm, Rm::Reg(rm) if rm > 15);
         let evex = op.form == Form::Evex
-            || len == Len::L512
+            || len.bytes() == 64
             || masking.is_some()
             || reg > 15
             || second > 15
             || high(rm)
             || matches!(rm, Rm::Broadcast(_));
         assert!(evex || op.has_vex(), "{} has no such form", op.name);
+        let in_register = matches!(rm, Rm::Reg(_));
+        assert!(
+            in_register || !len.is_rounded(),
+            "{} rounds registers",
+            op.name
+        );
         if evex {
             self.evex(op, len, reg, second, rm, masking);
         } else {
@@ -328,6 +389,7 @@ impl Assembler {
                 (index, base, true)
             }
         };
+        let broadcast = broadcast || len.is_rounded();
         let masking = masking.unwrap_or(Masking {
             mask: 0,
             zero: false,

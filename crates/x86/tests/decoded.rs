@@ -1,6 +1,6 @@
 //! What is encoded is decoded again by iced-x86, and says what was meant.
 
-use iced_x86::{Decoder, DecoderOptions, Instruction, OpKind, Register};
+use iced_x86::{Decoder, DecoderOptions, Instruction, OpKind, Register, RoundingControl};
 use warpsmith_x86::{
     Alu, Assembler, Cond, Executable, Gpr, Len, MaskAlu, Masking, Mem, Rm, Shift, Vop, vector,
 };
@@ -111,13 +111,13 @@ fn vector_instructions_say_what_was_meant() {
             let top = if evex { 32 } else { 16 };
             let is_compare = op.name.starts_with("vpcmp")
                 || op.name.starts_with("vcmp")
-                || op.name.starts_with("vptestm");
+                || op.name.starts_with("vptest");
             let mask_result = is_compare && evex;
             let reg = random.next(if mask_result { 8 } else { top }) as u8;
             let mut second = random.next(top) as u8;
             let rm_reg = random.next(if general { 16 } else { top }) as u8;
-            let with_mem =
-                turn % 3 != 0 && ![vector::SPLAT_GPR32, vector::SPLAT_GPR64].contains(op);
+            let with_mem = *op == &vector::SPLAT_128
+                || turn % 3 != 0 && ![vector::SPLAT_GPR32, vector::SPLAT_GPR64].contains(op);
             let mem = random.mem();
             let broadcast = with_mem && evex && op.broadcasts() && turn % 5 == 0;
             let masking = (evex && !general && turn % 4 == 0).then(|| Masking {
@@ -186,6 +186,38 @@ fn vector_instructions_say_what_was_meant() {
             forms += 1;
         }
         assert!(forms > 100, "{} was hardly tried", op.name);
+    }
+}
+
+#[test]
+fn directions_of_rounding_say_what_was_meant() {
+    let ops = [
+        &vector::ADD_F32,
+        &vector::SUB_F32,
+        &vector::MUL_F32,
+        &vector::DIV_F32,
+        &vector::FMA_F32,
+        &vector::SQRT_F32,
+    ];
+    let lens = [
+        (Len::L512, RoundingControl::None),
+        (Len::Down, RoundingControl::RoundDown),
+        (Len::Up, RoundingControl::RoundUp),
+        (Len::Zero, RoundingControl::RoundTowardZero),
+    ];
+    for op in ops {
+        for (len, want) in lens {
+            let second = if *op == vector::SQRT_F32 { 0 } else { 18 };
+            let mut code = Assembler::new();
+            code.vector(op, len, 3, second, Rm::Reg(29));
+            let inst = decode(&code.finish());
+            assert_eq!(name(&inst), op.name);
+            assert_eq!(inst.rounding_control(), want, "{inst:?}");
+            assert!(inst.op0_register().is_zmm(), "{inst:?}");
+            let mut regs_wanted = vec![3, 18, 29];
+            regs_wanted.retain(|reg| *reg != 18 || second == 18);
+            assert_eq!(regs(&inst), regs_wanted, "{inst:?}");
+        }
     }
 }
 

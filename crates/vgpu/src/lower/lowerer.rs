@@ -16,6 +16,8 @@ use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use warpsmith_ptx::{
     ir::{Inst, Operand, RegId, Span, VarId},
+    op::Op,
+    qual::Qual,
     types::{Space, Type},
 };
 
@@ -111,6 +113,25 @@ impl<'a> Lowerer<'a> {
                 *self.carry.insert(slot)
             }
         }
+    }
+
+    /// Whether the kernel makes generic addresses of other than global memory.
+    pub(crate) fn makes_generic(&self) -> bool {
+        let body = self.input.function.body.as_deref().unwrap_or(&[]);
+        body.iter().any(|stmt| {
+            stmt.inst().is_some_and(|inst| {
+                let other = matches!(
+                    super::roles::space(inst),
+                    Space::Shared | Space::Local | Space::Param
+                );
+                inst.op == Op::Cvta && other && !inst.quals.has(Qual::To)
+            })
+        })
+    }
+
+    /// The same, if there is one.
+    pub(crate) fn carry_slot(&self) -> Option<u32> {
+        self.carry
     }
 
     /// Addresses and sizes of the module's constants.

@@ -91,7 +91,7 @@ pub(crate) struct Program {
     pub(crate) notes: Notes,
     watched: OnceLock<Arc<Program>>,
     /// The code of its compiled runs, whose first ops hold it instead of their own.
-    native: Option<Arc<Native>>,
+    pub(crate) native: Option<Arc<Native>>,
 }
 
 /// Where a block starts, and whether it runs with all live lanes only.

@@ -51,6 +51,8 @@ pub(super) fn access(l: &Lowerer<'_>, inst: &Inst, place: &Operand) -> Option<Ac
     };
     let shared = match space {
         Space::Global | Space::Const => false,
+        // Generic addresses are mostly of global memory: those of other memories are outside of its window.
+        Space::Generic if !l.makes_generic() => false,
         Space::Shared => true,
         _ => return None,
     };

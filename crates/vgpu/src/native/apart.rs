@@ -16,6 +16,13 @@ pub(super) struct Apart {
     wide: bool,
 }
 
+impl Apart {
+    /// The host's pointer, and the bytes of each lane behind it.
+    pub(super) fn into_parts(self) -> (VReg, Vec<VReg>) {
+        (self.host, self.offsets)
+    }
+}
+
 impl Coder<'_, '_> {
     /// Checks the addresses of lanes; where one that counts is not inside or not aligned, the run is left.
     pub(super) fn apart(
@@ -105,7 +112,7 @@ impl Coder<'_, '_> {
     }
 
     /// The lanes of a register of offsets that take part. It is used up.
-    fn taking_part(&mut self, wide: bool, j: usize) -> VReg {
+    pub(super) fn taking_part(&mut self, wide: bool, j: usize) -> VReg {
         match self.lanes_of_now() {
             Some(now) => {
                 let first = (if wide { 8 } else { 16 }) * j as u8;
@@ -208,7 +215,7 @@ impl Coder<'_, '_> {
     pub(super) fn store_one(
         &mut self,
         access: Access,
-        at: VReg,
+        at: Place,
         values: &[ValueId],
     ) -> Result<(), Skip> {
         let &[value] = values else { return Err(Skip) };
@@ -244,7 +251,7 @@ impl Coder<'_, '_> {
             let op = &vector::FIRST_I32;
             self.nodes.reversed(op, RegClass::Int, Len::L128, 0, own)
         };
-        self.nodes.store(access.bytes, Place::At(at, 0), reg);
+        self.nodes.store(access.bytes, at, reg);
         Ok(())
     }
 }

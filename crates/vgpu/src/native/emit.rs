@@ -16,6 +16,9 @@ use warpsmith_x86::{Vop, vector};
 impl Coder<'_, '_> {
     /// Emits one instruction.
     pub(super) fn emit(&mut self, kind: Kind, inst: &Inst) -> Result<(), Skip> {
+        if kind == Kind::Nothing {
+            return Ok(());
+        }
         let to = inst.operands.first().ok_or(Skip)?;
         let value = match kind {
             Kind::Move { wide } => {
@@ -115,6 +118,12 @@ impl Coder<'_, '_> {
             Kind::Permute(selector) => self.permute(selector, inst)?,
             Kind::Load(access) => return self.load(access, inst),
             Kind::Store(access) => return self.store(access, inst),
+            Kind::Product(product) => return self.product(product, inst),
+            Kind::Matrices(matrices) => return self.load_matrices(matrices, inst),
+            Kind::Copy(part) => return self.copy_rows(part, inst),
+            Kind::Prefetch => return self.prefetch(inst),
+            Kind::Nothing => return Ok(()),
+            Kind::More(more) => return self.more(more, inst),
         };
         self.put(to, value)
     }

@@ -1,10 +1,11 @@
 //! From nodes with registers to bytes, and the ways out of a run.
 
 mod flush;
+mod matrix;
 
 use super::{
     exits::{Exit, Next},
-    nodes::{Code, Last, Nodes, Template},
+    nodes::{self, Code, Last, Nodes, Template},
     registers::{CTX, FRAME, OP, SAVED, SCRATCH},
 };
 use crate::exec::{Ctx, MicroOp, Warp};
@@ -14,12 +15,16 @@ use warpsmith_x86::{
     Alu, Assembler, Cond, Constant, Gpr, Label, Len, Masking, Mem, Rm, Shift, vector,
 };
 
+/// What a stack grows by at most without being touched.
+const PAGE: i32 = 4096;
+
 /// What all runs of a program share.
 pub(super) struct Shared {
     /// Registers that some run changes and callers want back.
     saved: Vec<Gpr>,
-    /// Bytes for what is spilled, on the stack.
+    /// Bytes for what is spilled, and for all that stands on the stack.
     spilled: i32,
+    stack: i32,
     /// The code of blocks that are compiled from their first op on.
     pub(super) labels: FxHashMap<u32, Label>,
     /// The first op of each block.
@@ -27,7 +32,7 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    pub(super) fn new(outputs: &[&Output], firsts: Vec<u32>) -> Shared {
+    pub(super) fn new(outputs: &[&Output], stack: u32, firsts: Vec<u32>) -> Shared {
         let used = |reg: &Gpr| {
             let is = |alloc: &Allocation| {
                 let found = alloc
@@ -44,9 +49,11 @@ impl Shared {
             })
         };
         let slots = outputs.iter().map(|output| output.num_spillslots).max();
+        let spilled = (8 * slots.unwrap_or(0)).next_multiple_of(64) as i32;
         Shared {
             saved: SAVED.into_iter().filter(used).collect(),
-            spilled: (8 * slots.unwrap_or(0)).next_multiple_of(64) as i32,
+            spilled,
+            stack: spilled + stack as i32,
             labels: FxHashMap::default(),
             firsts,
         }
@@ -135,13 +142,24 @@ impl<'a> Encoder<'a> {
         let exits = unit.exits;
         let labels: Vec<Label> = exits.iter().map(|_| e.code.label()).collect();
         let mut ways: Vec<Vec<Allocation>> = vec![Vec::new(); exits.len()];
-        for step in unit
-            .output
-            .block_insts_and_edits(unit.nodes, regalloc2::Block::new(0))
-        {
+        let mut last = None;
+        let parts: Vec<Label> = unit.nodes.parts.iter().map(|_| e.code.label()).collect();
+        let steps = (0..parts.len()).flat_map(|part| {
+            let block = regalloc2::Block::new(part);
+            let steps = unit.output.block_insts_and_edits(unit.nodes, block);
+            steps.enumerate().map(move |(at, step)| (part, at, step))
+        });
+        for (part, at, step) in steps {
+            if at == 0 {
+                e.code.bind(parts[part]);
+            }
             match step {
                 InstOrEdit::Edit(Edit::Move { from, to }) => e.movement(*from, *to),
                 InstOrEdit::Inst(inst) => match unit.nodes.codes[inst.index()] {
+                    // The first part goes on with the loop, which is the next.
+                    Code::Turn if part + 1 == nodes::LOOP => {}
+                    Code::Turn => e.code.jump(parts[nodes::LOOP]),
+                    Code::Fork(unless) => e.code.jump_if(unless, parts[part + 2]),
                     Code::ExitIf(cond, exit) => {
                         ways[exit as usize] = unit.output.inst_allocs(inst).to_vec();
                         e.code.jump_if(cond, labels[exit as usize]);
@@ -153,14 +171,15 @@ impl<'a> Encoder<'a> {
                     Code::Exit(exit) => {
                         let allocs = unit.output.inst_allocs(inst);
                         e.leave(&exits[exit as usize], allocs);
+                        last = Some(exit as usize);
                     }
                     code => e.node(code, inst),
                 },
             }
         }
         for (at, exit) in exits.iter().enumerate() {
-            // The last one stands where the run ends.
-            if at + 1 < exits.len() {
+            // The one where the run ends stands there.
+            if Some(at) != last {
                 e.code.bind(labels[at]);
                 e.leave(exit, &ways[at]);
             }
@@ -194,11 +213,16 @@ impl<'a> Encoder<'a> {
         for reg in &self.shared.saved {
             self.code.push(*reg);
         }
-        if self.shared.spilled != 0 {
+        let stack = self.shared.stack;
+        if stack != 0 {
             self.code.push(Gpr::RBP);
             self.code.mov(true, Gpr::RBP, Gpr::RSP);
-            self.code
-                .alu_imm(Alu::Sub, true, Gpr::RSP, self.shared.spilled);
+            // Pages of a stack are touched in order, so that the one behind its end is met.
+            for page in 1..=stack / PAGE {
+                let at = Mem::at(Gpr::RSP, -PAGE * page);
+                self.code.alu_mem_imm(Alu::Cmp, at, 0);
+            }
+            self.code.alu_imm(Alu::Sub, true, Gpr::RSP, stack);
             self.code.alu_imm(Alu::And, true, Gpr::RSP, -64);
         }
         self.code
@@ -237,7 +261,7 @@ impl<'a> Encoder<'a> {
         };
         let offset = op as i32 * size_of::<MicroOp>() as i32;
         self.code.lea(true, Gpr::RAX, Mem::at(OP, offset));
-        if self.shared.spilled != 0 {
+        if self.shared.stack != 0 {
             self.code.mov(true, Gpr::RSP, Gpr::RBP);
             self.code.pop(Gpr::RBP);
         }
@@ -451,7 +475,18 @@ impl<'a> Encoder<'a> {
                 let place = self.place(place, o);
                 self.code.prefetch(place);
             }
-            Code::ExitIf(..) | Code::Fuel(_) | Code::Exit(_) => {
+            Code::Spread(at) => self.spread(at, o),
+            Code::Floats(tile) => self.floats(tile, o),
+            Code::Bytes { b, blocks, swapped } => self.bytes(b, blocks, swapped, o),
+            Code::Rows(at, wide) => self.rows(at, wide, o),
+            Code::CopyRows { to, from } => self.copy_rows(to, from, o),
+            Code::PrefetchRows(at) => self.prefetch_rows(at),
+            Code::Address(place) => {
+                let dst = o.general();
+                let place = self.place(place, o);
+                self.code.lea(true, dst, place);
+            }
+            Code::Turn | Code::Fork(_) | Code::ExitIf(..) | Code::Fuel(_) | Code::Exit(_) => {
                 unreachable!("handled by the caller")
             }
         }
@@ -464,6 +499,7 @@ impl<'a> Encoder<'a> {
             Template::Ctx(at) => Mem::at(CTX, at as i32),
             Template::Constant(at) => Mem::Constant(self.constants[at as usize]),
             Template::At(offset) => Mem::at(operands.general(), offset),
+            Template::Stack(at) => self.stack(at),
             Template::Lane(slot, shift) => Mem::Base {
                 base: FRAME,
                 index: Some((operands.general(), shift)),

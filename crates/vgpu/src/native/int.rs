@@ -284,11 +284,8 @@ impl Coder<'_, '_> {
             (false, true, true) => &vector::SHRV_I64,
         };
         if wide {
-            if self.is_uniform(a) && self.is_uniform(by) {
-                return Err(Skip);
-            }
             let by = self.widen(false, by)?;
-            return self.map_wide(op, a, by);
+            return self.map_quads([a, by], |coder, [a, by]| coder.plain(op, a, by));
         }
         self.map([a, by], true, false, |coder, [a, by]| {
             coder.plain(op, a, by)

@@ -1,6 +1,12 @@
 //! Which instructions are compiled, by what they do.
 
-use super::accesses::{Access, access, items, lands};
+use super::{
+    accesses::{Access, access, items, lands},
+    more::{self, More},
+    predicates::{of_floats, of_integers},
+    products::{Product, product},
+    rows::{Matrices, Part, copies, matrices, prefetches},
+};
 use crate::{
     exec::mode_of,
     lower::{Lowerer, immediate, roles},
@@ -156,12 +162,28 @@ pub(super) enum Kind {
     Permute(u32),
     Load(Access),
     Store(Access),
+    Product(Product),
+    Matrices(Matrices),
+    Copy(Part),
+    Prefetch,
+    /// What has no effect here.
+    Nothing,
+    /// One of the other families.
+    More(More),
 }
 
 impl Kind {
     /// Whether lanes take part in what other lanes get.
     pub(super) fn is_exchange(self) -> bool {
-        matches!(self, Kind::Shuffle { .. } | Kind::Vote(_))
+        match self {
+            Kind::Shuffle { .. }
+            | Kind::Vote(_)
+            | Kind::Product(_)
+            | Kind::Matrices(_)
+            | Kind::Copy(_) => true,
+            Kind::More(more) => more.is_exchange(),
+            _ => false,
+        }
     }
 }
 
@@ -195,7 +217,8 @@ pub(super) fn writes(l: &Lowerer<'_>, operand: Option<&Operand>, bits: u32) -> b
     }
 }
 
-fn is_pred(l: &Lowerer<'_>, operand: Option<&Operand>) -> bool {
+/// Whether an operand is a predicate.
+pub(super) fn is_pred(l: &Lowerer<'_>, operand: Option<&Operand>) -> bool {
     match operand {
         Some(Operand::Reg(reg) | Operand::NotReg(reg)) => l.type_of(*reg) == Type::Pred,
         _ => false,
@@ -204,9 +227,22 @@ fn is_pred(l: &Lowerer<'_>, operand: Option<&Operand>) -> bool {
 
 /// What an instruction does, if that is compiled.
 pub(super) fn kind(l: &Lowerer<'_>, inst: &Inst) -> Option<Kind> {
+    common(l, inst).or_else(|| more::kind(l, inst).map(Kind::More))
+}
+
+/// The instructions of most kernels.
+fn common(l: &Lowerer<'_>, inst: &Inst) -> Option<Kind> {
     let q = &inst.quals;
     let has = |word| q.has(word);
     let o = |at: usize| inst.operands.get(at);
+    match inst.op {
+        Op::Mma if !has(Qual::Satfinite) => return product(l, inst).map(Kind::Product),
+        Op::Ldmatrix => return matrices(l, inst).map(Kind::Matrices),
+        Op::Prefetch if prefetches(l, inst) => return Some(Kind::Prefetch),
+        Op::Prefetch | Op::Prefetchu => return Some(Kind::Nothing),
+        Op::Cp => return copies(l, inst).map(|copy| copy.map_or(Kind::Nothing, Kind::Copy)),
+        _ => {}
+    }
     let ty = q.types().next()?;
     let bits = ty.bits();
     let wide = bits > 32;
@@ -481,44 +517,9 @@ fn compares(l: &Lowerer<'_>, inst: &Inst) -> Option<Kind> {
         return None;
     }
     let relation = match ty {
-        Type::F32 => Relation::Float(match how {
-            Qual::Eq => 0x00,
-            Qual::Ne => 0x0C,
-            Qual::Lt => 0x11,
-            Qual::Le => 0x12,
-            Qual::Gt => 0x1E,
-            Qual::Ge => 0x1D,
-            Qual::Equ => 0x08,
-            Qual::Neu => 0x04,
-            Qual::Ltu => 0x19,
-            Qual::Leu => 0x1A,
-            Qual::Gtu => 0x16,
-            Qual::Geu => 0x15,
-            Qual::Num => 0x07,
-            Qual::Nan => 0x03,
-            _ => return None,
-        }),
+        Type::F32 => Relation::Float(of_floats(how)?),
         Type::U32 | Type::S32 | Type::B32 | Type::U64 | Type::S64 | Type::B64 => {
-            let signed = ty.is_signed();
-            let (imm, cond) = match (how, signed) {
-                (Qual::Eq, _) => (0, Cond::Equal),
-                (Qual::Ne, _) => (4, Cond::NotEqual),
-                (Qual::Lt | Qual::Lo, true) => (1, Cond::Less),
-                (Qual::Lt | Qual::Lo, false) => (1, Cond::Below),
-                (Qual::Le | Qual::Ls, true) => (2, Cond::LessEqual),
-                (Qual::Le | Qual::Ls, false) => (2, Cond::BelowEqual),
-                (Qual::Ge | Qual::Hs, true) => (5, Cond::GreaterEqual),
-                (Qual::Ge | Qual::Hs, false) => (5, Cond::AboveEqual),
-                (Qual::Gt | Qual::Hi, true) => (6, Cond::Greater),
-                (Qual::Gt | Qual::Hi, false) => (6, Cond::Above),
-                _ => return None,
-            };
-            Relation::Int {
-                imm,
-                cond,
-                wide: bits > 32,
-                signed,
-            }
+            of_integers(how, ty.is_signed(), bits > 32)?
         }
         _ => return None,
     };

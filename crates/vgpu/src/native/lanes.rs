@@ -8,13 +8,24 @@ use super::{
 use crate::exec::source;
 use regalloc2::{RegClass, VReg};
 use warpsmith_ptx::{
-    ir::{Inst, Operand},
+    ir::{Inst, Operand, RegId},
     op::Op,
 };
 use warpsmith_x86::{Cond, MaskAlu, vector};
 
 impl Coder<'_, '_> {
     pub(super) fn compare(&mut self, relation: Relation, inst: &Inst) -> Result<ValueId, Skip> {
+        let wide = matches!(relation, Relation::Int { wide: true, .. });
+        let [a, b] = self.args(inst, if wide { 64 } else { 32 })?;
+        self.compare_values(relation, a, b)
+    }
+
+    pub(super) fn compare_values(
+        &mut self,
+        relation: Relation,
+        a: ValueId,
+        b: ValueId,
+    ) -> Result<ValueId, Skip> {
         match relation {
             Relation::Int {
                 imm,
@@ -22,7 +33,6 @@ impl Coder<'_, '_> {
                 wide,
                 signed,
             } => {
-                let [a, b] = self.args(inst, if wide { 64 } else { 32 })?;
                 if self.is_uniform(a) && self.is_uniform(b) {
                     let x = self.scalar(a)?;
                     match self.small(b, wide) {
@@ -62,7 +72,6 @@ impl Coder<'_, '_> {
                 Ok(self.of_mask(mask))
             }
             Relation::Float(imm) => {
-                let [a, b] = self.args(inst, 32)?;
                 let (a, b) = (self.lanes(a)?, self.lanes(b)?);
                 let parts = [0, 1].map(|j| {
                     let v = Vector {
@@ -92,8 +101,19 @@ impl Coder<'_, '_> {
         let Some(Operand::Reg(to)) = inst.operands.first() else {
             return Err(Skip);
         };
+        self.chosen(*to, (pred, negated), [a, b], wide)
+    }
+
+    /// One of two values, by a predicate that may be negated, for a register.
+    pub(super) fn chosen(
+        &mut self,
+        to: RegId,
+        (pred, negated): (ValueId, bool),
+        [a, b]: [ValueId; 2],
+        wide: bool,
+    ) -> Result<ValueId, Skip> {
         let both = self.is_uniform(a) && self.is_uniform(b);
-        if both && (self.l.dst_of(*to).uniform || self.has_scalar(pred)) {
+        if both && (self.l.dst_of(to).uniform || self.has_scalar(pred)) {
             let test = match self.active {
                 None => self.scalar(pred)?,
                 Some(active) => {

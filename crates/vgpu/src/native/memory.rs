@@ -7,8 +7,9 @@ use super::{
     accesses::{Access, items},
     apart::Apart,
     nodes::{Arg, Code, Place, Vector},
+    reach::{Reach, Span},
     shapes::Lanes,
-    values::{Coder, Skip, ValueId},
+    values::{Coder, Known, Skip, ValueId},
 };
 use crate::{exec::Ctx, memory::Window};
 use regalloc2::{RegClass, VReg};
@@ -17,10 +18,10 @@ use warpsmith_x86::{Alu, Cond, Shift, vector};
 
 /// An access that has been checked.
 enum Checked {
-    /// All lanes go to one host pointer.
-    One(VReg),
-    /// They go to neighbouring elements, from a host pointer on.
-    Neighbours(VReg),
+    /// All lanes go to one place behind a host pointer.
+    One(VReg, i32),
+    /// They go to neighbouring elements, from such a place on.
+    Neighbours(VReg, i32),
     Apart(Apart),
 }
 
@@ -35,7 +36,7 @@ fn words(of: impl Fn(u32) -> u32) -> [u8; 64] {
 
 impl Coder<'_, '_> {
     /// The address of an access, as a value and the bytes to be added to it.
-    fn address(&mut self, operand: &Operand) -> Result<(ValueId, i64, bool), Skip> {
+    pub(super) fn address(&mut self, operand: &Operand) -> Result<(ValueId, i64, bool), Skip> {
         let Operand::Addr(Address { base, offset }) = operand else {
             return Err(Skip);
         };
@@ -66,36 +67,30 @@ impl Coder<'_, '_> {
             }
             _ => return self.apart(access, value, offset, wide).map(Checked::Apart),
         };
-        let address = if wide {
-            self.add_imm(base, offset)
-        } else {
-            // Of 32 bits, it wraps around there.
-            let code = Code::AluImm(Alu::Add, false, offset as i32);
-            self.nodes.change(code, base, &[])
-        };
-        if each > 1 {
-            let test = Code::TestImm(each as i32 - 1);
-            self.nodes.effect(test, &[address]);
-            self.exit_if(Cond::NotEqual);
-        }
         let len = if uniform { each } else { 32 * each };
-        let from = if access.shared {
-            address
-        } else {
-            // Shared memory begins at 0.
-            let first = self.field(access, Window::BASE_AT);
-            self.nodes
-                .change(Code::Alu(Alu::Sub, true), address, &[first])
+        let own = Span {
+            from: offset,
+            to: offset + i64::from(len),
+            align: each,
         };
-        let limit = self.limit(access, len);
-        self.nodes.effect(Code::Compare(true), &[from, limit]);
-        self.exit_if(Cond::Above);
-        let host = self.field(access, Window::HOST_AT);
-        let at = self.nodes.change(Code::Alu(Alu::Add, true), from, &[host]);
+        let key = (value, access.shared);
+        let found = self.reached.get(&key);
+        let found = found.and_then(|all| all.iter().find(|reach| reach.span.has(own)).copied());
+        let Reach { at, span } = match found {
+            Some(reach) => reach,
+            None => {
+                let span = self.span(access, operand, uniform, own);
+                let at = self.reach(access, base, wide, span);
+                let reach = Reach { at, span };
+                self.reached.entry(key).or_default().push(reach);
+                reach
+            }
+        };
+        let from = (offset - span.from) as i32;
         Ok(if uniform {
-            Checked::One(at)
+            Checked::One(at, from)
         } else {
-            Checked::Neighbours(at)
+            Checked::Neighbours(at, from)
         })
     }
 
@@ -117,18 +112,44 @@ impl Coder<'_, '_> {
         } else {
             std::mem::offset_of!(Ctx, global)
         };
-        let key = ((window + field) as u32, 0);
+        let at = (window + field) as u32;
+        let key = Known::Field(at);
         if let Some(reg) = self.windows.get(&key) {
             return *reg;
         }
-        let reg = self.nodes.load(8, Place::Ctx(key.0));
+        let reg = self.nodes.load(8, Place::Ctx(at));
         self.windows.insert(key, reg);
         reg
     }
 
+    /// Finds what is known of a window.
+    pub(super) fn window(&mut self, known: Known) {
+        match known {
+            Known::Field(at) => {
+                let reg = self.nodes.load(8, Place::Ctx(at));
+                self.windows.insert(known, reg);
+            }
+            Known::Limit { shared, len } => {
+                let access = Access {
+                    shared,
+                    bytes: 1,
+                    signed: false,
+                    count: 1,
+                };
+                self.limit(access, len);
+            }
+            Known::Own(bytes) => {
+                self.own_memory(bytes);
+            }
+        }
+    }
+
     /// Where in its window an access of `len` bytes begins at most.
     pub(super) fn limit(&mut self, access: Access, len: u32) -> VReg {
-        let key = (u32::from(access.shared), len);
+        let key = Known::Limit {
+            shared: access.shared,
+            len,
+        };
         if let Some(reg) = self.windows.get(&key) {
             return *reg;
         }
@@ -142,14 +163,21 @@ impl Coder<'_, '_> {
 
     pub(super) fn load(&mut self, access: Access, inst: &Inst) -> Result<(), Skip> {
         let to = items(inst.operands.first().ok_or(Skip)?);
-        let at = match self.check(access, inst.operands.get(1).ok_or(Skip)?)? {
-            Checked::Neighbours(at) => at,
-            Checked::One(at) => {
+        let (at, from) = match self.check(access, inst.operands.get(1).ok_or(Skip)?)? {
+            Checked::Neighbours(at, from) => (at, from),
+            Checked::One(at, from) => {
                 for (k, item) in to.iter().enumerate() {
                     let offset = (k as u32 * access.bytes) as i32;
-                    self.load_one(access, item, Place::At(at, offset))?;
+                    self.load_one(access, item, Place::At(at, from + offset))?;
                 }
                 return Ok(());
+            }
+            Checked::Apart(apart)
+                if (access.bytes, access.count) == (4, 4) && self.lanes_of_now().is_none() =>
+            {
+                // Sixteen bytes to a lane are loaded as they are: gathers take every word alone.
+                let rows = self.rows_of(apart)?;
+                return self.put_fours(to, rows.map(Arg::Reg));
             }
             Checked::Apart(apart) => {
                 for (k, item) in to.iter().enumerate() {
@@ -163,10 +191,11 @@ impl Coder<'_, '_> {
         if !access.shared {
             // It is mostly read on and on; the caches are slow to notice where a warp reads two rows in turn.
             for line in (0..len).step_by(64) {
-                self.nodes.prefetch(Place::At(at, (len + line) as i32));
+                self.nodes
+                    .prefetch(Place::At(at, from + (len + line) as i32));
             }
         }
-        let mem = |offset: u32| Arg::Mem(Place::At(at, offset as i32));
+        let mem = |offset: u32| Arg::Mem(Place::At(at, from + offset as i32));
         match (access.bytes, access.count) {
             (8, 1) => {
                 let regs = [0, 64, 128, 192]
@@ -205,30 +234,37 @@ impl Coder<'_, '_> {
                 self.put_columns(to, &columns)
             }
             (4, 4) => {
-                let mut columns = [[None; 2]; 4];
-                for half in 0..2u32 {
-                    let at = 256 * half;
-                    let rows =
-                        [at, at + 128].map(|row| self.vector(&vector::LOAD, Vector::one(mem(row))));
-                    for k in [0, 2] {
-                        // Words k and k + 1 of eight lanes, one behind the other.
-                        let index = words(|i| 4 * (i & 7) + k + (i >> 3));
-                        let low = self.pick(rows[0], mem(at + 64), index);
-                        let high = self.pick(rows[1], mem(at + 192), index);
-                        for (column, imm) in [(k, 0x44), (k + 1, 0xEE)] {
-                            let v = Vector {
-                                imm,
-                                ..Vector::two(low, Arg::Reg(high))
-                            };
-                            let column = &mut columns[column as usize][half as usize];
-                            *column = Some(self.vector(&vector::SHUFFLE_I64X2, v));
-                        }
-                    }
-                }
-                self.put_columns(to, &columns)
+                let rows: [Arg; 8] = std::array::from_fn(|i| mem(64 * i as u32));
+                self.put_fours(to, rows)
             }
             _ => Err(Skip),
         }
+    }
+
+    /// Four words to each lane, from eight rows of four lanes.
+    fn put_fours(&mut self, to: &[Operand], rows: [Arg; 8]) -> Result<(), Skip> {
+        let mut columns = [[None; 2]; 4];
+        for (half, rows) in rows.chunks(4).enumerate() {
+            let firsts = [rows[0], rows[2]].map(|row| match row {
+                Arg::Reg(reg) => reg,
+                row => self.vector(&vector::LOAD, Vector::one(row)),
+            });
+            for k in [0, 2] {
+                // Words k and k + 1 of eight lanes, one behind the other.
+                let index = words(|i| 4 * (i & 7) + k + (i >> 3));
+                let low = self.pick(firsts[0], rows[1], index);
+                let high = self.pick(firsts[1], rows[3], index);
+                for (column, imm) in [(k, 0x44), (k + 1, 0xEE)] {
+                    let v = Vector {
+                        imm,
+                        ..Vector::two(low, Arg::Reg(high))
+                    };
+                    let column = &mut columns[column as usize][half];
+                    *column = Some(self.vector(&vector::SHUFFLE_I64X2, v));
+                }
+            }
+        }
+        self.put_columns(to, &columns)
     }
 
     /// Words of two registers, by their numbers.
@@ -281,9 +317,11 @@ impl Coder<'_, '_> {
         for item in from {
             values.push(self.read(item, bits)?);
         }
-        let at = match self.check(access, inst.operands.first().ok_or(Skip)?)? {
-            Checked::Neighbours(at) => at,
-            Checked::One(at) => return self.store_one(access, at, &values),
+        let (at, start) = match self.check(access, inst.operands.first().ok_or(Skip)?)? {
+            Checked::Neighbours(at, start) => (at, start),
+            Checked::One(at, start) => {
+                return self.store_one(access, Place::At(at, start), &values);
+            }
             Checked::Apart(apart) => {
                 for (k, value) in values.into_iter().enumerate() {
                     self.scatter(access, &apart, k as u32, value)?;
@@ -292,7 +330,7 @@ impl Coder<'_, '_> {
             }
         };
         let guard = self.lanes_of_now();
-        let mem = |offset: u32| Vector::one(Arg::Mem(Place::At(at, offset as i32)));
+        let mem = |offset: u32| Vector::one(Arg::Mem(Place::At(at, start + offset as i32)));
         if access.bytes == 8 {
             let &[value] = &values[..] else {
                 return Err(Skip);

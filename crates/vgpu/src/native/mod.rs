@@ -14,25 +14,45 @@
 //!   bytes (`encode.rs`).
 //!
 //! An instruction is added in `kinds.rs`, which says that it is compiled, and in the file of its family (`int.rs`,
-//! `float.rs`, `convert.rs`, `lanes.rs`, `bytes.rs`, `memory.rs`), which `emit.rs` calls.
+//! `float.rs`, `convert.rs`, `lanes.rs`, `bytes.rs`, `memory.rs`), which `emit.rs` calls. The other families say themselves
+//! what they compile (`more.rs`); their instructions are lines of `tests/compiled/table.txt`.
 
 mod accesses;
 mod affine;
 mod apart;
+mod bits;
 mod bytes;
+mod carry;
 mod convert;
+mod double;
 mod emit;
 mod encode;
 mod entry;
+mod exchange;
 mod exits;
 mod float;
+mod flushed;
+mod forms;
+mod half_warps;
+mod halves;
 mod int;
 mod kinds;
 mod lanes;
+mod loops;
 mod memory;
+mod more;
 mod nodes;
+mod numbers;
+mod own;
+mod parts;
+mod predicates;
+mod products;
+mod quotients;
+mod reach;
 mod registers;
+mod rows;
 mod shapes;
+mod shorts;
 mod values;
 
 use crate::{
@@ -46,7 +66,7 @@ use kinds::Kind;
 use nodes::{Code, Place};
 use regalloc2::Output;
 use rustc_hash::{FxHashMap, FxHashSet};
-use shapes::Lanes;
+use shapes::{Group, Lanes};
 use std::sync::Arc;
 use values::{Coder, Skip};
 use warpsmith_ptx::{
@@ -67,6 +87,8 @@ pub(crate) struct Native {
 const FEWEST: usize = 3;
 /// The most instructions of a run: finding registers takes longer than in proportion.
 const MOST: usize = 1000;
+/// The same of machine instructions.
+const MOST_NODES: usize = 12_000;
 
 /// Words for the registers that are live in a kernel: what has more is interpreted.
 const LARGEST: usize = 1 << 22;
@@ -107,7 +129,8 @@ pub(crate) fn compile(
     }
     let inst_of = |piece: &Piece| body[piece.stmt as usize].inst();
     let all: Vec<&Inst> = pieces.iter().flatten().filter_map(inst_of).collect();
-    let shapes = shapes::guess(l, &all);
+    let shapes = shapes::guess(l, &all, Group::whole(l.block()));
+    let halves = half_warps::guess(l, &all);
     let scalars = scalars(l, &all);
     let live = liveness(l.register_count(), body, blocks, pieces);
     let mut sources = vec![0; blocks.len()];
@@ -120,7 +143,10 @@ pub(crate) fn compile(
         let kinds = pieces.iter().map(|piece| {
             let inst = inst_of(piece)?;
             let kind = kinds::kind(l, inst)?;
-            is_direct(kind, inst, &shapes).then_some(kind)
+            match is_direct(kind, inst, &shapes) {
+                true => Some(half_warps::kind(kind, inst, &shapes, &halves)),
+                false => parts::kind(kind),
+            }
         });
         let mut kinds: Vec<Option<Kind>> = kinds.collect();
         // Of what stands under one guard only a single instruction can be left before it.
@@ -147,7 +173,11 @@ pub(crate) fn compile(
         firsts,
         ends,
     };
-    let facts = (&shapes[..], &scalars[..], &live[..]);
+    let insts: Vec<Vec<Option<&Inst>>> = pieces
+        .iter()
+        .map(|pieces| pieces.iter().map(inst_of).collect())
+        .collect();
+    let facts = (&shapes[..], &scalars[..], &live[..], &insts[..]);
     let kinds = source.kinds.clone();
     let runs = source.runs(l, facts, None);
     // Instructions that only fail where lanes are missing are tried again, and the other way round.
@@ -157,7 +187,12 @@ pub(crate) fn compile(
         return None;
     }
     let outputs: Vec<&Output> = runs.iter().chain(&masked).map(|run| &run.output).collect();
-    let mut shared = Shared::new(&outputs, source.firsts);
+    let stack = runs
+        .iter()
+        .chain(&masked)
+        .map(|run| run.coder.nodes.most_stack);
+    let stack = stack.max().unwrap_or(0);
+    let mut shared = Shared::new(&outputs, stack, source.firsts);
     let mut code = Assembler::new();
     for run in &runs {
         if let Some(block) = run.block {
@@ -197,8 +232,14 @@ pub(crate) fn compile(
     }))
 }
 
-/// What is known of a kernel's registers: what lanes hold, which are wanted as one value, and which are read later on.
-type Facts<'a> = (&'a [Lanes], &'a [bool], &'a [Vec<Vec<u64>>]);
+/// What is known of a kernel's registers: what lanes hold, which are wanted as one value, and which are read later on; the
+/// instructions of each block.
+type Facts<'a> = (
+    &'a [Lanes],
+    &'a [bool],
+    &'a [Vec<Vec<u64>>],
+    &'a [Vec<Option<&'a Inst>>],
+);
 
 /// A run with its registers.
 struct RunCode<'a, 'b> {
@@ -215,7 +256,7 @@ impl Source<'_> {
     fn runs<'a, 'b>(
         &mut self,
         l: &'a Lowerer<'b>,
-        (shapes, scalars, live): Facts<'a>,
+        (shapes, scalars, live, insts): Facts<'a>,
         convergent: Option<&[bool]>,
     ) -> Vec<RunCode<'a, 'b>> {
         let mut runs = Vec::new();
@@ -231,7 +272,7 @@ impl Source<'_> {
                 if begun.contains(&(block, at)) {
                     continue;
                 }
-                let mut coder = Coder::new(l, (shapes, scalars), live);
+                let mut coder = Coder::new(l, (shapes, scalars), live, insts);
                 if convergent.is_some() {
                     let mask = std::mem::offset_of!(Ctx, mask) as u32;
                     coder.active = Some(coder.nodes.load_mask(Place::Ctx(mask)));
@@ -252,6 +293,9 @@ impl Source<'_> {
                         continue;
                     }
                 };
+                if at == 0 && convergent.is_none() {
+                    self.go_round(&mut coder, block);
+                }
                 // Behind what is not compiled there may be another.
                 let (last, end) = (coder.block, coder.at);
                 let mut rest = end..self.pieces[last].len();
@@ -284,6 +328,21 @@ impl Source<'_> {
         runs
     }
 
+    /// Compiles a run once more where it comes back to its beginning, and goes round in it.
+    fn go_round<'a, 'b>(&self, coder: &mut Coder<'a, 'b>, block: usize) {
+        let Some(found) = coder.found_loop(block as u32) else {
+            return;
+        };
+        let mut again = coder.afresh();
+        again.block = block;
+        again.op = self.firsts[block];
+        let entered = again.enter_loop(found);
+        let followed = entered.and_then(|()| self.follow(&mut again, (block, 0), &mut Vec::new()));
+        if followed.is_ok() {
+            *coder = again;
+        }
+    }
+
     /// Emits a run: from an instruction of a block on, through blocks that nothing else goes to, which are put into
     /// `own`. Returns how many instructions and jumps it has.
     fn follow(
@@ -292,6 +351,7 @@ impl Source<'_> {
         (mut block, mut at): (usize, usize),
         own: &mut Vec<usize>,
     ) -> Result<usize, Skip> {
+        let start = (at == 0).then_some(block as u32);
         let mut length = 0;
         loop {
             let pieces = &self.pieces[block];
@@ -337,7 +397,7 @@ impl Source<'_> {
                 coder.exit();
                 return Ok(length);
             }
-            let room = length < MOST;
+            let room = length < MOST && coder.nodes.codes.len() < MOST_NODES;
             let alone =
                 |to: u32| self.sources[to as usize] == 1 && to != 0 && to as usize != block && room;
             let next = match self.blocks[block].term {
@@ -368,7 +428,14 @@ impl Source<'_> {
                     coder
                         .nodes
                         .effect(Code::CompareImm(false, lanes_of_leave), &[lanes]);
-                    coder.branch_if(Cond::Equal, leave);
+                    if coder.is_loop(leave) {
+                        coder.again_unless(Cond::NotEqual)?;
+                    } else {
+                        if start == Some(leave) {
+                            coder.turn();
+                        }
+                        coder.branch_if(Cond::Equal, leave);
+                    }
                     coder
                         .nodes
                         .effect(Code::CompareImm(false, lanes_of_stay), &[lanes]);
@@ -380,7 +447,14 @@ impl Source<'_> {
                     return Ok(length);
                 }
             };
+            if coder.is_loop(next) {
+                coder.again()?;
+                return Ok(length);
+            }
             if !alone(next) {
+                if start == Some(next) {
+                    coder.turn();
+                }
                 coder.go(next);
                 return Ok(length);
             }

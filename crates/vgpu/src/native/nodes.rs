@@ -1,7 +1,7 @@
 //! Machine instructions over virtual registers, as the register allocator reads them.
 
-use regalloc2::{Operand, RegClass, VReg};
-use warpsmith_x86::{Alu, Cond, Len, MaskAlu, Shift, Vop};
+use regalloc2::{Block, Operand, OperandConstraint, OperandKind, OperandPos, RegClass, VReg};
+use warpsmith_x86::{Alu, Cond, Len, MaskAlu, Shift, Vop, vector};
 
 /// A place in memory.
 #[derive(Clone, Copy, Debug)]
@@ -16,6 +16,8 @@ pub(super) enum Place {
     At(VReg, i32),
     /// Of the warp's frame, the register shifted to the left behind it.
     Lane(u32, VReg, u8),
+    /// Of the run's room on the stack.
+    Stack(u32),
 }
 
 /// The last operand of a vector instruction.
@@ -33,6 +35,7 @@ pub(super) enum Template {
     Constant(u32),
     At(i32),
     Lane(u32, u8),
+    Stack(u32),
 }
 
 /// The last operand, its registers apart.
@@ -52,6 +55,19 @@ pub(super) struct Shape {
     pub(super) last: Last,
     pub(super) mask: bool,
     pub(super) zero: bool,
+}
+
+/// A product of floats, with fragments on the stack (`products.rs`).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tile {
+    pub(super) a: u32,
+    pub(super) b: u32,
+    /// Elements of a register of a lane.
+    pub(super) parts: u32,
+    /// Registers along k.
+    pub(super) blocks: u32,
+    /// Whether A has a register for each k.
+    pub(super) spread: bool,
 }
 
 /// What a node does.
@@ -107,6 +123,32 @@ pub(super) enum Code {
     Gather(&'static Vop),
     /// source, lane offsets, base, what is left of the mask, mask.
     Scatter(&'static Vop),
+    /// Writes four registers to the stack: of each group of four lanes one lane in all of them. Source.
+    Spread(u32),
+    /// Sums and what they were, then four free registers.
+    Floats(Tile),
+    /// The same of bytes, with the registers of A before the free ones.
+    Bytes {
+        b: u32,
+        blocks: u32,
+        swapped: bool,
+    },
+    /// Two registers of rows of 16 bytes, and where those begin: their offsets, of 64 bits or not, are on the stack.
+    Rows(u32, bool),
+    /// Copies rows of 16 bytes: from, to, a free register. Their offsets are on the stack: of 32 bits to where, of
+    /// 64 bits from where.
+    CopyRows {
+        to: u32,
+        from: u32,
+    },
+    /// Asks for the lines at 32 addresses, which are on the stack.
+    PrefetchRows(u32),
+    /// Where memory is: dst, what the place needs.
+    Address(Template),
+    /// Ends a block: to where turns of a loop begin.
+    Turn,
+    /// Ends a block: to the next but one where the condition holds.
+    Fork(Cond),
     /// Leaves where the condition holds.
     ExitIf(Cond, u32),
     /// Pays for a jump, or leaves.
@@ -115,18 +157,98 @@ pub(super) enum Code {
     Exit(u32),
 }
 
-/// A run of nodes, being built.
+/// Nodes without branches in between, as the allocator reads them.
 #[derive(Default)]
+pub(super) struct Part {
+    pub(super) first: u32,
+    pub(super) from: Vec<Block>,
+    pub(super) to: Vec<Block>,
+    pub(super) params: Vec<VReg>,
+    /// What its last node gives to the block it goes to.
+    pub(super) gives: Vec<VReg>,
+}
+
+/// A run of nodes, being built: one part, or before a loop, the loop, and behind it.
 pub(super) struct Nodes {
+    pub(super) parts: Vec<Part>,
     pub(super) codes: Vec<Code>,
     /// Where the operands of each node begin.
     pub(super) firsts: Vec<u32>,
     pub(super) operands: Vec<Operand>,
     pub(super) registers: usize,
     pub(super) constants: Vec<[u8; 64]>,
+    /// Bytes of the stack that are in use, and were at most.
+    stack: u32,
+    pub(super) most_stack: u32,
 }
 
+/// The most room that a run has on the stack.
+const STACK: u32 = 40 << 10;
+
+impl Default for Nodes {
+    fn default() -> Nodes {
+        Nodes {
+            parts: vec![Part::default()],
+            codes: Vec::new(),
+            firsts: Vec::new(),
+            operands: Vec::new(),
+            registers: 0,
+            constants: Vec::new(),
+            stack: 0,
+            most_stack: 0,
+        }
+    }
+}
+
+/// The part where turns begin.
+pub(super) const LOOP: usize = 1;
+
 impl Nodes {
+    /// Begins another part, which some part goes to.
+    fn part(&mut self, from: usize) {
+        let own = Block::new(self.parts.len());
+        self.parts[from].to.push(own);
+        self.parts.push(Part {
+            first: self.codes.len() as u32,
+            from: vec![Block::new(from)],
+            ..Part::default()
+        });
+    }
+
+    /// Goes from the first part to the loop.
+    pub(super) fn jump_to_loop(&mut self, gives: &[VReg]) {
+        self.push(Code::Turn, &[]);
+        self.parts[0].gives = gives.to_vec();
+        self.part(0);
+    }
+
+    /// What changes from turn to turn.
+    pub(super) fn loop_param(&mut self, class: RegClass) -> VReg {
+        let reg = self.register(class);
+        self.parts[LOOP].params.push(reg);
+        reg
+    }
+
+    /// Ends a part: the next one goes back to the loop, and one behind that goes on.
+    pub(super) fn fork(&mut self, code: Code) {
+        self.push(code, &[]);
+        self.part(self.parts.len() - 1);
+    }
+
+    /// Ends a part with the next turn.
+    pub(super) fn back_to_loop(&mut self, gives: &[VReg]) {
+        self.push(Code::Turn, &[]);
+        let last = self.parts.len() - 1;
+        self.parts[last].gives = gives.to_vec();
+        self.parts[last].to.push(Block::new(LOOP));
+        self.parts[LOOP].from.push(Block::new(last));
+    }
+
+    /// Goes on behind a fork.
+    pub(super) fn behind_fork(&mut self) {
+        self.part(self.parts.len() - 2);
+    }
+
     pub(super) fn register(&mut self, class: RegClass) -> VReg {
         self.registers += 1;
         VReg::new(self.registers - 1, class)
@@ -157,6 +279,7 @@ impl Nodes {
         match place {
             Place::Frame(at) => Template::Frame(at),
             Place::Ctx(at) => Template::Ctx(at),
+            Place::Stack(at) => Template::Stack(at),
             Place::Constant(at) => Template::Constant(at),
             Place::At(base, offset) => {
                 operands.push(Operand::reg_use(base));
@@ -342,12 +465,83 @@ impl Nodes {
         self.push(Code::Scatter(op), &operands);
     }
 
+    /// Room on the stack, in whole registers; `None` if there is none left.
+    pub(super) fn room(&mut self, bytes: u32) -> Option<u32> {
+        let at = self.stack;
+        let end = at + bytes.next_multiple_of(64);
+        if end > STACK {
+            return None;
+        }
+        self.stack = end;
+        self.most_stack = self.most_stack.max(end);
+        Some(at)
+    }
+
+    /// Room on the stack in place of all that was there.
+    pub(super) fn first_room(&mut self, bytes: u32) -> u32 {
+        self.stack = 0;
+        self.room(bytes).expect("a fragment has room")
+    }
+
+    /// A product: sums, from what they are before and other sources, with four free registers.
+    pub(super) fn product(&mut self, code: Code, sums: &[VReg], sources: &[VReg]) -> Vec<VReg> {
+        let mut operands = Vec::with_capacity(2 * sums.len() + sources.len() + 4);
+        let mut found = Vec::with_capacity(sums.len());
+        let mut sums = sums.to_vec();
+        // The allocator lets the first sum take the place of what it was, though another operand still reads that.
+        if sources.contains(&sums[0]) {
+            let copy = Vector::one(Arg::Reg(sums[0]));
+            sums[0] = self.vector(&vector::LOAD, RegClass::Float, copy);
+        }
+        for sum in &sums {
+            let dst = self.register(RegClass::Float);
+            operands.push(Operand::reg_reuse_def(dst, operands.len() + 1));
+            operands.push(Operand::reg_use(*sum));
+            found.push(dst);
+        }
+        operands.extend(sources.iter().map(|src| Operand::reg_use(*src)));
+        for _ in 0..4 {
+            operands.push(self.free(RegClass::Float));
+        }
+        self.push(code, &operands);
+        found
+    }
+
+    /// A register that is free while a node works.
+    pub(super) fn free(&mut self, class: RegClass) -> Operand {
+        let free = self.register(class);
+        early(free)
+    }
+
+    /// Two registers that are written while others are still read.
+    pub(super) fn rows(&mut self, at: u32, wide: bool, host: VReg) -> [VReg; 2] {
+        let dst = [(); 2].map(|()| self.register(RegClass::Float));
+        let operands = [early(dst[0]), early(dst[1]), Operand::reg_use(host)];
+        self.push(Code::Rows(at, wide), &operands);
+        dst
+    }
+
+    /// A place as a number.
+    pub(super) fn address(&mut self, place: Place) -> VReg {
+        let dst = self.general();
+        let mut operands = vec![Operand::reg_def(dst)];
+        let template = Nodes::template(place, &mut operands);
+        self.push(Code::Address(template), &operands);
+        dst
+    }
+
     /// Asks for a line of memory.
     pub(super) fn prefetch(&mut self, place: Place) {
         let mut operands = Vec::new();
         let template = Nodes::template(place, &mut operands);
         self.push(Code::Prefetch(template), &operands);
     }
+}
+
+/// A register that is written while sources are still read.
+fn early(reg: VReg) -> Operand {
+    let (any, def) = (OperandConstraint::Reg, OperandKind::Def);
+    Operand::new(reg, any, def, OperandPos::Early)
 }
 
 /// The operands of a vector instruction.

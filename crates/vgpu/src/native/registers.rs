@@ -49,46 +49,49 @@ fn machine() -> &'static MachineEnv {
     })
 }
 
-/// One block without parameters, whose last node leaves.
+/// Parts are blocks, and ways out are none: whoever takes one does not come back.
 impl Function for Nodes {
     fn num_insts(&self) -> usize {
         self.codes.len()
     }
 
     fn num_blocks(&self) -> usize {
-        1
+        self.parts.len()
     }
 
     fn entry_block(&self) -> Block {
         Block::new(0)
     }
 
-    fn block_insns(&self, _: Block) -> InstRange {
-        InstRange::new(Inst::new(0), Inst::new(self.codes.len()))
+    fn block_insns(&self, block: Block) -> InstRange {
+        let from = self.parts[block.index()].first as usize;
+        let to = self.parts.get(block.index() + 1);
+        let to = to.map_or(self.codes.len(), |part| part.first as usize);
+        InstRange::new(Inst::new(from), Inst::new(to))
     }
 
-    fn block_succs(&self, _: Block) -> &[Block] {
-        &[]
+    fn block_succs(&self, block: Block) -> &[Block] {
+        &self.parts[block.index()].to
     }
 
-    fn block_preds(&self, _: Block) -> &[Block] {
-        &[]
+    fn block_preds(&self, block: Block) -> &[Block] {
+        &self.parts[block.index()].from
     }
 
-    fn block_params(&self, _: Block) -> &[VReg] {
-        &[]
+    fn block_params(&self, block: Block) -> &[VReg] {
+        &self.parts[block.index()].params
     }
 
     fn is_ret(&self, inst: Inst) -> bool {
         matches!(self.codes[inst.index()], Code::Exit(_))
     }
 
-    fn is_branch(&self, _: Inst) -> bool {
-        false
+    fn is_branch(&self, inst: Inst) -> bool {
+        matches!(self.codes[inst.index()], Code::Turn | Code::Fork(_))
     }
 
-    fn branch_blockparams(&self, _: Block, _: Inst, _: usize) -> &[VReg] {
-        &[]
+    fn branch_blockparams(&self, block: Block, _: Inst, _: usize) -> &[VReg] {
+        &self.parts[block.index()].gives
     }
 
     fn inst_operands(&self, inst: Inst) -> &[Operand] {

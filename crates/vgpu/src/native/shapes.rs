@@ -22,6 +22,17 @@ pub(super) enum Lanes {
     Varying,
 }
 
+impl Group {
+    /// Whole warps of a block.
+    pub(super) fn whole([x, y, z]: [u32; 3]) -> Group {
+        if x.is_multiple_of(32) || y == 1 && z == 1 {
+            Group::Warp
+        } else {
+            Group::Rows
+        }
+    }
+}
+
 impl Lanes {
     fn join(self, other: Lanes) -> Lanes {
         match (self, other) {
@@ -47,13 +58,23 @@ impl Lanes {
     }
 }
 
+/// Lanes that are looked at together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Group {
+    Warp,
+    /// A warp of a block whose rows end inside of warps.
+    Rows,
+    /// Each half of a warp, of a block whose rows are halves of warps.
+    Half,
+}
+
 /// Guesses for all registers of a kernel.
-pub(super) fn guess(l: &Lowerer<'_>, insts: &[&Inst]) -> Vec<Lanes> {
+pub(super) fn guess(l: &Lowerer<'_>, insts: &[&Inst], group: Group) -> Vec<Lanes> {
     let mut all = vec![Lanes::Unknown; l.register_count()];
     for (reg, lanes) in all.iter_mut().enumerate() {
         let dst = l.dst_of(RegId(reg as u32));
         if let Some(Preset::Lanes(special)) = l.preset_at(dst.slot) {
-            *lanes = of_special(special);
+            *lanes = of_special(special, group);
         } else if dst.uniform {
             *lanes = Lanes::Affine(0);
         }
@@ -74,7 +95,7 @@ pub(super) fn guess(l: &Lowerer<'_>, insts: &[&Inst]) -> Vec<Lanes> {
             if l.dst_of(*to).uniform || l.preset_at(l.dst_of(*to).slot).is_some() {
                 continue;
             }
-            let new = all[to.index()].join(of_inst(inst, &all));
+            let new = all[to.index()].join(of_inst(inst, &all, group));
             if new != all[to.index()] {
                 all[to.index()] = new;
                 changed = true;
@@ -90,18 +111,21 @@ fn each_def(inst: &Inst, f: &mut dyn FnMut(RegId)) {
     crate::lower::roles::each_def(inst, &mut |reg| f(reg));
 }
 
-fn of_special(special: Special) -> Lanes {
+fn of_special(special: Special, group: Group) -> Lanes {
     match special {
-        Special::Laneid | Special::TidX => Lanes::Affine(1),
+        Special::Laneid => Lanes::Affine(1),
+        // A warp of narrower rows has parts of several.
+        Special::TidX if group != Group::Rows => Lanes::Affine(1),
+        Special::TidY | Special::TidZ if group == Group::Half => Lanes::Affine(0),
         _ => Lanes::Varying,
     }
 }
 
-fn of_operand(operand: Option<&Operand>, all: &[Lanes]) -> Lanes {
+fn of_operand(operand: Option<&Operand>, all: &[Lanes], group: Group) -> Lanes {
     match operand {
         Some(Operand::Reg(reg)) => all[reg.index()],
         Some(Operand::Imm(_) | Operand::Var(..)) => Lanes::Affine(0),
-        Some(Operand::Special(special)) => of_special(*special),
+        Some(Operand::Special(special)) => of_special(*special, group),
         _ => Lanes::Varying,
     }
 }
@@ -113,8 +137,8 @@ fn constant(operand: Option<&Operand>) -> Option<i64> {
     }
 }
 
-fn of_inst(inst: &Inst, all: &[Lanes]) -> Lanes {
-    let get = |at: usize| of_operand(inst.operands.get(at), all);
+fn of_inst(inst: &Inst, all: &[Lanes], group: Group) -> Lanes {
+    let get = |at: usize| of_operand(inst.operands.get(at), all, group);
     let times = |at: usize, by: usize| match constant(inst.operands.get(by)) {
         Some(factor) => get(at).map(|step| step.wrapping_mul(factor)),
         None => match constant(inst.operands.get(at)) {

@@ -1,20 +1,22 @@
 //! What the registers of PTX hold inside of a run: values in one or more forms, loaded when they are asked for.
 
 use super::{
-    encode::{NAN, splat_bytes},
     exits::Exit,
+    loops::{Loop, Turn},
     nodes::{Arg, Code, Nodes, Place, Vector},
+    products::{Fragment, FragmentKey},
+    reach::Reach,
     shapes::Lanes,
 };
 use crate::lower::{Dst, Lowerer, Value as Preset, immediate};
-use regalloc2::{RegClass, VReg};
+use regalloc2::VReg;
 use rustc_hash::FxHashMap;
 use warpsmith_ptx::{
-    ir::{Operand, RegId},
+    ir::{Inst, Operand, RegId},
     special::Special,
     types::Type,
 };
-use warpsmith_x86::{Alu, Len, MaskAlu, Vop, vector};
+use warpsmith_x86::{MaskAlu, vector};
 
 /// A value, by its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -61,6 +63,17 @@ pub(super) struct Held {
     pub(super) dirty: bool,
 }
 
+/// Of memory, what is the same all through a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Known {
+    /// What stands in the context at a place.
+    Field(u32),
+    /// The last place in a window where so many bytes begin.
+    Limit { shared: bool, len: u32 },
+    /// Where local memory of the warp begins, of so many bytes for each thread.
+    Own(u32),
+}
+
 /// A run being compiled.
 pub(super) struct Coder<'a, 'b> {
     pub(super) l: &'a Lowerer<'b>,
@@ -84,7 +97,18 @@ pub(super) struct Coder<'a, 'b> {
     /// The lanes that the current instruction is for, if not those.
     pub(super) guard: Option<VReg>,
     /// What is known of the windows of memory.
-    pub(super) windows: FxHashMap<(u32, u32), VReg>,
+    pub(super) windows: FxHashMap<Known, VReg>,
+    /// Memory that has been checked, by the address and whether it is shared.
+    pub(super) reached: FxHashMap<(ValueId, bool), Vec<Reach>>,
+    /// Fragments of matrices that have been prepared.
+    pub(super) fragments: FxHashMap<FragmentKey, Fragment>,
+    /// Where turns of a loop end, and the loop that this run is.
+    pub(super) turns: Vec<Turn>,
+    pub(super) own_loop: Option<Loop>,
+    /// The instructions of each block.
+    pub(super) insts: &'a [Vec<Option<&'a Inst>>],
+    /// Addresses whose halves have been found to grow evenly: the first lanes of both.
+    pub(super) half_warps: FxHashMap<ValueId, [VReg; 2]>,
 }
 
 impl<'a, 'b> Coder<'a, 'b> {
@@ -92,6 +116,7 @@ impl<'a, 'b> Coder<'a, 'b> {
         l: &'a Lowerer<'b>,
         (shapes, scalars): (&'a [Lanes], &'a [bool]),
         live: &'a [Vec<Vec<u64>>],
+        insts: &'a [Vec<Option<&'a Inst>>],
     ) -> Coder<'a, 'b> {
         Coder {
             l,
@@ -109,16 +134,40 @@ impl<'a, 'b> Coder<'a, 'b> {
             active: None,
             guard: None,
             windows: FxHashMap::default(),
+            reached: FxHashMap::default(),
+            fragments: FxHashMap::default(),
+            turns: Vec::new(),
+            own_loop: None,
+            insts,
+            half_warps: FxHashMap::default(),
         }
     }
 
-    fn add(&mut self, forms: Forms) -> ValueId {
+    /// The same for a run that begins anew.
+    pub(super) fn afresh(&self) -> Coder<'a, 'b> {
+        Coder::new(self.l, (self.shapes, self.scalars), self.live, self.insts)
+    }
+
+    pub(super) fn add(&mut self, forms: Forms) -> ValueId {
         self.values.push(forms);
         ValueId(self.values.len() as u32 - 1)
     }
 
     pub(super) fn forms(&mut self, id: ValueId) -> &mut Forms {
         &mut self.values[id.0 as usize]
+    }
+
+    pub(super) fn forms_of(&self, id: ValueId) -> &Forms {
+        &self.values[id.0 as usize]
+    }
+
+    /// All values, to be set again.
+    pub(super) fn values_now(&self) -> Vec<Forms> {
+        self.values.clone()
+    }
+
+    pub(super) fn set_values(&mut self, values: Vec<Forms>) {
+        self.values = values;
     }
 
     // Values made.
@@ -368,225 +417,6 @@ impl<'a, 'b> Coder<'a, 'b> {
             mask
         } else {
             self.nodes.mask(Code::MaskShift(from), &[mask])
-        }
-    }
-
-    // Forms asked for.
-
-    pub(super) fn is_uniform(&self, id: ValueId) -> bool {
-        let f = &self.values[id.0 as usize];
-        f.constant.is_some()
-            || f.scalar.is_some()
-            || f.splat.is_some()
-            || matches!(f.source, Some(Source::Scalar(_)))
-    }
-
-    pub(super) fn constant_of(&self, id: ValueId) -> Option<u64> {
-        self.values[id.0 as usize].constant
-    }
-
-    pub(super) fn affine(&self, id: ValueId) -> Option<(VReg, i64)> {
-        self.values[id.0 as usize].affine
-    }
-
-    /// One value for the warp, in a general register.
-    pub(super) fn scalar(&mut self, id: ValueId) -> Result<VReg, Skip> {
-        let f = self.forms(id).clone();
-        if let Some(reg) = f.scalar {
-            return Ok(reg);
-        }
-        let reg = if let Some(value) = f.constant {
-            self.nodes.scalar(Code::MovImm(value), &[])
-        } else if let Some(Source::Scalar(slot) | Source::Mask(slot)) = f.source {
-            self.nodes.load(8, Place::Frame(slot))
-        } else if f.splat.is_some() {
-            let splat = self.splat_exact(id)?;
-            self.nodes
-                .reversed(&vector::FIRST_I32, RegClass::Int, Len::L128, 0, splat)
-        } else if let Some(mask) = f.mask {
-            self.nodes.scalar(Code::MaskTo, &[mask])
-        } else {
-            return Err(Skip);
-        };
-        self.forms(id).scalar = Some(reg);
-        Ok(reg)
-    }
-
-    /// One value for the warp, in all lanes of a vector register.
-    pub(super) fn splat(&mut self, id: ValueId) -> Result<VReg, Skip> {
-        let f = self.forms(id).clone();
-        if let Some(reg) = f.splat {
-            return Ok(reg);
-        }
-        let v = if let Some(value) = f.constant {
-            let place = self.nodes.constant(splat_bytes(value, f.wide));
-            self.vector(&vector::LOAD, Vector::one(Arg::Mem(place)))
-        } else if let Some(scalar) = f.scalar {
-            let op = if f.wide {
-                &vector::SPLAT_GPR64
-            } else {
-                &vector::SPLAT_GPR32
-            };
-            self.vector(op, Vector::one(Arg::Reg(scalar)))
-        } else if f.wide {
-            // Of 64 bits there is always the scalar, too.
-            let scalar = self.scalar(id)?;
-            self.vector(&vector::SPLAT_GPR64, Vector::one(Arg::Reg(scalar)))
-        } else if let Some(Source::Scalar(slot)) = f.source {
-            let from = Arg::Mem(Place::Frame(slot));
-            self.vector(&vector::SPLAT_I32, Vector::one(from))
-        } else {
-            return Err(Skip);
-        };
-        self.forms(id).splat = Some(v);
-        Ok(v)
-    }
-
-    /// The same with the bits that a NaN has.
-    pub(super) fn splat_exact(&mut self, id: ValueId) -> Result<VReg, Skip> {
-        let v = self.splat(id)?;
-        if !self.forms(id).raw {
-            return Ok(v);
-        }
-        let v = self.canonical(v);
-        let f = self.forms(id);
-        f.splat = Some(v);
-        f.raw = false;
-        Ok(v)
-    }
-
-    /// 32 lanes of 32 bits; a NaN may have any bits.
-    pub(super) fn lanes(&mut self, id: ValueId) -> Result<[VReg; 2], Skip> {
-        let f = self.forms(id).clone();
-        if f.wide {
-            return Err(Skip);
-        }
-        if let Some(lanes) = f.lanes {
-            return Ok(lanes);
-        }
-        if self.is_uniform(id) {
-            let v = self.splat(id)?;
-            return Ok([v, v]);
-        }
-        let lanes = if let Some((base, step)) = f.affine {
-            [0, 1].map(|j| self.affine_part(base, step, false, j))
-        } else if let Some(Source::Narrow(slot)) = f.source {
-            [0, 64].map(|at| {
-                let from = Arg::Mem(Place::Frame(slot + at));
-                self.vector(&vector::LOAD, Vector::one(from))
-            })
-        } else {
-            return Err(Skip);
-        };
-        self.forms(id).lanes = Some(lanes);
-        Ok(lanes)
-    }
-
-    /// 32 lanes with the bits that NaNs have.
-    pub(super) fn lanes_exact(&mut self, id: ValueId) -> Result<[VReg; 2], Skip> {
-        if !self.forms(id).raw {
-            return self.lanes(id);
-        }
-        if self.forms(id).splat.is_some() {
-            let v = self.splat_exact(id)?;
-            return Ok([v, v]);
-        }
-        let lanes = self.lanes(id)?.map(|v| self.canonical(v));
-        let f = self.forms(id);
-        f.lanes = Some(lanes);
-        f.raw = false;
-        Ok(lanes)
-    }
-
-    /// 32 lanes of 64 bits.
-    pub(super) fn quads(&mut self, id: ValueId) -> Result<[VReg; 4], Skip> {
-        let f = self.forms(id).clone();
-        if !f.wide {
-            return Err(Skip);
-        }
-        if let Some(quads) = f.quads {
-            return Ok(quads);
-        }
-        if self.is_uniform(id) {
-            let v = self.splat(id)?;
-            return Ok([v; 4]);
-        }
-        let quads = if let Some((base, step)) = f.affine {
-            [0, 1, 2, 3].map(|j| self.affine_part(base, step, true, j))
-        } else if let Some(Source::Wide(slot)) = f.source {
-            [0, 64, 128, 192].map(|at| {
-                let from = Arg::Mem(Place::Frame(slot + at));
-                self.vector(&vector::LOAD, Vector::one(from))
-            })
-        } else {
-            return Err(Skip);
-        };
-        self.forms(id).quads = Some(quads);
-        Ok(quads)
-    }
-
-    /// The lanes of a predicate, xored with `negated`.
-    pub(super) fn mask(&mut self, id: ValueId, negated: bool) -> Result<VReg, Skip> {
-        let f = self.forms(id).clone();
-        let mask = match (f.mask, f.source) {
-            (Some(mask), _) => mask,
-            (None, Some(Source::Mask(slot))) if f.scalar.is_none() => {
-                self.nodes.load_mask(Place::Frame(slot))
-            }
-            _ => {
-                let reg = self.scalar(id)?;
-                self.nodes.mask(Code::MaskFrom, &[reg])
-            }
-        };
-        self.forms(id).mask = Some(mask);
-        Ok(if negated {
-            self.nodes.mask(Code::MaskNot, &[mask])
-        } else {
-            mask
-        })
-    }
-
-    /// Whether the lanes of a predicate are known to be the same, in a general register.
-    pub(super) fn has_scalar(&self, id: ValueId) -> bool {
-        let f = &self.values[id.0 as usize];
-        f.scalar.is_some() || f.constant.is_some()
-    }
-
-    // Helpers.
-
-    pub(super) fn vector(&mut self, op: &'static Vop, v: Vector) -> VReg {
-        self.nodes.vector(op, RegClass::Float, v)
-    }
-
-    /// NaNs become the one NaN.
-    pub(super) fn canonical(&mut self, v: VReg) -> VReg {
-        let compare = Vector {
-            imm: 3,
-            ..Vector::two(v, Arg::Reg(v))
-        };
-        let nan = self
-            .nodes
-            .vector(&vector::CMP_F32, RegClass::Vector, compare);
-        let place = self.nodes.constant(splat_bytes(NAN, false));
-        self.vector(
-            &vector::LOAD_I32,
-            Vector {
-                tied: Some(v),
-                mask: Some(nan),
-                ..Vector::one(Arg::Mem(place))
-            },
-        )
-    }
-
-    /// `a + value` in a general register.
-    pub(super) fn add_imm(&mut self, a: VReg, value: i64) -> VReg {
-        match i32::try_from(value) {
-            Ok(0) => a,
-            Ok(value) => self.nodes.scalar(Code::Lea(value), &[a]),
-            Err(_) => {
-                let big = self.nodes.scalar(Code::MovImm(value as u64), &[]);
-                self.nodes.change(Code::Alu(Alu::Add, true), big, &[a])
-            }
         }
     }
 }

@@ -10,7 +10,9 @@ use writer::{Random, kernel};
 
 /// Kernels of an ordinary test run.
 const KERNELS: u64 = 60;
-const BLOCKS: [[u32; 3]; 6] = [
+const BLOCKS: [[u32; 3]; 8] = [
+    [16, 8, 1],
+    [16, 3, 1],
     [32, 1, 1],
     [64, 1, 1],
     [33, 1, 1],

@@ -1,5 +1,8 @@
 //! Writes random kernels of what the compiler knows, and of some that it does not.
 
+mod matrices;
+mod more;
+
 use crate::{INPUT, OUTPUT};
 use std::fmt::Write;
 
@@ -70,7 +73,7 @@ impl Writer<'_> {
         match self.random.below(6) {
             0 => format!("{}", self.random.word()),
             1 => self.reg("u"),
-            2 => self.random.pick(&["%s0", "%s1", "%s2"]).to_owned(),
+            2 => self.random.pick(&["%s0", "%s1", "%s2", "%here"]).to_owned(),
             _ => self.reg("r"),
         }
     }
@@ -95,12 +98,17 @@ impl Writer<'_> {
     }
 
     fn inst(&mut self) {
+        let line = match self.random.below(2) {
+            0 => self.plain(),
+            _ => self.from_table(),
+        };
+        // Of several instructions the first would be guarded alone.
         let guard = match self.random.below(8) {
+            0 | 1 if line.matches(';').count() > 1 => String::new(),
             0 => format!("@{} ", self.reg("p")),
             1 => format!("@!{} ", self.reg("p")),
             _ => String::new(),
         };
-        let line = self.plain();
         self.line(&format!("{guard}{line}"));
     }
 
@@ -377,9 +385,15 @@ impl Writer<'_> {
     fn load(&mut self) {
         let bytes = [4u64, 8, 16, 2, 1][self.random.below(5)];
         let offset = bytes * (self.random.next() % 8);
-        match self.random.below(3) {
+        match self.random.below(5) {
             0 => self.line(&format!("mad.wide.u32 %b0, %s1, {bytes}, %in;")),
             1 => self.line("add.s64 %b0, %in, 64;"),
+            2 => self.line("mad.wide.u32 %b0, %row, 64, %in;"),
+            3 => {
+                // Rows of threads, and columns.
+                self.line("mad.lo.u32 %c0, %row, 24, %s1;");
+                self.line(&format!("mad.wide.u32 %b0, %c0, {bytes}, %in;"));
+            }
             _ => {
                 let from = self.reg("r");
                 let most = (INPUT / 2 / bytes - 1).next_power_of_two() - 1;
@@ -396,6 +410,9 @@ impl Writer<'_> {
                 "ld.global.v2.f32 {{%f0, {}}}, [%b0+{offset}];",
                 self.random.pick(&["%f1", "%f2"])
             ),
+            16 if self.random.below(2) == 0 => {
+                format!("ld.global.v2.u64 {{%d6, %d1}}, [%b0+{offset}];")
+            }
             16 => format!(
                 "ld.global.v4.u32 {{%r4, %r1, %r6, {}}}, [%b0+{offset}];",
                 self.random.pick(&["%r2", "%r3"])
@@ -412,13 +429,25 @@ impl Writer<'_> {
 
     /// A store to the thread's own part of the output, or to shared memory and back.
     fn store(&mut self) {
-        match self.random.below(5) {
+        match self.random.below(6) {
+            5 => {
+                // What is loaded replaces the address.
+                self.line("mad.lo.u32 %c0, %flat, 8, %near;");
+                self.line("ld.shared.v2.u32 {%c0, %r2}, [%c0];\nxor.b32 %r2, %r2, %c0;");
+            }
             0 => {
                 let (value, at) = (self.reg("r"), 4 * self.random.below(8));
                 self.line(&format!("st.global.u32 [%own+{at}], {value};"));
             }
             1 => self.line("st.global.v4.u32 [%own+32], {%r0, %r3, %r5, %r7};"),
             2 => self.line("st.global.u64 [%own+48], %d3;"),
+            4 => {
+                // Words next to each other in rows of 16, and one of each row.
+                self.line("shl.b32 %c0, %row, 6;\nadd.u32 %c0, %c0, %near;");
+                self.line("ld.shared.u32 %r5, [%c0];");
+                self.line("mad.lo.u32 %c0, %s1, 4, %c0;\nst.shared.u32 [%c0], %r7;");
+                self.line("ld.shared.f32 %f1, [%c0];");
+            }
             3 => {
                 // Words next to each other: whoever writes is alone there.
                 self.line("mad.lo.u32 %c0, %flat, 4, %near;");
@@ -442,33 +471,6 @@ impl Writer<'_> {
             }
         }
     }
-
-    /// An exchange of whole warps; other blocks have none.
-    fn exchange(&mut self) {
-        let by = self.random.below(32);
-        let mode = self.random.pick(&["bfly", "up", "down", "idx"]).to_owned();
-        let ends = if mode == "up" { 0 } else { 31 };
-        match self.random.below(4) {
-            0 => self.line(&format!(
-                "shfl.sync.{mode}.b32 %r2|%p1, %r5, {by}, {ends}, 0xffffffff;"
-            )),
-            1 => self.line(&format!(
-                "shfl.sync.{mode}.b32 %f2, %f6, {by}, {ends}, 0xffffffff;"
-            )),
-            2 => self.line("shfl.sync.idx.b32 %r2, %r5, %r1, 31, 0xffffffff;"),
-            _ => {
-                let how = self
-                    .random
-                    .pick(&[
-                        "ballot.sync.b32 %r3",
-                        "any.sync.pred %p2",
-                        "all.sync.pred %p2",
-                    ])
-                    .to_owned();
-                self.line(&format!("vote.{how}, %p0, 0xffffffff;"));
-            }
-        }
-    }
 }
 
 /// A kernel; `whole` says that all warps of its blocks are whole.
@@ -482,9 +484,14 @@ pub(crate) fn kernel(random: &mut Random, whole: bool) -> String {
     w.line(".visible .entry k(.param .u64 in, .param .u64 out, .param .u32 n) {");
     w.line(".reg .b32 %r<8>, %u<8>, %c<2>, %s<3>, %flat, %near; .reg .f32 %f<8>, %v<8>; .reg .b64 %d<8>, %b<2>, %in, %out, %own;");
     w.line(".reg .b16 %h<8>; .reg .pred %p<4>, %q<2>; .reg .b32 %i;");
-    w.line(".shared .align 16 .b8 mem[1024];");
+    w.line(
+        ".shared .align 16 .b8 mem[2048];\n.local .align 16 .b8 own[64];\n.reg .b32 %here, %row;",
+    );
     w.line("ld.param.u64 %in, [in];\nld.param.u64 %out, [out];\nld.param.u32 %u0, [n];");
-    w.line("mov.u32 %near, mem;");
+    w.line("mov.u32 %near, mem;\nactivemask.b32 %here;\nmov.u32 %row, %tid.y;");
+    for at in (0..64).step_by(8) {
+        w.line(&format!("st.local.u64 [own+{at}], {at};"));
+    }
     w.line("mov.u32 %flat, %tid.y;\nmov.u32 %c0, %ntid.x;\nmov.u32 %s1, %tid.x;\nmov.u32 %s0, %laneid;\nmov.u32 %s2, %ctaid.x;\nmad.lo.u32 %flat, %flat, %c0, %s1;");
     w.line("mov.u32 %c1, %ctaid.x;\nmov.u32 %c0, %ntid.x;\nmul.lo.u32 %c1, %c1, %c0;\nmov.u32 %c0, %ntid.y;\nmad.lo.u32 %c1, %c1, %c0, %flat;");
     w.line(&format!("mad.wide.u32 %own, %c1, {OUTPUT}, %out;"));

@@ -105,6 +105,7 @@ impl<B: Bytes, const HALVES: usize, const BLOCKS: usize> Handler for Product<B, 
 /// Adds C to `count` registers of dot products, as `imm` says, and lays down D.
 #[inline(always)]
 pub(super) fn finish(ctx: &mut Ctx, op: &MicroOp, frags: &Frags, mut dots: Sums, count: usize) {
+    // All of C is read before D is written: they may share registers, in any order.
     for (i, d) in dots.iter_mut().enumerate().take(count) {
         let c = ctx.cells::<u32>(frags.c[i]);
         for (d, c) in d.iter_mut().zip(c) {
@@ -116,7 +117,9 @@ pub(super) fn finish(ctx: &mut Ctx, op: &MicroOp, frags: &Frags, mut dots: Sums,
                 wrapped
             } as u32;
         }
-        ctx.put_cells(frags.d[i], *d);
+    }
+    for (slot, d) in frags.d.into_iter().zip(dots).take(count) {
+        ctx.put_cells(slot, d);
     }
 }
 

@@ -149,14 +149,16 @@ fn moves(ctx: &mut Ctx, op: &MicroOp) {
             .filter(move |lane| !is_store || inside(lane))
             .fold(0, |lanes, lane| lanes | 1 << lane)
     };
-    for own in 0..fragment.per_lane() {
+    // What is loaded may replace the address, so that all are found first.
+    let all: Vec<[u64; 32]> = (0..fragment.per_lane())
+        .map(|own| {
+            std::array::from_fn(|lane| address(ctx, op, lane as u32 * fragment.per_lane() + own))
+        })
+        .collect();
+    for (own, addresses) in (0..).zip(&all) {
         let mut mask = ctx.mask & lanes_of(own);
-        let mut addresses = [0; 32];
-        for lane in (0..32).filter(|lane| mask >> lane & 1 != 0) {
-            addresses[lane as usize] = address(ctx, op, lane * fragment.per_lane() + own);
-        }
         if ctx.checker.is_some() {
-            mask &= !checked::each_of_many(ctx, op, mask, &addresses);
+            mask &= !checked::each_of_many(ctx, op, mask, addresses);
         }
         for lane in (0..32).filter(|lane| mask >> lane & 1 != 0) {
             let i = lane * fragment.per_lane() + own;

@@ -1,0 +1,194 @@
+//! Nodes that are many instructions: products of matrices, and rows that are copied.
+
+use super::{
+    super::{
+        nodes::Tile,
+        registers::{SCRATCH, SCRATCH_VECTOR},
+    },
+    Encoder, Operands,
+};
+use warpsmith_x86::{Alu, Cond, Gpr, Len, Mem, Rm, vector};
+
+/// Lane `t` of each group of four in all of them.
+fn one_of_four(t: u32) -> u8 {
+    (t * 0b0101_0101) as u8
+}
+
+impl Encoder<'_> {
+    /// A place in the run's room on the stack.
+    pub(super) fn stack(&self, at: u32) -> Mem {
+        Mem::at(Gpr::RSP, self.shared.spilled + at as i32)
+    }
+
+    fn full(&mut self, op: &vector::Vop, reg: u8, second: u8, rm: Rm, imm: u8) {
+        self.code
+            .vector_full(op, Len::L512, reg, second, rm, None, imm);
+    }
+
+    pub(super) fn spread(&mut self, at: u32, o: &mut Operands<'_>) {
+        let from = Rm::Reg(o.number());
+        for t in 0..4 {
+            self.full(
+                &vector::SHUFFLE_I32,
+                SCRATCH_VECTOR,
+                0,
+                from,
+                one_of_four(t),
+            );
+            self.put(self.stack(at + 64 * t), SCRATCH_VECTOR);
+        }
+    }
+
+    /// Sums: what they become, which is what they were.
+    fn sums(o: &mut Operands<'_>, count: usize) -> Vec<u8> {
+        let sums = (0..count).map(|_| o.changed().0);
+        sums.collect()
+    }
+
+    /// The even and odd columns of one k, for all groups.
+    fn columns(&mut self, to: [u8; 2], at: u32, apart: u32) {
+        for (odd, to) in (0..).zip(to) {
+            let from = Rm::Mem(self.stack(at + apart * odd));
+            self.full(&vector::SPLAT_128, to, 0, from, 0);
+        }
+    }
+
+    /// `sums[2 (2 half + odd) + register]`.
+    pub(super) fn floats(&mut self, tile: Tile, o: &mut Operands<'_>) {
+        let sums = Self::sums(o, 8);
+        let free: [u8; 4] = std::array::from_fn(|_| o.number());
+        let (columns, rows) = ([free[0], free[1]], [free[2], free[3]]);
+        let each = if tile.spread { 256 } else { 64 };
+        for block in 0..tile.blocks {
+            for t in 0..4 {
+                for part in 0..tile.parts {
+                    let place = block * tile.parts + part;
+                    self.columns(columns, tile.b + 128 * place + 32 * t, 16);
+                    for (register, half) in [(0, 0), (1, 0), (0, 1), (1, 1)] {
+                        let at = tile.a + each * (4 * place + 2 * half + register);
+                        let row = rows[register as usize];
+                        if tile.spread {
+                            let from = Rm::Mem(self.stack(at + 64 * t));
+                            self.full(&vector::LOAD, row, 0, from, 0);
+                        } else {
+                            let from = Rm::Mem(self.stack(at));
+                            self.full(&vector::SHUFFLE_I32, row, 0, from, one_of_four(t));
+                        }
+                        for odd in 0..2 {
+                            let sum = sums[(2 * (2 * half + odd) + register) as usize];
+                            let column = Rm::Reg(columns[odd as usize]);
+                            self.full(&vector::FMA_F32, sum, row, column, 0);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// The same of bytes, four of k at once.
+    pub(super) fn bytes(&mut self, b: u32, blocks: u32, swapped: bool, o: &mut Operands<'_>) {
+        // Each sum has two operands, each register of A and each free one has one.
+        let left = o.allocs.len() - 4;
+        let halves = left / (8 + 2 * blocks as usize);
+        let sums = Self::sums(o, 4 * halves);
+        let a: Vec<u8> = (0..2 * halves * blocks as usize)
+            .map(|_| o.number())
+            .collect();
+        let free: [u8; 4] = std::array::from_fn(|_| o.number());
+        let (columns, rows) = ([free[0], free[1]], [free[2], free[3]]);
+        for block in 0..blocks as usize {
+            for word in 0..4 {
+                self.columns(columns, b + 128 * block as u32 + 16 * word, 64);
+                for half in 0..halves {
+                    for register in 0..2 {
+                        let row = rows[register];
+                        let from = Rm::Reg(a[2 * (block * halves + half) + register]);
+                        self.full(&vector::SHUFFLE_I32, row, 0, from, one_of_four(word));
+                        for odd in 0..2 {
+                            let sum = sums[2 * (2 * half + odd) + register];
+                            let column = columns[odd];
+                            let (unsigned, signed) = if swapped {
+                                (column, row)
+                            } else {
+                                (row, column)
+                            };
+                            let op = &vector::DOT_U8_I8;
+                            self.full(op, sum, unsigned, Rm::Reg(signed), 0);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Two registers of four rows each.
+    pub(super) fn rows(&mut self, at: u32, wide: bool, o: &mut Operands<'_>) {
+        let to = [o.number(), o.number()];
+        let host = o.general();
+        for (first, to) in [(0, to[0]), (4, to[1])] {
+            for row in 0..4 {
+                let each = if wide { 8 } else { 4 };
+                let offset = self.stack(at + each * (first + row));
+                self.code.load(wide, SCRATCH, offset);
+                let from = Rm::Mem(Mem::Base {
+                    base: host,
+                    index: Some((SCRATCH, 0)),
+                    offset: 0,
+                });
+                if row == 0 {
+                    self.code.vector(&vector::LOAD, Len::L128, to, 0, from);
+                } else {
+                    self.full(&vector::INSERT_128, to, to, from, row as u8);
+                }
+            }
+        }
+    }
+
+    /// The lines at 32 addresses.
+    pub(super) fn prefetch_rows(&mut self, at: u32) {
+        for lane in 0..32 {
+            self.code.load(true, SCRATCH, self.stack(at + 8 * lane));
+            self.code.prefetch(Mem::at(SCRATCH, 0));
+        }
+    }
+
+    /// Four rows in a turn.
+    pub(super) fn copy_rows(&mut self, to: u32, from: u32, o: &mut Operands<'_>) {
+        let (target, source) = (o.general(), o.general());
+        let lane = o.general();
+        let again = self.code.label();
+        self.code.mov_imm(lane, 0);
+        self.code.bind(again);
+        for row in 0..4 {
+            let offset = |at: u32, shift: u8, encoder: &Self| {
+                let Mem::Base { base, offset, .. } = encoder.stack(at) else {
+                    unreachable!("the stack has a base");
+                };
+                Mem::Base {
+                    base,
+                    index: Some((lane, shift)),
+                    offset,
+                }
+            };
+            let at = offset(from + 8 * row, 3, self);
+            self.code.load(true, SCRATCH, at);
+            let mem = |base| {
+                Rm::Mem(Mem::Base {
+                    base,
+                    index: Some((SCRATCH, 0)),
+                    offset: 0,
+                })
+            };
+            let v = SCRATCH_VECTOR;
+            self.code
+                .vector(&vector::LOAD, Len::L128, v, 0, mem(source));
+            let at = offset(to + 4 * row, 2, self);
+            self.code.load(false, SCRATCH, at);
+            self.code
+                .vector(&vector::STORE, Len::L128, v, 0, mem(target));
+        }
+        self.code.alu_imm(Alu::Add, false, lane, 4);
+        self.code.alu_imm(Alu::Cmp, false, lane, 32);
+        self.code.jump_if(Cond::Below, again);
+    }
+}
