@@ -36,6 +36,16 @@ const PAGES: Growth = Growth {
     ..ROWS
 };
 
+/// Rows of x in tiles of one to four eights.
+const fn tiles(scalars: &'static [(&'static str, i64)]) -> Growth {
+    Growth {
+        kernels: "gemm_int",
+        scalars,
+        axis: Axis::Fast,
+        ..ROWS
+    }
+}
+
 /// Rows of weights, in blocks of 32.
 const WEIGHTS: &[(&str, i64)] = &[("n", 1), ("blocks", 32)];
 
@@ -164,9 +174,14 @@ const GROWTHS: &[(&str, &[Growth])] = &[
         &[
             Growth {
                 scalars: &[("m", 1)],
+                without: Some("tiles"),
                 axis: Axis::Fast,
                 ..ROWS
             },
+            tiles(&[("m", 1), ("tiles", 8)]),
+            tiles(&[("m", 1), ("tiles", 16)]),
+            tiles(&[("m", 1), ("tiles", 24)]),
+            tiles(&[("m", 1), ("tiles", 32)]),
             Growth {
                 scalars: WEIGHTS,
                 ..ROWS

@@ -394,7 +394,7 @@ fn multiply<'k>(
 }
 
 /// A braced operand, also for one register.
-fn group(
+pub(crate) fn group(
     slots: &mut Vec<Slot>,
     regs: impl IntoIterator<Item = RegId, IntoIter: ExactSizeIterator>,
 ) {

@@ -4,6 +4,7 @@
 mod ahead;
 pub mod args;
 mod build;
+mod bytes;
 mod draft;
 mod effects;
 mod frag;

@@ -300,6 +300,16 @@ impl<'t, 'k, T: Elem> Slots<'t, 'k, T> {
         index.add_to(at, self.place.pointer(), T::MEMORY.bytes())
     }
 
+    /// The slots from element `index` on.
+    #[track_caller]
+    pub fn from(self, index: impl Index<'k>) -> Slots<'t, 'k, T> {
+        let pointer = self.pointer(Location::caller(), index);
+        Slots::new(Place {
+            base: pointer.base,
+            offset: pointer.offset,
+        })
+    }
+
     /// Writes one element.
     #[track_caller]
     pub fn set(self, index: impl Index<'k>, value: impl Arg<'k, T::Reg>) {

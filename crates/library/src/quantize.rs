@@ -1,14 +1,17 @@
-//! Activations made ready for a product: 8-bit groups with their sums for `dp4a`, scaled f16 for `mma`.
+//! Activations made ready for a product: 8-bit groups with their sums for `dp4a` and for `mma`, scaled f16 for `mma`.
 
 mod cases;
 mod half_rows;
 mod q8;
+mod tiles;
 
 pub(crate) use cases::cases;
 pub(crate) use half_rows::power_of_row;
 pub use half_rows::{ToF16, ToF16Args, to_f16_reference};
 pub use q8::{Q8Rows, QuantizeQ8, QuantizeQ8Args, quantize_q8_reference};
 pub(crate) use q8::{Quad, quantize_quad};
+pub(crate) use tiles::FRAGMENT;
+pub use tiles::{EIGHT, QuantizeTiles, QuantizeTilesArgs, quantize_tiles_reference, tile_words};
 
 use warpsmith_kernel::{
     Global, LaunchError, Read, Scope, Val, require,

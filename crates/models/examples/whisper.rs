@@ -21,7 +21,7 @@ fn main() {
     };
     let start = Instant::now();
     let file = WhisperFile::open(Path::new(&args[1])).unwrap();
-    let model = Arc::new(Model::load(&device, &file, &mut |_, _| {}).unwrap());
+    let model = Arc::new(Model::load(&device, &file, None, &mut |_, _| {}).unwrap());
     drop(file);
     println!("load {:?}", start.elapsed());
     let dims = *model.dims();

@@ -1,5 +1,7 @@
 //! The crate's errors: values that say what, where, expected and found.
 
+use warpsmith_formats::quant::WeightType;
+
 /// Everything that can go wrong in this crate.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -243,6 +245,22 @@ pub enum Error {
         width: u32,
         /// Heads.
         heads: u32,
+    },
+    /// A type that weights cannot be rounded to.
+    #[error("weights cannot be rounded to `{got}`, expected q8_0, q5_1, q5_0, q4_1 or q4_0")]
+    Rounding {
+        /// The type asked for.
+        got: String,
+    },
+    /// Weights that are larger than the blocks they would be rounded to can hold.
+    #[error("tensor `{name}`, element {index}: too large for the half-precision scales of {ty}")]
+    RoundingRange {
+        /// Name in the file.
+        name: String,
+        /// The first element of the first such block.
+        index: u64,
+        /// The type of the blocks.
+        ty: WeightType,
     },
     /// Weights that cannot be packed.
     #[error(transparent)]

@@ -6,6 +6,7 @@ pub mod chat;
 mod error;
 pub mod llama;
 mod quiet;
+mod rounding;
 pub mod sampling;
 mod settings;
 pub mod text;
@@ -14,3 +15,4 @@ mod watch;
 pub mod whisper;
 
 pub use error::Error;
+pub use rounding::{Files, Rounded, Rounding};

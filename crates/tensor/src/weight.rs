@@ -202,7 +202,7 @@ impl<'a> Linear<'a> {
         match choose(problem, device.info().hardware()).product {
             Product::GemvF32(kernel) => Ok(Exact::Few(kernel)),
             Product::GemmF32(kernel) => Ok(Exact::Many(kernel)),
-            Product::GemvQ8(_) | Product::GemvHalf(_) | Product::Gemm(_) => {
+            Product::GemvQ8(_) | Product::GemvHalf(_) | Product::GemmInt(_) | Product::Gemm(_) => {
                 Err(Error::Unsupported {
                     what: "a product of f32 weights with rounded activations",
                 })

@@ -5,8 +5,8 @@ use warpsmith_library::case::AnyCase;
 
 /// Bytes that the arrays of a case may take together: address space, hardly any memory.
 pub(super) const ROOM: u128 = 1 << 39;
-/// Growth is a multiple of this, so that tiles, blocks and alignments stay as they are.
-pub(super) const STEP: i64 = 1 << 12;
+/// Growth is a multiple of this, so that tiles, of three rows too, blocks and alignments stay as they are.
+pub(super) const STEP: i64 = 3 << 12;
 
 pub(super) fn grow(case: &mut dyn AnyCase, scalars: &[(&'static str, i64)], by: i64) -> bool {
     for (at, (name, part)) in scalars.iter().enumerate() {

@@ -37,7 +37,7 @@ fn damaged(position: Option<usize>) -> Arc<Model> {
     });
     let (tensors, config) = writer.expect("a model").to_safetensors().expect("a file");
     let file = WhisperFile::parse(tensors, Some(&config)).expect("a Whisper model");
-    Arc::new(Model::load(&device(), &file, &mut |_, _| {}).expect("its weights"))
+    Arc::new(Model::load(&device(), &file, None, &mut |_, _| {}).expect("its weights"))
 }
 
 fn session(model: &Arc<Model>, run: Run, suppress: Vec<u32>) -> Session {

@@ -66,7 +66,7 @@ pub(crate) fn folder(name: &str) -> PathBuf {
 
 pub(crate) fn model(name: &str) -> Arc<Model> {
     let file = WhisperFile::open(&folder(name)).expect("a Whisper model");
-    Arc::new(Model::load(&device(), &file, &mut |_, _| {}).expect("its weights"))
+    Arc::new(Model::load(&device(), &file, None, &mut |_, _| {}).expect("its weights"))
 }
 
 /// A window of 30 s that begins with a clip of the reference data, a frame after the other.

@@ -10,9 +10,11 @@ use warpsmith::{
     formats::whisper::WhisperFile,
     graph::{Graph, Observed, Observer, Origin, Plan, Precision, Shape, Statistics},
     models::{
+        Rounding,
         llama::Run,
         whisper::{
             BlockConfig, DecodeOptions, Mode, Model, Rulebook, Scratch, Session, SessionOptions,
+            products,
         },
     },
 };
@@ -24,7 +26,7 @@ const FRAMES: usize = 100;
 fn model(file: &str) -> Arc<Model> {
     let path = reference(&format!("whisper/synth/{file}"));
     let file = WhisperFile::open(&path).expect("a Whisper model");
-    Arc::new(Model::load(&device(), &file, &mut |_, _| {}).expect("its weights"))
+    Arc::new(Model::load(&device(), &file, None, &mut |_, _| {}).expect("its weights"))
 }
 
 /// Frames 100 to 199 of the clip, a frame after the other.
@@ -129,6 +131,38 @@ fn every_type_of_weights_gives_what_the_reference_gives() {
     }
 }
 
+/// whisper.cpp rounds the same matrices, by the same rules.
+#[test]
+fn weights_rounded_while_they_are_loaded_are_those_of_the_rounded_files() {
+    let golden = json("whisper/synth/golden.json");
+    let prompt = ids(&golden["prompt"]);
+    let path = reference("whisper/synth/ggml-f16.bin");
+    for ty in ["q8_0", "q5_0", "q5_1"] {
+        let file = WhisperFile::open(&path).expect("a Whisper model");
+        let rounding: Rounding = ty.parse().expect("a type to round to");
+        let rounded = Model::load(&device(), &file, Some(rounding), &mut |_, _| {});
+        let rounded = Arc::new(rounded.expect("its weights"));
+        let done = rounded.rounded().expect("asked for");
+        assert_eq!(done.matrices as usize, products(&file).len(), "{ty}");
+        assert!(done.matrices > 20 && done.left.is_empty(), "{ty}: {done}");
+        let ready = model(&format!("ggml-{ty}.bin"));
+        assert_eq!(rounded.bytes(), ready.bytes(), "{ty}");
+        let rows = ids(&golden["types"][ty]["encoder_rows"]);
+        for precision in [Precision::Exact, Precision::Fast] {
+            let [ours, theirs] = [&rounded, &ready].map(|model| {
+                let mut session =
+                    Session::new(model, &options(precision, Run::Replay)).expect("a session");
+                session.listen(&window()).expect("a window");
+                session.encode().expect("a pass");
+                session.prompt(&prompt).expect("a prompt");
+                let logits = session.logits().expect("logits");
+                (encoded(model, precision, &rows), logits)
+            });
+            assert_eq!(ours, theirs, "{ty} {precision:?}");
+        }
+    }
+}
+
 /// The same weights as a folder of the Hugging Face layout, before they became f16.
 #[test]
 fn safetensors_of_the_same_model_are_near_its_f16_file() {
@@ -136,7 +170,7 @@ fn safetensors_of_the_same_model_are_near_its_f16_file() {
     let rows = ids(&golden["types"]["f16"]["encoder_rows"]);
     let path = reference("whisper/synth");
     let file = WhisperFile::open(&path.join("model.safetensors")).expect("a Whisper model");
-    let model = Model::load(&device(), &file, &mut |_, _| {}).expect("its weights");
+    let model = Model::load(&device(), &file, None, &mut |_, _| {}).expect("its weights");
     let found = encoded(&model, Precision::Exact, &rows);
     let near = distance(&found, &floats("whisper/synth/f16.enc_rows.f32.bin"));
     assert!(near < 2e-3, "{near}");

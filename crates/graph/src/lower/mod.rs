@@ -62,6 +62,8 @@ pub(crate) struct Lowering<'a> {
     places: Vec<Option<Place>>,
     uses: Vec<u32>,
     prepared: FxHashMap<(Node, Form), [Place; 2]>,
+    /// Activations as fragments of bytes.
+    fragments: FxHashMap<Node, Place>,
     /// Nodes that were copied because an in-place kernel must not change them for their other users.
     moved: FxHashMap<Node, Place>,
     name: &'static str,
@@ -102,6 +104,7 @@ pub(crate) fn lower(
         places: vec![None; graph.entries.len()],
         uses,
         prepared: FxHashMap::default(),
+        fragments: FxHashMap::default(),
         moved: FxHashMap::default(),
         name: "",
     };

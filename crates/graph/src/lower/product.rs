@@ -12,9 +12,12 @@ use half::f16;
 use std::sync::Arc;
 use warpsmith_library::{
     epilogue::Epilogue,
-    gemm::{Gemm, GemmArgs, GemmF32, GemmF32Args, Problem, Product, choose},
+    gemm::{Gemm, GemmArgs, GemmF32, GemmF32Args, GemmInt, GemmIntArgs, Problem, Product, choose},
     gemv::{GemvF32, GemvF32Args, GemvHalf, GemvHalfArgs, GemvQ8, GemvQ8Args},
-    quantize::{Columns, QuantizeQ8, QuantizeQ8Args, ToF16, ToF16Args},
+    quantize::{
+        Columns, EIGHT, QuantizeQ8, QuantizeQ8Args, QuantizeTiles, QuantizeTilesArgs, ToF16,
+        ToF16Args, tile_words,
+    },
     team::Rows,
     weights::GROUP,
 };
@@ -62,6 +65,7 @@ impl Lowering<'_> {
         };
         match choose(problem, self.hardware).product {
             Product::GemvQ8(kernel) => self.bytes_product(product.x, common, kernel),
+            Product::GemmInt(kernel) => self.integer_product(product.x, common, kernel),
             Product::Gemm(kernel) => self.half_product(product.x, common, kernel),
             Product::GemvF32(kernel) => self.exact_rows(product.x, common, kernel),
             Product::GemvHalf(kernel) => self.half_rows(product.x, common, kernel),
@@ -137,6 +141,76 @@ impl Lowering<'_> {
         self.name = name;
         self.prepared.insert((x, form), places.clone());
         places
+    }
+
+    /// The activations as fragments of tiles of `eights` eights of rows; made once for all products of the same value.
+    fn fragments(&mut self, x: Node, eights: u32) -> Place {
+        if let Some(place) = self.fragments.get(&x) {
+            return place.clone();
+        }
+        let Extent { rows, columns } = self.graph.entries[x.index as usize].extent;
+        let (tiles, tile_words) = (rows.div_ceil(EIGHT * eights), tile_words(eights, columns));
+        let (from, words) = (self.place(x), u64::from(tiles) * u64::from(tile_words));
+        let name = std::mem::replace(&mut self.name, "prepare");
+        let to = self.piece::<u32>(words);
+        let all = [from.clone(), to.clone()];
+        let columns_of = Columns::of(columns);
+        self.push(
+            &[&from, &to],
+            QuantizeTiles {
+                columns: columns_of,
+                eights,
+            },
+            move |memory| {
+                let [x, fragments] = &all;
+                QuantizeTilesArgs {
+                    x: memory.span(x, u64::from(rows) * u64::from(columns)),
+                    fragments: memory.span(fragments, words),
+                    rows,
+                    columns,
+                    tiles,
+                    tile_words,
+                }
+            },
+        );
+        self.name = name;
+        self.fragments.insert(x, to.clone());
+        to
+    }
+
+    fn integer_product(&mut self, x: Node, common: Common, kernel: GemmInt) {
+        let eights = kernel.spread.eights;
+        let fragments = self.fragments(x, eights);
+        let Common {
+            weights,
+            bias,
+            residual,
+            y,
+            m,
+            epilogue: _,
+        } = common;
+        let used = [Some(fragments.clone()), residual.clone(), Some(y.clone())];
+        let used: Vec<&Place> = used.iter().flatten().collect();
+        let (tiles, tile_words) = (
+            m.div_ceil(EIGHT * eights),
+            tile_words(eights, weights.columns),
+        );
+        self.push(&used, kernel, move |memory| {
+            let out = u64::from(m) * u64::from(weights.rows);
+            with_matrix!(
+                &weights,
+                GemmIntArgs {
+                    fragments: memory.span(&fragments, u64::from(tiles) * u64::from(tile_words)),
+                    bias,
+                    residual: residual.map(|residual| memory.span(&residual, out)),
+                    y: memory.span(&y, out),
+                    m,
+                    n: weights.rows,
+                    tiles,
+                    tile_words,
+                }
+            )
+        });
     }
 
     fn bytes_product(&mut self, x: Node, common: Common, kernel: GemvQ8) {

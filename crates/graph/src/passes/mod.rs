@@ -78,7 +78,7 @@ impl Machine {
                 Product::GemvQ8(_) => forms.push(Form::Bytes),
                 Product::GemvF32(_) => forms.push(Form::Single),
                 Product::GemvHalf(_) => forms.push(Form::Half),
-                Product::Gemm(_) | Product::GemmF32(_) => return None,
+                Product::GemmInt(_) | Product::Gemm(_) | Product::GemmF32(_) => return None,
             }
         }
         // One form for all: f32 serves weights of every type.

@@ -25,7 +25,7 @@ struct Shape {
     processor: Processor,
 }
 
-/// Both kernels.
+/// All kernels.
 pub(crate) fn cases(rng: &mut Random) -> Vec<Box<dyn AnyCase>> {
     let mut cases: Vec<Box<dyn AnyCase>> = Vec::new();
     let plain = Epilogue::default();
@@ -71,6 +71,7 @@ pub(crate) fn cases(rng: &mut Random) -> Vec<Box<dyn AnyCase>> {
         cases.push(Box::new(tensor_case(rng, WeightType::Q4_1, at, epilogue)));
         cases.push(Box::new(f32_case(rng, WeightType::Q4_0, at, epilogue)));
     }
+    super::integer_cases::cases(rng, &mut cases);
     cases
 }
 

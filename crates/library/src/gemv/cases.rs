@@ -51,6 +51,8 @@ pub(crate) fn cases(rng: &mut Random) -> Vec<Box<dyn AnyCase>> {
         (9, 40, 96, spread(4, 2, 2)),
         (17, 33, 160, spread(8, 1, 1)),
         (5, 257, 224, spread(2, 2, 1)),
+        (3, 33, 96, spread(3, 1, 1)),
+        (31, 40, 160, spread(16, 1, 1)),
     ] {
         for ty in [WeightType::Q4_1, WeightType::Q8_0, WeightType::Q4_0] {
             cases.push(Box::new(q8_case(rng, ty, shape(m, n, k), s, plain)));

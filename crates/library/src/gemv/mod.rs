@@ -9,6 +9,6 @@ mod spread;
 pub(crate) use cases::cases;
 pub use f32_rows::{GemvF32, GemvF32Args};
 pub use half_rows::{GemvHalf, GemvHalfArgs};
-pub(crate) use q8_rows::add_group;
 pub use q8_rows::{GemvQ8, GemvQ8Args};
+pub(crate) use q8_rows::{add_group, add_term};
 pub use spread::Spread;

@@ -40,6 +40,12 @@ pub struct GemvQ8 {
 }
 
 impl GemvQ8 {
+    /// Whether codes with a sign become unsigned bytes. A CPU multiplies only such by bytes with a sign, and this many rows
+    /// are the virtual GPU's: then one sum for each row of x, the same in all lanes, makes up for it.
+    fn without_signs(&self) -> bool {
+        self.spread.rows > 8 && self.layout.scale_is_whole()
+    }
+
     /// Groups of one round: addresses and loop are paid for once.
     fn unroll(&self) -> u32 {
         match self.spread.rows {
@@ -127,7 +133,7 @@ impl Kernel for GemvQ8 {
             prepare,
             |(planes, rows), group, ahead, sums| {
                 let planes = planes.ahead(self.layout, ahead);
-                group_step(self.layout, planes, group, ahead, rows, sums)
+                self.group_step(planes, group, ahead, rows, sums)
             },
             |_, _, _, sums| sums,
             |_, row, column, sum| {
@@ -145,25 +151,33 @@ struct Activations<'k> {
     scales: Global<'k, f32, Read>,
 }
 
-/// Adds group `group + ahead` to the sum of each row of activations.
-fn group_step<'k>(
-    layout: Layout,
-    planes: PlaneRow<'k>,
-    group: Val<'k, u32, uni::Warp>,
-    ahead: u32,
-    rows: &[Activations<'k>],
-    sums: Sums<'k>,
-) -> Sums<'k> {
-    let codes = planes.group_codes(layout, group, None);
-    let scales = planes.group_scales(layout, group);
-    let rows = rows.iter().zip(sums);
-    rows.map(|(x, sum)| {
-        let words = x.words.from(group * 8);
-        let words = [0, 4].map(|at| words.words::<4, _>(8 * ahead + at));
-        let [d, first, second, all] = x.scales.from(group * 4).vector::<4, _>(4 * ahead);
-        add_group(layout, &codes, scales, words, [d, first, second, all], sum)
-    })
-    .collect()
+impl GemvQ8 {
+    /// Adds group `group + ahead` to the sum of each row of activations.
+    fn group_step<'k>(
+        &self,
+        planes: PlaneRow<'k>,
+        group: Val<'k, u32, uni::Warp>,
+        ahead: u32,
+        rows: &[Activations<'k>],
+        sums: Sums<'k>,
+    ) -> Sums<'k> {
+        let layout = self.layout;
+        let codes = planes.group_codes(layout, group, None);
+        let codes = if self.without_signs() {
+            codes.unsigned()
+        } else {
+            codes
+        };
+        let scales = planes.group_scales(layout, group);
+        let rows = rows.iter().zip(sums);
+        rows.map(|(x, sum)| {
+            let words = x.words.from(group * 8);
+            let words = [0, 4].map(|at| words.words::<4, _>(8 * ahead + at));
+            let [d, first, second, all] = x.scales.from(group * 4).vector::<4, _>(4 * ahead);
+            add_group(layout, &codes, scales, words, [d, first, second, all], sum)
+        })
+        .collect()
+    }
 }
 
 /// `sum` and the product of a group of weights with a group of activations: their words, and `d` with its sums.
@@ -178,7 +192,7 @@ pub(crate) fn add_group<'k>(
     match scales {
         GroupScales::Whole(scale) => {
             let dot = whole_dot(codes, words);
-            add(layout, sum, scale, dot.f32(), d, all)
+            add_term(layout, sum, scale, dot.f32(), d.varying(), all.varying())
         }
         GroupScales::Halves([a, b]) => {
             let dots = [0, 1].map(|half| codes.dot(half, words[half], Val::constant(0)));
@@ -187,8 +201,9 @@ pub(crate) fn add_group<'k>(
             } else {
                 dots[1] >> codes.shift
             };
-            let sum = add(layout, sum, a, dots[0].f32(), d, first);
-            add(layout, sum, b, second_dot.f32(), d, second)
+            let d = d.varying();
+            let sum = add_term(layout, sum, a, dots[0].f32(), d, first.varying());
+            add_term(layout, sum, b, second_dot.f32(), d, second.varying())
         }
     }
 }
@@ -198,7 +213,7 @@ fn whole_dot<'k, U: uni::Uni>(
     codes: &GroupCodes<'k>,
     words: [[Val<'k, u32, U>; 4]; 2],
 ) -> Val<'k, i32> {
-    let second = codes.dot(1, words[1], Val::constant(0));
+    let second = codes.dot(1, words[1], codes.start(words));
     let second = if codes.shift == 0 {
         second
     } else {
@@ -208,13 +223,13 @@ fn whole_dot<'k, U: uni::Uni>(
 }
 
 /// `sum + d (dx dot - zero s) + m s` with `s = dx sum qx`.
-fn add<'k>(
+pub(crate) fn add_term<'k>(
     layout: Layout,
     sum: Val<'k, f32>,
     scale: Affine<'k>,
     dot: Val<'k, f32>,
-    dx: Val<'k, f32, uni::Warp>,
-    s: Val<'k, f32, uni::Warp>,
+    dx: Val<'k, f32>,
+    s: Val<'k, f32>,
 ) -> Val<'k, f32> {
     let product = match layout.zero() {
         0 => dot * dx,

@@ -18,9 +18,15 @@ impl Spread {
     /// For `m` rows of x and `n` by `k` weights on some hardware.
     ///
     /// A block is one warp where there are blocks enough to fill the machine; otherwise up to 8 warps share one, each with
-    /// 8 groups at least.
+    /// 8 groups at least. On the virtual GPU, where there may be any number of rows, a warp has up to 16 of them, and all
+    /// have as many.
     pub fn choose(m: u32, n: u32, k: u32, hardware: Hardware) -> Spread {
-        let rows = m.clamp(1, 8).next_power_of_two();
+        let rows = if hardware.is_virtual() {
+            let m = m.max(1);
+            m.div_ceil(m.div_ceil(16))
+        } else {
+            m.clamp(1, 8).next_power_of_two()
+        };
         let blocks = n.div_ceil(BLOCK).max(1);
         // A multiprocessor hides its latencies with some 16 warps; the virtual GPU has one warp at a time.
         let wanted = if hardware.is_virtual() {

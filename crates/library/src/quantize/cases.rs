@@ -1,7 +1,10 @@
 //! Cases: ragged rows, rows of zeros, numbers near the ends of the range, NaN and infinity.
 
 use super::{Columns, QuantizeQ8, QuantizeQ8Args, ToF16, ToF16Args};
-use super::{quantize_q8_reference, to_f16_reference};
+use super::{
+    EIGHT, QuantizeTiles, QuantizeTilesArgs, quantize_q8_reference, quantize_tiles_reference,
+    tile_words, to_f16_reference,
+};
 use crate::{
     case::{AnyCase, Case, Expected, Random},
     team::Rows,
@@ -18,6 +21,9 @@ pub(crate) fn cases(rng: &mut Random) -> Vec<Box<dyn AnyCase>> {
             let rows = rng.range(1, 6);
             let x = test_rows(rng, rows, columns);
             cases.push(Box::new(q8_case(access, &x, rows, columns)));
+            let (eights, rows_of_tiles) = (rng.range(1, 4), rng.range(1, 40));
+            let tiled = test_rows(rng, rows_of_tiles, columns);
+            cases.push(Box::new(tiles_case(access, eights, &tiled, columns)));
             for team in [Rows::PerWarp, Rows::PerCta] {
                 cases.push(Box::new(f16_case(access, team, &x, rows, columns)));
             }
@@ -67,6 +73,26 @@ fn q8_case(access: Columns, x: &[f32], rows: u32, columns: u32) -> Case<Quantize
             columns,
             row_words: want.groups as u32 * 8,
             row_scales: want.groups as u32 * 4,
+        },
+    }
+}
+
+fn tiles_case(access: Columns, eights: u32, x: &[f32], columns: u32) -> Case<QuantizeTiles> {
+    let rows = x.len() as u32 / columns;
+    let want = quantize_tiles_reference(x, columns as usize, eights);
+    Case {
+        label: format!("{rows}x{columns}"),
+        kernel: QuantizeTiles {
+            columns: access,
+            eights,
+        },
+        args: QuantizeTilesArgs {
+            x: x.to_vec().into(),
+            fragments: Expected::exact(want.into_iter().map(f64::from).collect()),
+            rows,
+            columns,
+            tiles: rows.div_ceil(EIGHT * eights),
+            tile_words: tile_words(eights, columns),
         },
     }
 }

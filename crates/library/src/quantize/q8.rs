@@ -98,14 +98,8 @@ pub(crate) fn quantize_quad<'k>(warp: &mut Warp<'k>, x: [Val<'k, f32>; 4]) -> Qu
     let bits = x.map(|x| x.to_bits() & 0x7fff_ffff);
     let own = bits[0].max(bits[1]).max(bits[2].max(bits[3]));
     let most = warp.reduce_within(8, own, |a, b| a.max(b)).as_f32();
-    let tiny = most.lt(TINY);
-    let d = tiny.select(0.0, most / 127.0);
-    let up: Val<'k, f32> = Val::constant(127.0);
-    let up = tiny.select(0.0, up / most);
-    let q = x.map(|x| (x * up).round_i32().as_u32());
-    // Byte 0 of each of two words, then the low halves of two pairs.
-    let pair = |low: Val<'k, u32>, high: Val<'k, u32>| low.permute(high, 0x0040u32);
-    let packed = pair(q[0], q[1]).permute(pair(q[2], q[3]), 0x5410u32);
+    let [d, up] = factors(most);
+    let packed = pack_bytes(x, up);
     let own = Val::<u32>::constant(0x0101_0101).dot4(packed, 0);
     let half = warp.reduce_within(4, own, |a, b| a + b);
     let other = warp.shuffle_xor(half, 4);
@@ -114,6 +108,22 @@ pub(crate) fn quantize_quad<'k>(warp: &mut Warp<'k>, x: [Val<'k, f32>; 4]) -> Qu
         packed,
         group: [d, sums[0], sums[1], sums[2]],
     }
+}
+
+/// `d` of a group whose largest magnitude is `most`, and what its values are multiplied by.
+pub(super) fn factors<'k>(most: Val<'k, f32>) -> [Val<'k, f32>; 2] {
+    let tiny = most.lt(TINY);
+    let d = tiny.select(0.0, most / 127.0);
+    let up: Val<'k, f32> = Val::constant(127.0);
+    [d, tiny.select(0.0, up / most)]
+}
+
+/// Four q.
+pub(super) fn pack_bytes<'k>(x: [Val<'k, f32>; 4], up: Val<'k, f32>) -> Val<'k, u32> {
+    let q = x.map(|x| (x * up).round_i32().as_u32());
+    // Byte 0 of each of two words, then the low halves of two pairs.
+    let pair = |low: Val<'k, u32>, high: Val<'k, u32>| low.permute(high, 0x0040u32);
+    pair(q[0], q[1]).permute(pair(q[2], q[3]), 0x5410u32)
 }
 
 /// Rows in the form of [`QuantizeQ8`], on the host.

@@ -2,13 +2,14 @@
 
 use super::{
     decode::{Affine, BlockUni, F32, PlaneRow, Word, byte, floats, look_up, moved_bits},
+    fragment::BIAS,
     layout::{BLOCK, Codes, High, Layout, Value},
 };
 use warpsmith_kernel::{
     Global, Read, Val, raw,
     uni::{self, Join, Uni},
 };
-use warpsmith_ptx::{op::Op, qual::Qual, types::Type};
+use warpsmith_ptx::{ir::Operand, op::Op, qual::Qual, types::Type};
 
 /// The codes of a group in words of four bytes.
 #[derive(Clone, Copy, Debug)]
@@ -19,6 +20,8 @@ pub struct GroupCodes<'k> {
     pub shift: u32,
     /// `.u8` or `.s8`.
     pub ty: Type,
+    /// How much more the bytes are than the codes.
+    pub bias: u8,
 }
 
 /// The scales of a group: a weight is `d * (code - zero) + m`.
@@ -31,6 +34,35 @@ pub enum GroupScales<'k> {
 }
 
 impl<'k> GroupCodes<'k> {
+    /// The same as unsigned bytes: those with a sign have 128 more.
+    pub fn unsigned(self) -> GroupCodes<'k> {
+        if self.ty == Type::U8 {
+            return self;
+        }
+        let bias = u32::from_le_bytes([BIAS; 4]);
+        GroupCodes {
+            halves: self.halves.map(|half| half.map(|word| word ^ bias)),
+            ty: Type::U8,
+            bias: BIAS,
+            ..self
+        }
+    }
+
+    /// What the sum of a whole group's products begins with: what the bias adds to it, taken off.
+    #[track_caller]
+    pub fn start<U: Uni>(&self, x: [[Val<'k, u32, U>; 4]; 2]) -> Val<'k, i32, uni::Lane> {
+        if self.bias == 0 {
+            return Val::constant(0);
+        }
+        let bias = Val::<u32, uni::Cta>::constant(u32::from_le_bytes([self.bias; 4]));
+        let words = x.into_iter().flatten();
+        let zero: Val<'k, i32, uni::Lane> = Val::constant(0);
+        let more = words.fold(zero, |sum, x| {
+            dot(Type::U8, bias.operand(), x.operand(), sum)
+        });
+        zero - more
+    }
+
     /// The dot product of half `half`, as stored, with four words of signed bytes, added to `acc`.
     #[track_caller]
     pub fn dot<U: Uni>(
@@ -39,13 +71,23 @@ impl<'k> GroupCodes<'k> {
         x: [Val<'k, u32, U>; 4],
         acc: Val<'k, i32, uni::Lane>,
     ) -> Val<'k, i32, uni::Lane> {
-        let quals = [Qual::T(wide(self.ty)), Qual::T(Type::S32)];
         let words = self.halves[half].iter().zip(x);
         words.fold(acc, |acc, (word, x)| {
-            let sources = [word.operand(), x.operand(), acc.operand()];
-            raw::define(Op::Dp4a, &quals, sources)
+            dot(self.ty, word.operand(), x.operand(), acc)
         })
     }
+}
+
+/// `acc` and the products of four bytes, those of `a` of type `ty`, those of `b` with a sign.
+#[track_caller]
+fn dot<'k>(
+    ty: Type,
+    a: Operand,
+    b: Operand,
+    acc: Val<'k, i32, uni::Lane>,
+) -> Val<'k, i32, uni::Lane> {
+    let quals = [Qual::T(wide(ty)), Qual::T(Type::S32)];
+    raw::define(Op::Dp4a, &quals, [a, b, acc.operand()])
 }
 
 /// How `dp4a` names four bytes of a type.
@@ -174,6 +216,7 @@ impl<'k, U: Uni> PlaneRow<'k, U> {
             halves,
             shift,
             ty: layout.code_type(),
+            bias: 0,
         }
     }
 
@@ -211,7 +254,9 @@ impl<'k, U: Uni> PlaneRow<'k, U> {
             };
             return std::array::from_fn(|at| halves[at / 16][at % 16]);
         }
-        let GroupCodes { halves, shift, ty } = self.group_codes(layout, group, fetched);
+        let GroupCodes {
+            halves, shift, ty, ..
+        } = self.group_codes(layout, group, fetched);
         let scales = [0u32, 1].map(|half| self.affine(layout, group, Val::constant(half)));
         std::array::from_fn(|at| {
             let (half, within) = (at / 16, at % 16);

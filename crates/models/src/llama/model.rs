@@ -1,14 +1,20 @@
 //! The model: configuration and weights on a device, shared by sessions.
 
 use super::{
-    config::{Config, Head},
+    config::Config,
     inventory,
+    products::is_tied,
     rope::RopeScaling,
     source::{LayerPart, Part, Source, Tensor},
     warning::{self, Warning},
 };
-use crate::{Error, chat::ChatTemplate, tokenizer::Tokenizer};
-use std::{path::Path, sync::Arc};
+use crate::{
+    Error,
+    chat::ChatTemplate,
+    rounding::{Files, Rounded, Rounder, Rounding},
+    tokenizer::Tokenizer,
+};
+use std::sync::Arc;
 use warpsmith_device::{Device, Stream};
 use warpsmith_graph::{Table, Vector, Weights};
 use warpsmith_library::weights::pack;
@@ -47,6 +53,7 @@ pub struct Model {
     pub(crate) rotation: Arc<Table>,
     pub(crate) layers: Vec<Layer>,
     warnings: Vec<Warning>,
+    rounded: Option<Rounded>,
 }
 
 /// Is told how much of a model is loaded.
@@ -67,8 +74,18 @@ struct Loader<'a> {
     progress: &'a mut dyn Progress,
     /// The bytes of one tensor after the other.
     buffer: Vec<u8>,
+    rounder: Rounder,
     done: u64,
     total: u64,
+}
+
+/// What a matrix is for.
+#[derive(Clone, Copy)]
+enum Use {
+    /// Rows are multiplied by it.
+    Product,
+    /// Rows of it are looked up.
+    LookUp,
 }
 
 impl<'a> Loader<'a> {
@@ -95,11 +112,25 @@ impl<'a> Loader<'a> {
         })
     }
 
-    fn upload(&mut self, part: Part, rows: u32, columns: u32) -> Result<Arc<Weights>, Error> {
+    fn upload(
+        &mut self,
+        part: Part,
+        [rows, columns]: [u32; 2],
+        purpose: Use,
+    ) -> Result<Arc<Weights>, Error> {
         let tensor = self.required(part)?;
         Self::shape(&tensor, &[rows, columns])?;
         tensor.read(&mut self.buffer)?;
-        let packed = pack(tensor.ty, &self.buffer, rows, columns)?;
+        let (ty, bytes) = match purpose {
+            Use::Product => {
+                let Loader {
+                    rounder, buffer, ..
+                } = self;
+                rounder.apply(&tensor.name, tensor.ty, buffer, columns)?
+            }
+            Use::LookUp => (tensor.ty, &self.buffer[..]),
+        };
+        let packed = pack(ty, bytes, rows, columns)?;
         let weights = Weights::upload(self.stream, &tensor.name, &packed)?;
         self.done += tensor.bytes;
         self.progress.loaded(self.done, self.total);
@@ -122,22 +153,19 @@ impl<'a> Loader<'a> {
             .ok_or_else(|| self.source.missing(part))
     }
 
-    /// The matrix of the logits.
-    fn head(&mut self, config: &Config, embedding: &Arc<Weights>) -> Result<Arc<Weights>, Error> {
-        let own = self.source.tensor(Part::Head);
-        let tied = match config.head {
-            Head::Embedding => true,
-            Head::Own => false,
-            Head::OwnIfThere => own.is_none(),
-        };
-        if !tied {
-            return self.upload(Part::Head, config.vocab, config.width);
+    /// The embedding and the matrix of the logits, which may be one.
+    fn ends(&mut self, config: &Config) -> Result<[Arc<Weights>; 2], Error> {
+        let shape = [config.vocab, config.width];
+        if !is_tied(self.source, config) {
+            let embedding = self.upload(Part::Embedding, shape, Use::LookUp)?;
+            return Ok([embedding, self.upload(Part::Head, shape, Use::Product)?]);
         }
-        if let Some(own) = own {
+        let embedding = self.upload(Part::Embedding, shape, Use::Product)?;
+        if let Some(own) = self.source.tensor(Part::Head) {
             self.done += own.bytes;
             self.progress.loaded(self.done, self.total);
         }
-        Ok(Arc::clone(embedding))
+        Ok([Arc::clone(&embedding), embedding])
     }
 
     fn layer(&mut self, config: &Config, at: u32) -> Result<Layer, Error> {
@@ -148,7 +176,7 @@ impl<'a> Loader<'a> {
             config.kv_heads * config.head_dim,
         );
         let mut linear = |weights, bias: Option<LayerPart>, rows, columns| {
-            let weights = self.upload(part(weights), rows, columns)?;
+            let weights = self.upload(part(weights), [rows, columns], Use::Product)?;
             let bias = bias
                 .map(|bias| self.optional_vector(part(bias), rows))
                 .transpose()?
@@ -184,7 +212,7 @@ impl<'a> Loader<'a> {
 }
 
 impl Model {
-    /// Uploads the weights of `source`.
+    /// Uploads the weights of `source`, matrices as blocks of another type where that is wanted.
     ///
     /// # Errors
     /// Missing and unused tensors, wrong shapes, non-finite weights, files that are written to meanwhile, each by name;
@@ -193,6 +221,7 @@ impl Model {
         device: &Device,
         source: &Source,
         config: Config,
+        rounding: Option<Rounding>,
         progress: &mut dyn Progress,
     ) -> Result<Model, Error> {
         inventory::check(source, &config)?;
@@ -207,6 +236,7 @@ impl Model {
             stream: &stream,
             progress,
             buffer: Vec::new(),
+            rounder: Rounder::new(rounding),
             done: 0,
             total,
         };
@@ -216,12 +246,12 @@ impl Model {
         };
         let (frequencies, magnitude) = config.frequencies(factors.as_deref())?;
         let rotation = Arc::new(Table::upload(&stream, &frequencies, magnitude)?);
-        let embedding = loader.upload(Part::Embedding, config.vocab, config.width)?;
-        let head = loader.head(&config, &embedding)?;
+        let [embedding, head] = loader.ends(&config)?;
         let layers = (0..config.layers)
             .map(|at| loader.layer(&config, at))
             .collect::<Result<_, _>>()?;
         let final_norm = loader.vector(Part::FinalNorm, config.width)?;
+        let rounded = loader.rounder.rounded();
         source.check_unchanged()?;
         stream.synchronize()?;
         Ok(Model {
@@ -233,12 +263,18 @@ impl Model {
             rotation,
             layers,
             warnings,
+            rounded,
         })
     }
 
     /// Where the file does not agree with itself, and which of two was followed.
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings
+    }
+
+    /// What became of its matrices, where they were to be rounded.
+    pub fn rounded(&self) -> Option<&Rounded> {
+        self.rounded.as_ref()
     }
 
     /// The device.
@@ -281,15 +317,17 @@ pub struct Bundle {
 }
 
 impl Bundle {
-    /// Loads a GGUF file, or a folder with `config.json`, `tokenizer.json` and safetensors.
+    /// Loads a GGUF file, or a folder with `config.json`, `tokenizer.json` and safetensors, its matrices rounded if that is
+    /// wanted.
     ///
     /// # Errors
     /// What is wrong with the files, by name; device errors.
-    pub fn load(
+    pub fn load<'a>(
         device: &Device,
-        path: &Path,
+        files: impl Into<Files<'a>>,
         progress: &mut dyn Progress,
     ) -> Result<Bundle, Error> {
+        let Files { path, rounding } = files.into();
         let _span = tracing::info_span!("load", path = %path.display()).entered();
         let source = Source::open(path)?;
         let (config, tokenizer, template) = match &source {
@@ -310,7 +348,8 @@ impl Bundle {
             );
             return Err(Error::Unsupported { what });
         }
-        let model = Arc::new(Model::load(device, &source, config, progress)?);
+        let model = Model::load(device, &source, config, rounding, progress)?;
+        let model = Arc::new(model);
         let (bytes, layers) = (model.bytes(), model.config().layers);
         tracing::info!(bytes, layers, "weights are on the device");
         Ok(Bundle {

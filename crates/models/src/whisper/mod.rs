@@ -31,7 +31,7 @@ pub use decoder::{Decoder, DecoderBlock};
 pub use encoder::{Encoder, Frontend, Taps};
 pub use kv::{KvCache, KvSizes};
 pub use lines::{MOST_BEAMS, Mode};
-pub use model::Model;
+pub use model::{Model, products};
 pub use parts::{Attention, Conv, EPS, Linear, Mlp, Norm};
 pub use session::{Candidate, Rulebook, Session, SessionOptions};
 pub use transcriber::{Bundle, Heard, ListenOptions, Step, Transcriber};

@@ -6,7 +6,11 @@ use super::{
     encoder::{Encoder, Frontend},
     parts::{Attention, Conv, Linear, Mlp, Norm},
 };
-use crate::{Error, llama::Progress};
+use crate::{
+    Error,
+    llama::Progress,
+    rounding::{Rounded, Rounder, Rounding},
+};
 use std::sync::Arc;
 use warpsmith_device::{Device, Stream};
 use warpsmith_formats::{
@@ -26,6 +30,7 @@ pub struct Model {
     dims: Dims,
     encoder: Encoder,
     decoder: Decoder,
+    rounded: Option<Rounded>,
 }
 
 struct Loader<'a> {
@@ -34,6 +39,7 @@ struct Loader<'a> {
     progress: &'a mut dyn Progress,
     /// The bytes of one tensor after the other.
     buffer: Vec<u8>,
+    rounder: Rounder,
     done: u64,
     total: u64,
 }
@@ -70,8 +76,20 @@ impl Loader<'_> {
         Ok(Arc::new(Weights::upload(self.stream, name, &packed)?))
     }
 
+    /// A matrix that rows are multiplied by, rounded if that is wanted.
+    fn product(&mut self, name: &str) -> Result<Arc<Weights>, Error> {
+        let tensor = self.tensor(name)?;
+        let [rows, columns] = [0, 1].map(|at| tensor.shape.get(at).map_or(1, |n| *n as u32));
+        let Loader {
+            rounder, buffer, ..
+        } = self;
+        let (ty, bytes) = rounder.apply(name, tensor.dtype, buffer, columns)?;
+        let packed = pack(ty, bytes, rows, columns)?;
+        Ok(Arc::new(Weights::upload(self.stream, name, &packed)?))
+    }
+
     fn linear(&mut self, name: &str, biased: Biased) -> Result<Linear, Error> {
-        let weights = self.matrix(&format!("{name}.weight"))?;
+        let weights = self.product(&format!("{name}.weight"))?;
         let bias = match biased {
             Biased::Yes => Some(self.vector(&format!("{name}.bias"))?),
             Biased::No => None,
@@ -180,7 +198,7 @@ impl Loader<'_> {
             });
         }
         Ok(Decoder {
-            embedding: self.matrix("decoder.token_embedding.weight")?,
+            embedding: self.product(EMBEDDING)?,
             positions: self.matrix("decoder.positional_embedding")?,
             blocks,
             norm: self.norm("decoder.ln")?,
@@ -190,6 +208,20 @@ impl Loader<'_> {
     }
 }
 
+/// The names of the matrices of a file that rows are multiplied by, which [`Rounding`] is for.
+pub fn products(file: &WhisperFile) -> Vec<String> {
+    let is_product = |tensor: &&TensorInfo| {
+        let name = tensor.name.as_str();
+        let in_a_block = name.contains(".blocks.") && tensor.shape.len() == 2;
+        in_a_block || name == EMBEDDING
+    };
+    let products = file.tensors().filter(is_product);
+    products.map(|tensor| tensor.name.clone()).collect()
+}
+
+/// The token embedding, which is the matrix of the logits too.
+const EMBEDDING: &str = "decoder.token_embedding.weight";
+
 /// Whether a linear layer has a bias in the file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Biased {
@@ -198,13 +230,14 @@ enum Biased {
 }
 
 impl Model {
-    /// Uploads the weights of `file`.
+    /// Uploads the weights of `file`, matrices as blocks of another type where that is wanted.
     ///
     /// # Errors
     /// Weights that are not finite, files that are written to meanwhile, each by name; device errors.
     pub fn load(
         device: &Device,
         file: &WhisperFile,
+        rounding: Option<Rounding>,
         progress: &mut dyn Progress,
     ) -> Result<Model, Error> {
         let stream = device.stream()?;
@@ -215,18 +248,26 @@ impl Model {
             stream: &stream,
             progress,
             buffer: Vec::new(),
+            rounder: Rounder::new(rounding),
             done: 0,
             total,
         };
-        let model = Model {
-            device: device.clone(),
-            dims,
-            encoder: loader.encoder(&dims)?,
-            decoder: loader.decoder(&dims)?,
-        };
+        let (encoder, decoder) = (loader.encoder(&dims)?, loader.decoder(&dims)?);
+        let rounded = loader.rounder.rounded();
         file.check_unchanged()?;
         stream.synchronize()?;
-        Ok(model)
+        Ok(Model {
+            device: device.clone(),
+            dims,
+            encoder,
+            decoder,
+            rounded,
+        })
+    }
+
+    /// What became of its matrices, where they were to be rounded.
+    pub fn rounded(&self) -> Option<&Rounded> {
+        self.rounded.as_ref()
     }
 
     /// The device.

@@ -14,8 +14,9 @@ use super::{
 use crate::{
     Error,
     llama::{Progress, Run},
+    rounding::Files,
 };
-use std::{ops::ControlFlow, path::Path, sync::Arc};
+use std::{ops::ControlFlow, sync::Arc};
 use warpsmith_audio::{Edge, FRAMES_PER_SECOND, Padding, Spectrogram, Window, filters};
 use warpsmith_device::Device;
 use warpsmith_formats::whisper::WhisperFile;
@@ -36,21 +37,22 @@ pub struct Bundle {
 }
 
 impl Bundle {
-    /// Loads a model from any of the formats of [`WhisperFile`].
+    /// Loads a model from any of the formats of [`WhisperFile`], its matrices rounded if that is wanted.
     ///
     /// # Errors
     /// What is wrong with the files, by name; device errors.
-    pub fn load(
+    pub fn load<'a>(
         device: &Device,
-        path: &Path,
+        files: impl Into<Files<'a>>,
         progress: &mut dyn Progress,
     ) -> Result<Bundle, Error> {
+        let Files { path, rounding } = files.into();
         let _span = tracing::info_span!("load", path = %path.display()).entered();
         let file = WhisperFile::open(path)?;
         check(&file)?;
         let tokenizer = Tokenizer::of_file(&file)?;
-        let model = Arc::new(Model::load(device, &file, progress)?);
-        let bytes: u64 = file.tensors().map(|tensor| tensor.bytes).sum();
+        let model = Arc::new(Model::load(device, &file, rounding, progress)?);
+        let bytes = model.bytes();
         tracing::info!(bytes, "weights are on the device");
         Ok(Bundle {
             model,

@@ -18,7 +18,7 @@ fn check(path: &Path, change: impl FnOnce(&fs::File, u64)) -> Error {
     let config = Config::from_gguf(gguf.metadata(), true).expect("a configuration");
     let file = fs::File::options().write(true).open(path).expect("a file");
     change(&file, sound.len() as u64);
-    let error = Model::load(&device(), &source, config, &mut |_, _| {}).expect_err("changed");
+    let error = Model::load(&device(), &source, config, None, &mut |_, _| {}).expect_err("changed");
     fs::write(path, sound).expect("as it was");
     error
 }

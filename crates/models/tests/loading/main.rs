@@ -5,4 +5,5 @@ mod configurations;
 mod folders;
 mod keys;
 mod remade;
+mod rounding;
 mod tensors;

@@ -91,7 +91,7 @@ impl File {
         let gguf = Gguf::parse(self.to_bytes())?;
         let factors = gguf.tensor("rope_freqs.weight").is_some();
         let config = Config::from_gguf(gguf.metadata(), factors)?;
-        Model::load(&device(), &Source::Gguf(gguf), config, &mut |_, _| {})
+        Model::load(&device(), &Source::Gguf(gguf), config, None, &mut |_, _| {})
     }
 }
 

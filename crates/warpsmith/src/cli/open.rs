@@ -3,7 +3,7 @@
 use super::{
     context, kind,
     options::ModelArgs,
-    output::{Unit, bar, printable, warn},
+    output::{Unit, bar, note, printable, warn},
 };
 use anyhow::{Context, Result, bail};
 use std::{
@@ -14,6 +14,7 @@ use warpsmith::{
     device::{Device, Fresh, Selector, Settings, VirtualCard, devices},
     formats::Kind,
     models::{
+        Rounded,
         chat::ChatTemplate,
         llama::{Bundle, Engine, EngineOptions, Run, Session, SessionOptions},
     },
@@ -103,7 +104,7 @@ pub(crate) fn open(args: &ModelArgs) -> Result<Opened> {
     };
     let device = Device::open_with(&selector(args)?, settings).context("cannot open the device")?;
     let bar = bar("loading", 0, Unit::Bytes);
-    let bundle = Bundle::load(&device, &args.model, &mut |done, total| {
+    let bundle = Bundle::load(&device, args.files(), &mut |done, total| {
         bar.set_length(total);
         bar.set_position(done);
     })
@@ -115,6 +116,7 @@ pub(crate) fn open(args: &ModelArgs) -> Result<Opened> {
     });
     bar.finish_and_clear();
     let bundle = bundle?;
+    tell_rounded(bundle.model.rounded());
     for warning in bundle.model.warnings() {
         warn(&format!("warning: {}", printable(&warning.to_string())));
     }
@@ -123,6 +125,13 @@ pub(crate) fn open(args: &ModelArgs) -> Result<Opened> {
         bundle,
         load_s: start.elapsed().as_secs_f64(),
     })
+}
+
+/// Says what became of a model's matrices, where they were to be rounded.
+pub(crate) fn tell_rounded(rounded: Option<&Rounded>) {
+    if let Some(rounded) = rounded {
+        note(&format!("weights: {rounded}"));
+    }
 }
 
 /// The device asked for, with the number of threads.

@@ -9,7 +9,7 @@ use std::{
 use warpsmith::{
     device::Selector,
     graph::Precision,
-    models::{llama::Run, sampling::SamplerConfig},
+    models::{Files, Rounding, llama::Run, sampling::SamplerConfig},
 };
 
 /// The model, and where and how it runs.
@@ -18,6 +18,10 @@ pub(crate) struct ModelArgs {
     /// A GGUF file, or a folder with config.json, tokenizer.json and safetensors.
     #[arg(long, short, value_name = "FILE")]
     pub(crate) model: PathBuf,
+    /// Rounds F32, F16 and BF16 matrices to blocks of this type while they are loaded: q8_0, q5_1, q5_0, q4_1 or q4_0
+    /// [default: all stay what they are in the file].
+    #[arg(long, value_name = "TYPE")]
+    pub(crate) weights: Option<Rounding>,
     /// auto (a card if there is one, else the virtual GPU), cuda:N, virtual, or virtual:SETTINGS as in
     /// virtual:t4 or virtual:sm75,sms=40,memory=15GiB,shared=64KiB,cooperative=80,ptx=6.5; presets are t4, a100,
     /// rtx3060, h100; kernels=card runs the kernels that a card would be given, as presets do; tier=baseline|avx2|avx512
@@ -40,6 +44,16 @@ pub(crate) struct ModelArgs {
     /// Most tokens that one launch of a persistent run makes, for cards whose display waits meanwhile [default: all].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) tokens_per_launch: Option<u32>,
+}
+
+impl ModelArgs {
+    /// The model's files, and what its matrices become.
+    pub(crate) fn files(&self) -> Files<'_> {
+        Files {
+            path: &self.model,
+            rounding: self.weights,
+        }
+    }
 }
 
 /// [`Run`] on the command line.

@@ -3,7 +3,7 @@
 use super::{
     files::Files,
     kind,
-    open::{cache_folder, open, selector_with},
+    open::{cache_folder, open, selector_with, tell_rounded},
     options::{ModelArgs, RunArg},
     output::{self, Unit, bar, printable},
 };
@@ -228,13 +228,14 @@ impl ProfileModel {
         kind::expect(&self.model.model, Kind::Speech)?;
         let device = Device::open_with(&selector, settings).context("cannot open the device")?;
         let loading = bar("loading", 0, Unit::Bytes);
-        let bundle = whisper::Bundle::load(&device, &self.model.model, &mut |done, total| {
+        let bundle = whisper::Bundle::load(&device, self.model.files(), &mut |done, total| {
             loading.set_length(total);
             loading.set_position(done);
         });
         loading.finish_and_clear();
         let name = printable(&self.model.model.display().to_string());
         let bundle = Arc::new(bundle.with_context(|| format!("cannot load {name}"))?);
+        tell_rounded(bundle.model.rounded());
         let options = ListenOptions {
             precision: self.model.precision.into(),
             run: Run::Eager,

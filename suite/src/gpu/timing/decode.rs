@@ -25,7 +25,7 @@ pub(super) fn times(bench: &Bench) -> Result<(), Failed> {
         gguf::write(&path, shape)?;
         begin(format!("loading {}", shape.name));
         let source = Source::open(&path)?;
-        let model = Model::load(&bench.device, &source, shape.config(), &mut |_, _| {})?;
+        let model = Model::load(&bench.device, &source, shape.config(), None, &mut |_, _| {})?;
         let model = Arc::new(model);
         drop(source);
         let (prompt, steps) = if bench.small { (16, 8) } else { (512, 128) };

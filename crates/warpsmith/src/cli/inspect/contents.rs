@@ -11,6 +11,7 @@ use std::{
 };
 use warpsmith::{
     formats::{
+        Kind,
         gguf::{Array, Gguf, Value},
         input::is_there,
         quant::WeightType,
@@ -18,7 +19,7 @@ use warpsmith::{
         safetensors::Safetensors,
         whisper::{Format, WhisperFile},
     },
-    models::llama,
+    models::{Rounding, llama, whisper},
 };
 
 /// Values of an array that are shown.
@@ -51,6 +52,8 @@ pub(super) struct Tensor {
     /// Slowest dimension first.
     pub(super) shape: Vec<u64>,
     pub(super) bytes: u64,
+    /// What it is in the file, where it becomes another one.
+    pub(super) was: Option<WeightType>,
 }
 
 impl Contents {
@@ -72,12 +75,42 @@ impl Contents {
             Some("json") => json_file(path),
             // What is no other model may still be a broken GGUF file, which says what is wrong with it.
             Some("gguf") => gguf(path),
-            Some(_) | None => whisper(path).or_else(|error| match magic.as_slice() {
+            Some(_) | None => speech(path).or_else(|error| match magic.as_slice() {
                 b"lmgg" => Err(error),
                 _ if extension == Some("bin") => Err(error),
                 _ => gguf(path),
             }),
         }
+    }
+}
+
+impl Contents {
+    /// The same as it is loaded with `rounding`.
+    ///
+    /// # Errors
+    /// What is no model that is run here.
+    pub(super) fn rounded(path: &Path, rounding: Rounding) -> Result<Contents> {
+        let (mut contents, products) = match Kind::of(path) {
+            Some(Kind::Speech) => {
+                let products = whisper::products(&WhisperFile::open(path)?);
+                (speech(path)?, products)
+            }
+            Some(Kind::Text) | None => (Contents::read(path)?, llama::products(path)?),
+        };
+        if products.is_empty() {
+            bail!("--weights is for models that are run here, and this is none");
+        }
+        for tensor in &mut contents.tensors {
+            let columns = tensor.shape.last().copied().unwrap_or(1);
+            let to = rounding.of(tensor.ty, columns);
+            if to == tensor.ty || !products.contains(&tensor.name) {
+                continue;
+            }
+            let elements = tensor.shape.iter().product();
+            tensor.bytes = to.bytes_of(elements).unwrap_or(tensor.bytes);
+            tensor.was = Some(std::mem::replace(&mut tensor.ty, to));
+        }
+        Ok(contents)
     }
 }
 
@@ -88,7 +121,7 @@ fn folder(path: &Path) -> Result<Contents> {
         return safetensors(path);
     }
     if has("model.bin") || has("ggml-model.bin") || has("model.gguf") {
-        return whisper(path).or_else(|error| match has("model.gguf") {
+        return speech(path).or_else(|error| match has("model.gguf") {
             true => gguf(&path.join("model.gguf")),
             false => Err(error),
         });
@@ -122,6 +155,7 @@ fn gguf(path: &Path) -> Result<Contents> {
         ty: info.dtype,
         shape: info.dims.iter().rev().copied().collect(),
         bytes: info.bytes,
+        was: None,
     });
     let pairs = file.metadata().iter().map(|(key, value)| Pair {
         key: key.to_owned(),
@@ -145,6 +179,7 @@ fn safetensors(path: &Path) -> Result<Contents> {
         ty: info.dtype,
         shape: info.shape.clone(),
         bytes: info.bytes,
+        was: None,
     });
     let beside = match path.is_dir() {
         true => path.join("config.json"),
@@ -161,7 +196,7 @@ fn safetensors(path: &Path) -> Result<Contents> {
     })
 }
 
-fn whisper(path: &Path) -> Result<Contents> {
+fn speech(path: &Path) -> Result<Contents> {
     let file = WhisperFile::open(path)?;
     let format = match file.format() {
         Format::CTranslate2 => "Whisper as CTranslate2 has it",
@@ -174,6 +209,7 @@ fn whisper(path: &Path) -> Result<Contents> {
         ty: info.dtype,
         shape: info.shape.clone(),
         bytes: info.bytes,
+        was: None,
     });
     let sizes = file.dims().fields();
     let mut pairs: Vec<Pair> = sizes

@@ -8,7 +8,7 @@ use clap::Args;
 use contents::{Contents, Tensor};
 use serde_json::{Value as Json, json};
 use std::{collections::BTreeMap, fmt::Write, path::PathBuf};
-use warpsmith::formats::quant::WeightType;
+use warpsmith::{formats::quant::WeightType, models::Rounding};
 
 /// Characters of a text that are shown.
 const WIDEST: usize = 96;
@@ -18,6 +18,7 @@ const WIDEST: usize = 96;
 #[command(after_help = "Examples:
   warpsmith inspect smollm2.gguf
   warpsmith inspect --json smollm2.gguf
+  warpsmith inspect --weights q8_0 whisper-base
   warpsmith inspect whisper-base
   warpsmith inspect whisper-base/tokenizer.json")]
 pub(crate) struct Inspect {
@@ -25,6 +26,9 @@ pub(crate) struct Inspect {
     /// Whisper, a tokenizer.json, or a folder with one of them.
     #[arg(value_name = "FILE")]
     file: PathBuf,
+    /// Shows the model as it is loaded with matrices rounded to blocks of this type: q8_0, q5_1, q5_0, q4_1 or q4_0.
+    #[arg(long, value_name = "TYPE")]
+    weights: Option<Rounding>,
     /// Prints one JSON object: format, metadata, tensors, types, parameters, bytes, warnings; long arrays are given by their
     /// length and first values.
     #[arg(long)]
@@ -39,7 +43,11 @@ impl Inspect {
                 printable(&self.file.display().to_string())
             )
         };
-        let contents = Contents::read(&self.file).with_context(name)?;
+        let contents = match self.weights {
+            None => Contents::read(&self.file),
+            Some(rounding) => Contents::rounded(&self.file, rounding),
+        };
+        let contents = contents.with_context(name)?;
         for warning in &contents.warnings {
             warn(&format!("warning: {}", printable(warning)));
         }
@@ -65,7 +73,14 @@ fn as_json(contents: &Contents) -> Json {
         .collect();
     let tensors: Vec<Json> = tensors
         .iter()
-        .map(|t| json!({ "name": t.name, "type": t.ty.name(), "shape": t.shape, "bytes": t.bytes }))
+        .map(|t| {
+            let mut tensor =
+                json!({ "name": t.name, "type": t.ty.name(), "shape": t.shape, "bytes": t.bytes });
+            if let Some(was) = t.was {
+                tensor["was"] = json!(was.name());
+            }
+            tensor
+        })
         .collect();
     let types: serde_json::Map<String, Json> = totals
         .by_type
@@ -120,14 +135,16 @@ fn as_text(contents: &Contents) -> Result<String> {
         ty,
         shape,
         bytes: size,
+        was,
     } in tensors
     {
         writeln!(
             out,
-            "  {:<width$}  {ty:<7}  {:<20}  {}",
+            "  {:<width$}  {ty:<7}  {:<20}  {}{}",
             printable(name),
             shape_text(shape),
-            bytes(*size)
+            bytes(*size),
+            was.map_or_else(String::new, |was| format!(", {was} in the file"))
         )?;
     }
     for (ty, (count, size)) in &totals.by_type {

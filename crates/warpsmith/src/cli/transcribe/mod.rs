@@ -9,7 +9,7 @@ use super::{
     files::Files,
     interrupt::{self, Watch},
     kind,
-    open::{cache_folder, selector_with},
+    open::{cache_folder, selector_with, tell_rounded},
     options::{PrecisionArg, RunArg},
     output::{self, Unit, bar, bytes, one_line, printable},
     trace::TraceArgs,
@@ -36,11 +36,14 @@ use warpsmith::{
         Kind,
         input::{self, patiently},
     },
-    models::whisper::{
-        self, Bundle, ListenOptions, MOST_BEAMS, Transcriber,
-        fallback::Thresholds,
-        tokenizer::{Start, Task},
-        transcript::{Options, WordOptions},
+    models::{
+        Files as ModelFiles, Rounding,
+        whisper::{
+            self, Bundle, ListenOptions, MOST_BEAMS, Transcriber,
+            fallback::Thresholds,
+            tokenizer::{Start, Task},
+            transcript::{Options, WordOptions},
+        },
     },
     transcript::{Format, Highlight, Layout, Transcription},
 };
@@ -68,6 +71,10 @@ pub(crate) struct Transcribe {
     /// A CTranslate2, ggml, GGUF or safetensors file of Whisper, or a folder with one.
     #[arg(long, short, value_name = "PATH")]
     model: PathBuf,
+    /// Rounds F32, F16 and BF16 matrices to blocks of this type while they are loaded: q8_0, q5_1, q5_0, q4_1 or q4_0
+    /// [default: all stay what they are in the file].
+    #[arg(long, value_name = "TYPE")]
+    weights: Option<Rounding>,
     /// Code or name of the language, or `auto` to hear which it is.
     #[arg(long, value_name = "L", default_value = "auto")]
     language: String,
@@ -274,13 +281,18 @@ impl Transcribe {
         let device = Device::open_with(&selector, settings).context("cannot open the device")?;
         let start = Instant::now();
         let loading = bar("loading", 0, Unit::Bytes);
-        let bundle = Bundle::load(&device, &self.model, &mut |done, total| {
+        let model = ModelFiles {
+            path: &self.model,
+            rounding: self.weights,
+        };
+        let bundle = Bundle::load(&device, model, &mut |done, total| {
             loading.set_length(total);
             loading.set_position(done);
         });
         loading.finish_and_clear();
         let name = printable(&self.model.display().to_string());
         let bundle = Arc::new(bundle.with_context(|| format!("cannot load {name}"))?);
+        tell_rounded(bundle.model.rounded());
         if matches!(self.task, TaskArg::Translate) && !bundle.tokenizer.special().is_multilingual()
         {
             bail!("--task translate: {name} knows English alone, expected a multilingual model");
