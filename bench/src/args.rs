@@ -100,10 +100,12 @@ pub(crate) enum Part {
     Speech,
     /// Eager, replayed and persistent runs.
     Ways,
+    /// CUDA programs interpreted, compiled, and in C++.
+    Programs,
 }
 
 impl Part {
-    pub(crate) const ALL: [Part; 12] = [
+    pub(crate) const ALL: [Part; 13] = [
         Part::FirstToken,
         Part::Prefill,
         Part::Decode,
@@ -116,6 +118,7 @@ impl Part {
         Part::Throughput,
         Part::Speech,
         Part::Ways,
+        Part::Programs,
     ];
 
     fn is_about(self, subject: Subject) -> bool {
@@ -129,7 +132,9 @@ impl Part {
             | Part::Ways => subject == Subject::Text,
             Part::Speech => subject == Subject::Speech,
             Part::Floor => subject != Subject::Kernels,
-            Part::Emission | Part::Micro | Part::Checker => subject == Subject::Kernels,
+            Part::Emission | Part::Micro | Part::Checker | Part::Programs => {
+                subject == Subject::Kernels
+            }
         }
     }
 
@@ -147,6 +152,7 @@ impl Part {
             Part::Throughput => "throughput",
             Part::Speech => "speech",
             Part::Ways => "ways",
+            Part::Programs => "programs",
         }
     }
 }

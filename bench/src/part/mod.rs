@@ -1,6 +1,7 @@
 //! The parts: each measures in the process that it is called in.
 
 pub(crate) mod checker;
+pub(crate) mod cuda;
 pub(crate) mod emission;
 pub(crate) mod floor;
 pub(crate) mod micro;
@@ -38,6 +39,7 @@ pub(crate) fn run(part: Part, args: &Args) -> Result<String, Failed> {
         Part::Throughput => json(throughput::measure(args)?),
         Part::Speech => json(speech::measure(args)?),
         Part::Ways => json(ways::measure(args)?),
+        Part::Programs => json(cuda::measure(args)?),
     }
 }
 

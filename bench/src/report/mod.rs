@@ -1,6 +1,7 @@
 //! The report: our figures beside those of peers, as Markdown and as JSON.
 
 mod kernels;
+mod programs;
 mod speech;
 mod table;
 mod text;
@@ -12,6 +13,7 @@ use crate::{
     host,
     part::{
         checker::Checker,
+        cuda::Programs,
         emission::Emission,
         floor::Floor,
         micro::Micro,
@@ -49,6 +51,7 @@ pub(crate) struct Found {
     throughput: Option<Vec<Batch>>,
     speech: Option<Speech>,
     ways: Option<Ways>,
+    programs: Option<Programs>,
     /// Cores that others used, by part.
     others: Vec<(&'static str, f64)>,
 }
@@ -86,6 +89,7 @@ impl Found {
             throughput: part!(Throughput),
             speech: part!(Speech),
             ways: part!(Ways),
+            programs: part!(Programs),
             others,
         })
     }
@@ -200,6 +204,9 @@ impl Report {
         if let Some(ways) = &found.ways {
             text::ways(out, ways)?;
         }
+        if let Some(programs) = &found.programs {
+            programs::write(out, programs)?;
+        }
         match (&found.speech, &found.floor) {
             (Some(speech), Some(floor)) => speech::write(out, speech, floor, &self.peers.speech),
             (None, _) | (_, None) => Ok(()),
@@ -238,6 +245,7 @@ impl Report {
             "throughput": found.throughput,
             "speech": found.speech,
             "ways": found.ways,
+            "programs": found.programs,
             "others": spread,
             "peers": self.peers.text,
             "speech_peers": self.peers.speech,
