@@ -39,8 +39,8 @@ pub(super) fn lands(l: &Lowerer<'_>, item: &Operand, access: Access) -> bool {
     writes(l, Some(item), bits) && (own <= 32 || own == bits)
 }
 
-/// What an access does, if it is to global or shared memory and orders nothing.
-pub(super) fn access(l: &Lowerer<'_>, inst: &Inst, place: &Operand) -> Option<Access> {
+/// The memory of an access that orders nothing, and what it does there.
+pub(super) fn plain(l: &Lowerer<'_>, inst: &Inst, place: &Operand) -> Option<(Space, Access)> {
     let q = &inst.quals;
     let Operand::Addr(Address { base, .. }) = place else {
         return None;
@@ -48,13 +48,6 @@ pub(super) fn access(l: &Lowerer<'_>, inst: &Inst, place: &Operand) -> Option<Ac
     let space = match (roles::space(inst), base) {
         (Space::Generic, Base::Var(var)) => l.space_of(*var)?,
         (space, _) => space,
-    };
-    let shared = match space {
-        Space::Global | Space::Const => false,
-        // Generic addresses are mostly of global memory: those of other memories are outside of its window.
-        Space::Generic if !l.makes_generic() => false,
-        Space::Shared => true,
-        _ => return None,
     };
     let ordered = [
         Qual::Volatile,
@@ -82,12 +75,25 @@ pub(super) fn access(l: &Lowerer<'_>, inst: &Inst, place: &Operand) -> Option<Ac
     } else {
         1
     };
-    Some(Access {
-        shared,
+    let access = Access {
+        shared: space == Space::Shared,
         bytes: ty.bytes(),
         signed: ty.is_signed(),
         count,
-    })
+    };
+    Some((space, access))
+}
+
+/// What an access does, if it is to global or shared memory and orders nothing.
+pub(super) fn access(l: &Lowerer<'_>, inst: &Inst, place: &Operand) -> Option<Access> {
+    let (space, access) = plain(l, inst, place)?;
+    let known = match space {
+        Space::Global | Space::Const | Space::Shared => true,
+        // Generic addresses are mostly of global memory: those of other memories are outside of its window.
+        Space::Generic => !l.makes_generic(),
+        _ => false,
+    };
+    known.then_some(access)
 }
 
 /// Whether an access is one of those that are compiled: of neighbours, or of one place for all lanes.

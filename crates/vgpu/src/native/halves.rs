@@ -12,7 +12,7 @@ use super::{
 use crate::lower::Lowerer;
 use regalloc2::VReg;
 use warpsmith_ptx::{ir::Inst, op::Op, qual::Qual, types::Type};
-use warpsmith_x86::{MaskAlu, vector};
+use warpsmith_x86::{MaskAlu, Vop, vector};
 
 /// What is done with them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -202,16 +202,8 @@ impl Coder<'_, '_> {
         let toward = both(MaskAlu::Xnor, error_up, sum_up);
         let more = both(MaskAlu::And, off, toward);
         let less = both(MaskAlu::AndNot, toward, off);
-        let mut step = |op, start: VReg, mask, by: VReg| {
-            let v = Vector {
-                tied: Some(start),
-                mask: Some(mask),
-                ..Vector::two(start, Arg::Reg(by))
-            };
-            self.vector(op, v)
-        };
-        let s = step(&vector::ADD_I64, s, more, one);
-        let s = step(&vector::SUB_I64, s, less, one);
+        let s = self.stepped(&vector::ADD_I64, s, more, one);
+        let s = self.stepped(&vector::SUB_I64, s, less, one);
         self.odd_single(s)
     }
 
@@ -228,15 +220,17 @@ impl Coder<'_, '_> {
         let off = both(MaskAlu::And, off, even);
         let less = both(MaskAlu::And, off, up);
         let more = both(MaskAlu::AndNot, up, off);
-        let mut step = |op, start: VReg, mask, by: VReg| {
-            let v = Vector {
-                tied: Some(start),
-                mask: Some(mask),
-                ..Vector::two(start, Arg::Reg(by))
-            };
-            self.vector(op, v)
+        let near = self.stepped(&vector::SUB_I32, near, less, one);
+        self.stepped(&vector::ADD_I32, near, more, one)
+    }
+
+    /// `start`, and in the lanes of a mask a step further.
+    fn stepped(&mut self, op: &'static Vop, start: VReg, mask: VReg, by: VReg) -> VReg {
+        let v = Vector {
+            tied: Some(start),
+            mask: Some(mask),
+            ..Vector::two(start, Arg::Reg(by))
         };
-        let near = step(&vector::SUB_I32, near, less, one);
-        step(&vector::ADD_I32, near, more, one)
+        self.vector(op, v)
     }
 }

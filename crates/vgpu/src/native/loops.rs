@@ -7,7 +7,7 @@
 //! All ways out write what has changed since the loop was entered.
 
 use super::{
-    nodes::{Arg, Code, Vector},
+    nodes::Code,
     values::{Coder, Forms, Held, Known, Skip, ValueId},
 };
 use crate::lower::Dst;
@@ -197,12 +197,7 @@ impl Coder<'_, '_> {
     fn only_the_one_nan(&mut self, regs: &[VReg]) {
         for v in regs {
             let one = self.canonical(*v);
-            let other = Vector {
-                imm: 4,
-                ..Vector::two(one, Arg::Reg(*v))
-            };
-            let class = RegClass::Vector;
-            let other = self.nodes.vector(&vector::CMP_I32, class, other);
+            let other = self.test(&vector::CMP_I32, 4, one, *v);
             self.nodes.effect(Code::MaskTest16, &[other]);
             self.exit_if(Cond::NotEqual);
         }

@@ -4,22 +4,21 @@
 //! with it. Elements of 1 and 2 bytes are parts of words: nobody else writes there.
 
 use super::{
-    accesses::{Access, items, lands},
+    accesses::{Access, items, lands, plain},
     kinds::reads,
     nodes::{Arg, Code, Place, Vector},
     values::{Coder, Known, Skip, ValueId},
 };
 use crate::{
     exec::{Ctx, Warp},
-    lower::{Lowerer, roles},
+    lower::Lowerer,
     memory::Window,
 };
 use regalloc2::{RegClass, VReg};
 use warpsmith_ptx::{
-    ir::{Address, Base, Inst, Operand},
+    ir::{Inst, Operand},
     op::Op,
-    qual::Qual,
-    types::{Space, Type},
+    types::Space,
 };
 use warpsmith_x86::{Alu, Cond, MaskAlu, vector};
 
@@ -40,47 +39,9 @@ pub(super) fn kind(l: &Lowerer<'_>, inst: &Inst) -> Option<Own> {
         Op::Ld => false,
         _ => return None,
     };
-    let q = &inst.quals;
-    let Operand::Addr(Address { base, .. }) = inst.operands.get(usize::from(!store))? else {
-        return None;
-    };
-    let space = match (roles::space(inst), base) {
-        (Space::Generic, Base::Var(var)) => l.space_of(*var)?,
-        (space, _) => space,
-    };
-    let known = match base {
-        Base::Reg(reg) => l.type_of(*reg) != Type::Pred && l.type_of(*reg).bits() >= 32,
-        Base::Var(var) => l.layout().address(*var).is_some(),
-        Base::Absolute => false,
-    };
-    let odd = [
-        Qual::Volatile,
-        Qual::Acquire,
-        Qual::Relaxed,
-        Qual::Mmio,
-        Qual::Release,
-        Qual::V8,
-    ];
-    let ty = q.types().next()?;
-    let access = Access {
-        shared: false,
-        bytes: ty.bytes(),
-        signed: ty.is_signed(),
-        count: if q.has(Qual::V4) {
-            4
-        } else if q.has(Qual::V2) {
-            2
-        } else {
-            1
-        },
-    };
+    let (space, access) = plain(l, inst, inst.operands.get(usize::from(!store))?)?;
     let fits = space == Space::Local
-        && known
-        && !odd.iter().any(|word| q.has(*word))
-        && ty != Type::Pred
-        && ty.bytes() <= 8
         && access.bytes * access.count <= 16
-        && inst.operands.len() == 2
         && (1..=MOST).contains(&l.layout().local_bytes);
     let items = items(inst.operands.get(usize::from(store))?);
     let right = items.len() == access.count as usize

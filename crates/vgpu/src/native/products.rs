@@ -25,7 +25,7 @@ use warpsmith_ptx::{
     qual::Qual,
     types::Type,
 };
-use warpsmith_x86::{Len, Vop, vector};
+use warpsmith_x86::{Len, vector};
 
 /// What A and B have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -312,26 +312,18 @@ impl Coder<'_, '_> {
                 let v = if part == 0 {
                     v
                 } else {
-                    self.shifted(&vector::SHR_U32, v, 16)
+                    self.by(&vector::SHR_U32, v, 16)
                 };
                 let op = &vector::NARROW_I32_I16;
                 let half = self.nodes.reversed(op, RegClass::Float, Len::L512, 0, v);
                 self.vector(&vector::F32_OF_F16, Vector::one(Arg::Reg(half)))
             }
-            (Element::Brain, 0) => self.shifted(&vector::SHL_I32, v, 16),
+            (Element::Brain, 0) => self.by(&vector::SHL_I32, v, 16),
             (Element::Brain, _) => self.with_constant(&vector::AND, v, 0xFFFF_0000),
             // A tensor core reads 19 bits.
             (Element::Tf32, _) => self.with_constant(&vector::AND, v, 0xFFFF_E000),
             (Element::Bytes { .. }, _) => v,
         }
-    }
-
-    fn shifted(&mut self, op: &'static Vop, v: VReg, imm: u8) -> VReg {
-        let shift = Vector {
-            imm,
-            ..Vector::one(Arg::Reg(v))
-        };
-        self.vector(op, shift)
     }
 
     /// Bytes: `sums` gets what the sums start from, then the registers of A.

@@ -288,13 +288,7 @@ impl Coder<'_, '_> {
                 let bytes = self.lanes_exact(bytes)?;
                 let (nothing, whole) = (self.whole(0), self.whole(16));
                 let mut compare = |imm: u8, with: VReg| {
-                    let parts = [0, 1].map(|j| {
-                        let test = Vector {
-                            imm,
-                            ..Vector::two(bytes[j], Arg::Reg(with))
-                        };
-                        self.nodes.vector(&vector::CMP_U32, RegClass::Vector, test)
-                    });
+                    let parts = [0, 1].map(|j| self.test(&vector::CMP_U32, imm, bytes[j], with));
                     self.nodes.mask(Code::MaskJoin, &[parts[1], parts[0]])
                 };
                 let none = compare(0, nothing);
