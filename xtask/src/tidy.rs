@@ -1,6 +1,7 @@
 //! `cargo xtask tidy`: the rules of the house that a program can check, all violations at once.
 
 mod arrows;
+mod circle;
 mod docs;
 mod graph;
 mod lex;
@@ -79,6 +80,7 @@ pub(crate) fn tidy(house: &House) -> Result<()> {
     }
     found.extend(docs::check(&files));
     found.extend(arrows::check(&graph, &files));
+    found.extend(circle::check(&files));
     found.extend(native::check(&graph));
     found.sort();
     found.dedup();

@@ -1,15 +1,12 @@
 //! What a virtual GPU looks like from outside.
 
 use crate::{
-    check::{Checks, Finding},
+    check::{Checks, Observer},
     tier::Tier,
 };
-use std::{
-    fmt,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
 };
 use warpsmith_ptx::target::{PtxVersion, Target};
 
@@ -103,27 +100,6 @@ impl Stop {
     /// Whether they are to stop.
     pub fn is_stopped(&self) -> bool {
         self.0.load(Ordering::Relaxed)
-    }
-}
-
-/// Who is told of findings.
-#[derive(Clone)]
-pub struct Observer(Arc<dyn Fn(&Finding) + Send + Sync>);
-
-impl Observer {
-    /// Calls `tell` with each finding when it is first seen, from the thread that runs the launch.
-    pub fn new(tell: impl Fn(&Finding) + Send + Sync + 'static) -> Observer {
-        Observer(Arc::new(tell))
-    }
-
-    pub(crate) fn tell(&self, finding: &Finding) {
-        (self.0)(finding);
-    }
-}
-
-impl fmt::Debug for Observer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Observer")
     }
 }
 

@@ -3,14 +3,14 @@
 use crate::{
     config::Stop,
     error::{Error, Fault, FaultKind, Waiting},
-    exec::LaunchView,
-    lower::Program,
     machine::Inner,
     memory::Window,
+    op::Program,
     order,
     outside::Outside,
     printed::Printed,
     sched::Cta,
+    view::LaunchView,
 };
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -299,7 +299,7 @@ impl Job {
 
     /// A worker panicked: stops the launch.
     pub(crate) fn broke(&self, what: String) {
-        let kernel = self.program.name.clone();
+        let kernel = self.program.subject.name.clone();
         self.stop(Error::Panic { kernel, what });
     }
 

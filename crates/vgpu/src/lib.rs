@@ -8,11 +8,15 @@
 //! - a fault of the guest is a [`Fault`] value that names kernel, place, CTA and thread, and the machine
 //!   stays usable after it.
 
+mod analysis;
+mod build;
 mod bytes;
 pub mod check;
 mod config;
+mod dump;
 mod error;
 mod exec;
+mod ids;
 mod job;
 mod lower;
 mod machine;
@@ -21,6 +25,7 @@ mod module;
 #[cfg_attr(target_arch = "x86_64", path = "native/mod.rs")]
 #[cfg_attr(not(target_arch = "x86_64"), path = "native_other.rs")]
 mod native;
+mod op;
 mod order;
 mod outside;
 mod pool;
@@ -30,9 +35,11 @@ mod show;
 mod signal;
 mod stream;
 mod tier;
+mod view;
 
 pub use bytes::Bytes;
-pub use config::{Compile, Config, Observer, Stop};
+pub use check::Observer;
+pub use config::{Compile, Config, Stop};
 pub use error::{Awaited, Error, Fault, FaultKind, Limit, Misuse, Waiting};
 pub use machine::{Machine, no_compiler};
 pub use module::{Kernel, Module, Param};

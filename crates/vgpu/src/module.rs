@@ -1,11 +1,15 @@
 //! Loaded modules and their kernels.
 
 use crate::{
-    config::Compile,
+    analysis::{self, Layout, print},
+    build::{Compile, Input},
+    config,
+    dump::Dump,
     error::Error,
-    exec::rare::print,
-    lower::{self, Input, Layout, Program},
+    lower,
     machine::{Inner, Machine},
+    native,
+    op::Program,
 };
 use rustc_hash::FxHashMap;
 use std::{
@@ -116,7 +120,7 @@ impl Module {
         let index = self.0.module.functions.iter().position(|function| {
             function.name == name && function.kind == FunctionKind::Entry && function.body.is_some()
         })?;
-        let unit = lower::unit(&self.0.module, index).map(Arc::new);
+        let unit = analysis::unit(&self.0.module, index).map(Arc::new);
         let function = unit.as_deref().unwrap_or(&self.0.module.functions[index]);
         let lay_out = |gap| Layout::new(&self.0.module, function, &self.0.vars, gap).ok();
         let tight = lay_out(0)?;
@@ -230,6 +234,22 @@ impl Kernel {
             .sum()
     }
 
+    /// What the virtual GPU makes of it for blocks of this shape, as text: blocks, ops with their arguments, and what is
+    /// compiled, as it is for launches of many warps. `text` is that of its module, whose lines are quoted.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] where it cannot be run here either.
+    pub fn dump(&self, block: [u32; 3], text: &str) -> Result<String, Error> {
+        let program = self.program(block, MANY)?;
+        let dump = Dump {
+            program: &program,
+            function: self.function(),
+            text,
+            block,
+        };
+        Ok(dump.text())
+    }
+
     /// Whether its module can print.
     pub(crate) fn prints(&self) -> bool {
         let functions = &self.loaded.module.functions;
@@ -249,11 +269,11 @@ impl Kernel {
                 .unwrap_or_else(PoisonError::into_inner)
         };
         let key = (self.index, block);
-        let always = machine.config.compile == Compile::Always;
+        let always = machine.config.compile == config::Compile::Always;
         let found = known().get(&key).cloned().unwrap_or_default();
         let again = found.plain.is_some() || found.compiled.is_some();
-        let native = machine.compiles() && (always || again || warps >= MANY);
-        let own = |known: &Programs| match native {
+        let compiles = machine.compiles() && (always || again || warps >= MANY);
+        let own = |known: &Programs| match compiles {
             true => known.compiled.clone(),
             false => known.plain.clone(),
         };
@@ -269,11 +289,11 @@ impl Kernel {
             checked: machine.config.checks.is_some(),
             counted: machine.config.budget.is_some(),
             apart: machine.config.seed.is_some(),
-            native,
+            compile: compiles.then_some(native::compile as Compile),
         })?);
         let mut known = known();
         let known = known.entry(key).or_default();
-        let place = match native {
+        let place = match compiles {
             true => &mut known.compiled,
             false => &mut known.plain,
         };
@@ -334,7 +354,7 @@ fn fill(data: &mut [u8], var: &Var, init: &Init, loaded: &Loaded) -> Result<(), 
             offset,
             ..
         } => {
-            let address = lower::address_of(&loaded.module, *id);
+            let address = analysis::address_of(&loaded.module, *id);
             put(data, address.wrapping_add_signed(*offset), size);
             Ok(())
         }

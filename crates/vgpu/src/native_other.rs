@@ -1,18 +1,12 @@
 //! Where there is no compiler: everything is interpreted.
 
 use crate::{
-    exec::{MicroOp, Run},
-    lower::{Block, Lowerer, Piece},
+    analysis::Block,
+    build::{Lowerer, Piece},
+    op::{Compiled, MicroOp},
 };
 use std::sync::Arc;
 use warpsmith_ptx::ir::Stmt;
-
-/// The code of a program's runs.
-#[derive(Debug)]
-pub(crate) struct Native {
-    /// The ops where runs begin, with their own code and the code of the run.
-    pub(crate) runs: Vec<(u32, Run, Run)>,
-}
 
 /// There is no code.
 pub(crate) fn probe() -> Result<(), std::io::Error> {
@@ -27,6 +21,6 @@ pub(crate) fn compile(
     _: (&[Vec<Piece>], Vec<u32>, Vec<u32>),
     _: &[bool],
     _: &[MicroOp],
-) -> Option<Arc<Native>> {
+) -> Option<Arc<Compiled>> {
     None
 }

@@ -161,7 +161,7 @@ impl Drop for Pool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{exec::LaunchView, job::Limits, lower::Program, memory::Window};
+    use crate::{job::Limits, memory::Window, op::Program, view::LaunchView};
 
     /// A launch whose every CTA makes its worker divide by zero.
     fn broken(cooperative: bool) -> Arc<Job> {

@@ -14,10 +14,9 @@ use spin::Watch;
 use crate::{
     check::Checker,
     error::{Fault, FaultKind},
-    exec::{Ctx, LaneOrder, Stop, Warp},
     job::Job,
-    lower::Program,
     memory::{Buffer, Own, PARAM_BASE, Window},
+    op::{Ctx, LaneOrder, Program, Stop, Warp},
     order::Order,
 };
 use std::sync::{Arc, PoisonError, atomic::Ordering};
@@ -237,7 +236,7 @@ impl Cta {
         self.live = threads;
         self.resume(ctx, job);
         if let Some(checker) = &mut ctx.checker {
-            checker.start_cta(program, &ctx.view);
+            checker.start_cta(&program.subject, &ctx.view);
         }
         for (i, warp) in self.warps.iter_mut().enumerate() {
             let first = i as u32 * 32;
@@ -326,7 +325,7 @@ impl Cta {
             if let Some(instructions) = job.spend(spent) {
                 job.fail(Fault {
                     kind: FaultKind::Budget { instructions },
-                    kernel: job.program.name.clone(),
+                    kernel: job.program.subject.name.clone(),
                     span: job.program.span(ctx.spent_at),
                     cta: self.cta,
                     thread: ctx.thread(i as u32 * 32),
@@ -367,7 +366,7 @@ impl Cta {
         });
         Fault {
             kind,
-            kernel: job.program.name.clone(),
+            kernel: job.program.subject.name.clone(),
             span: first.map(|first| first.span).unwrap_or_default(),
             cta: self.cta,
             thread: ctx.thread(lane),

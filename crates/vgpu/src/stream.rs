@@ -4,7 +4,6 @@ use crate::{
     bytes::Bytes,
     check::{Checker, LaunchOrder, StreamOrder},
     error::{Error, Limit},
-    exec::LaunchView,
     job::{Job, Limits, Workspace},
     machine::{Inner, Machine, check},
     memory::Own,
@@ -12,6 +11,7 @@ use crate::{
     pool::{SPINS, said},
     sched::Worker,
     signal::{Completion, Event, Waited},
+    view::LaunchView,
 };
 use std::{
     collections::VecDeque,
@@ -49,7 +49,7 @@ pub struct Prepared(Arc<[Arc<Job>]>);
 
 impl fmt::Debug for Prepared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = self.0.iter().map(|job| &job.program.name);
+        let names = self.0.iter().map(|job| &job.program.subject.name);
         f.debug_list().entries(names).finish()
     }
 }
@@ -563,7 +563,7 @@ impl Engine {
         };
         let mut held = lock(checker);
         if let Some(checker) = held.as_mut() {
-            checker.start_launch(&job.program, &job.view, order.unwrap_or_default());
+            checker.start_launch(&job.program.subject, &job.view, order.unwrap_or_default());
         }
         let result = self.launch_with(job, worker, held.take());
         *held = worker.take_checker();

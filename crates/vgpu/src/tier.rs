@@ -4,8 +4,6 @@
 #[cfg_attr(not(target_arch = "x86_64"), path = "tier_other.rs")]
 mod arch;
 
-pub(crate) use arch::{Run, pick, pick_cold, pick_flow, pick_watch};
-
 /// A code path. All of them give the same bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Tier {

@@ -512,3 +512,72 @@ fn a_kernel_without_end_is_stopped_by_its_budget() {
     let none = warpsmith(&["run", path, "--entry", "spin", "--budget", "0"]);
     assert_eq!(none.status, 2);
 }
+
+#[test]
+fn a_program_is_printed_and_not_run() {
+    let script = json!({"ptx": "k.ptx", "launches": [
+        {"kernel": "scale", "grid": [1], "block": [32], "args": []},
+        {"kernel": "scale", "grid": [1], "block": [64], "args": []},
+        {"kernel": "scale", "grid": [9], "block": [32], "args": []}]});
+    let ptx = scale(false);
+    let folder = folder(&[
+        ("k.ptx", ptx.as_bytes()),
+        ("s.json", script.to_string().as_bytes()),
+    ]);
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (k, out) = (path("k.ptx"), path("y.bin"));
+    let dump = |more: &[&str]| {
+        let first = [
+            "run",
+            &k,
+            "--entry",
+            "scale",
+            "--block",
+            "64",
+            "--dump-program",
+        ];
+        warpsmith(&[&first, more].concat())
+    };
+    let plain = dump(&[]);
+    assert_eq!((plain.status, plain.err.as_str()), (0, ""), "{}", plain.out);
+    assert!(plain.out.starts_with("kernel scale, 64 x 1 x 1 threads\n"));
+    for part in [
+        "cmp::Compare<",
+        "ldst::Load<",
+        "float::Mul<f32",
+        "\n  line 17: mul.f32",
+    ] {
+        assert!(plain.out.contains(part), "{part}: {}", plain.out);
+    }
+    assert!(!plain.out.contains("checked::"));
+    // What it would be given is not looked at, and nothing is written.
+    let given = dump(&["--arg", &format!("out:{out}:4096"), "--arg", "in:/nowhere"]);
+    assert_eq!((given.status, &given.out), (0, &plain.out), "{}", given.err);
+    assert!(!Path::new(&out).exists());
+    let checked = dump(&["--check"]);
+    assert!(checked.out.contains("checked::Checked"), "{}", checked.out);
+    // Each kernel once for each shape.
+    let all = warpsmith(&["run", "--script", &path("s.json"), "--dump-program"]);
+    assert_eq!(all.status, 0, "{}", all.err);
+    let heads = all.out.lines().filter(|line| line.starts_with("kernel "));
+    let wanted = [
+        "kernel scale, 32 x 1 x 1 threads",
+        "kernel scale, 64 x 1 x 1 threads",
+    ];
+    assert_eq!(heads.collect::<Vec<_>>(), wanted);
+    for (more, word) in [
+        (&["--block", "0"][..], "--block"),
+        (&["--sm", "50"], "--sm"),
+    ] {
+        let first = ["run", &k, "--entry", "scale", "--dump-program"];
+        let run = warpsmith(&[&first, more].concat());
+        assert_eq!((run.status, run.out.as_str()), (2, ""));
+        assert!(run.err.contains(word), "{}", run.err);
+    }
+    let run = warpsmith(&["run", &k, "--entry", "scales", "--dump-program"]);
+    assert_eq!(run.status, 2);
+    assert!(
+        run.err
+            .contains("--entry: expected a kernel of the module, such as scale")
+    );
+}

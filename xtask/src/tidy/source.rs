@@ -22,11 +22,11 @@ const UNSAFE: &[(&str, &str)] = &[
         "touches guest memory, races included",
     ),
     (
-        "crates/vgpu/src/tier_x86.rs",
+        "crates/vgpu/src/op/code_x86.rs",
         "calls handlers compiled for a processor feature",
     ),
     (
-        "crates/vgpu/src/tier_other.rs",
+        "crates/vgpu/src/op/code_other.rs",
         "the same where there is none to choose",
     ),
     (
@@ -34,12 +34,12 @@ const UNSAFE: &[(&str, &str)] = &[
         "maps the arena, copies and exchanges guest words",
     ),
     (
-        "crates/vgpu/src/exec/frame.rs",
+        "crates/vgpu/src/op/ctx.rs",
         "reads and writes register cells by byte offset",
     ),
     (
-        "crates/vgpu/src/exec/mod.rs",
-        "the type of a handler compiled for a processor feature",
+        "crates/vgpu/src/op/micro.rs",
+        "arguments of handlers as words of an op",
     ),
     (
         "crates/vgpu/src/exec/matrix/transpose_x86.rs",
@@ -58,7 +58,7 @@ const UNSAFE: &[(&str, &str)] = &[
         "vector intrinsics of 4x4 transposes",
     ),
     (
-        "crates/vgpu/src/exec/lane_bits_x86.rs",
+        "crates/vgpu/src/op/lane_bits_x86.rs",
         "vector intrinsics that make bits of flags",
     ),
     (
@@ -102,7 +102,7 @@ const OUTSIDE: &[&str] = &[
     "bench/",
     "suite/",
     "fuzz/",
-    "crates/vgpu/src/exec/mov.rs",
+    "crates/vgpu/src/build/moves.rs",
     "crates/vgpu/src/stream.rs",
     "crates/vcuda/src/driver.rs",
 ];

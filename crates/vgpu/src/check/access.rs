@@ -281,7 +281,7 @@ impl Checker {
             Space::Local => Some((Memory::Local, 0)),
             // What is neither one constant nor the same for all lanes is rare.
             Space::Const => at
-                .program
+                .subject
                 .is_constant(stretch.low, len)
                 .then_some((Memory::Global, 0)),
             Space::Generic => {

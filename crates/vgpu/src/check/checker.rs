@@ -1,7 +1,7 @@
 //! The checker: what it knows of a machine's memory, launches and CTAs.
 
 use super::{
-    Access, Checks, Finding, Place,
+    Access, Checks, Finding, Observer, Place,
     cell::Cell,
     clock::{Before, Known, SyncPlace, WarpClock},
     copies::{Bounds, Pending},
@@ -12,9 +12,10 @@ use super::{
     order::LaunchOrder,
     pages::Pages,
     report::{Findings, New},
+    subject::Subject,
     undefined::Origins,
 };
-use crate::{config::Observer, exec::LaunchView, lower::Program, memory::Own};
+use crate::{ids::SpanId, memory::Own, view::LaunchView};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use warpsmith_ptx::ir::Name;
@@ -22,11 +23,11 @@ use warpsmith_ptx::ir::Name;
 /// Who runs: the program, the launch, the warp and its lanes.
 #[derive(Clone, Copy)]
 pub(crate) struct At<'a> {
-    pub(crate) program: &'a Program,
+    pub(crate) subject: &'a Subject,
     pub(crate) view: &'a LaunchView,
     pub(crate) warp: u32,
     pub(crate) mask: u32,
-    pub(crate) span: u32,
+    pub(crate) span: SpanId,
 }
 
 impl At<'_> {
@@ -37,8 +38,8 @@ impl At<'_> {
 
     pub(crate) fn place(&self, lane: u32, access: Option<Access>) -> Place {
         Place {
-            kernel: self.program.name.clone(),
-            span: self.program.span(self.span),
+            kernel: self.subject.name.clone(),
+            span: self.subject.span(self.span),
             cta: self.view.cta,
             thread: thread(self.view.block, self.warp * 32 + lane),
             access,
@@ -53,11 +54,11 @@ pub(super) fn thread(block: [u32; 3], index: u32) -> [u32; 3] {
 }
 
 /// The place of a thread of a CTA, by their numbers.
-pub(super) fn place_in(at: &At<'_>, cta: u32, index: u32, span: u32) -> Place {
+pub(super) fn place_in(at: &At<'_>, cta: u32, index: u32, span: SpanId) -> Place {
     let [x, y, _] = at.view.grid.map(|n| n.max(1));
     Place {
-        kernel: at.program.name.clone(),
-        span: at.program.span(span),
+        kernel: at.subject.name.clone(),
+        span: at.subject.span(span),
         cta: [cta % x, cta / x % y, cta / x / y],
         thread: thread(at.view.block, index),
         access: None,
@@ -90,7 +91,7 @@ pub(super) struct Cta {
     pub(super) crossed: bool,
     pub(super) origins: Origins,
     /// Where `mbarrier` objects are, with the thread that began each and its place.
-    pub(super) objects: FxHashMap<u64, (u32, u32)>,
+    pub(super) objects: FxHashMap<u64, (u32, SpanId)>,
     /// What stores left undefined, of shared memory, and of the local memories thread after thread.
     pub(super) holes: [Holes; 2],
 }
@@ -98,7 +99,7 @@ pub(super) struct Cta {
 /// A launch that later ones may clash with.
 pub(super) struct Launched {
     pub(super) number: u32,
-    pub(super) program: Arc<Program>,
+    pub(super) subject: Arc<Subject>,
     pub(super) grid: [u32; 3],
     pub(super) block: [u32; 3],
     pub(super) order: LaunchOrder,
@@ -126,7 +127,7 @@ pub(crate) struct Checker {
     /// Where copies in flight may read, and where the constants of the program are.
     pub(super) lent: Bounds,
     /// The places of copies that were not waited for, where that was told.
-    pub(super) told: FxHashSet<u32>,
+    pub(super) told: FxHashSet<SpanId>,
     pub(super) constants: Bounds,
     pub(super) lost: Lost,
 }
@@ -173,7 +174,7 @@ impl Checker {
     /// A launch begins.
     pub(crate) fn start_launch(
         &mut self,
-        program: &Arc<Program>,
+        subject: &Arc<Subject>,
         view: &LaunchView,
         order: LaunchOrder,
     ) {
@@ -192,7 +193,7 @@ impl Checker {
         self.before = Before(before.map(|launched| launched.number).collect());
         self.launches.push(Launched {
             number: self.launch,
-            program: Arc::clone(program),
+            subject: Arc::clone(subject),
             grid: view.grid,
             block: view.block,
             order,
@@ -201,7 +202,7 @@ impl Checker {
         self.lent = Bounds::default();
         self.told.clear();
         self.constants = Bounds::default();
-        for (start, bytes) in &program.constants {
+        for (start, bytes) in &subject.constants {
             self.constants.add(*start, start + bytes);
         }
         self.lost.clear();
@@ -211,7 +212,7 @@ impl Checker {
     }
 
     /// A CTA begins.
-    pub(crate) fn start_cta(&mut self, program: &Program, view: &LaunchView) {
+    pub(crate) fn start_cta(&mut self, subject: &Subject, view: &LaunchView) {
         let (index, warps) = (linear(view), self.warps);
         let threads: u32 = view.block.iter().product();
         let clock = |warp: u32| {
@@ -222,12 +223,12 @@ impl Checker {
         let races = self.findings.wants_races();
         let bytes = u64::from(view.shared);
         let mut cta = self.spare.pop().unwrap_or_default();
-        program
+        subject
             .shared
-            .states(bytes, program.open_shared, &mut cta.shared);
+            .states(bytes, subject.open_shared, &mut cta.shared);
         cta.pages.reset(bytes);
-        let own = u64::from(program.local_bytes);
-        program.local.states(own, None, &mut cta.local);
+        let own = u64::from(subject.local_bytes);
+        subject.local.states(own, None, &mut cta.local);
         cta.local = cta.local.repeat(warps as usize * 32);
         if races && !cta.history.reaches(bytes) {
             cta.history = History::owned(bytes);
@@ -235,7 +236,7 @@ impl Checker {
         cta.history.settle();
         cta.warps.clear();
         cta.warps.extend((0..warps).map(clock));
-        let marks = if races { 2 * program.accesses.len() } else { 0 };
+        let marks = if races { 2 * subject.accesses.len() } else { 0 };
         cta.marks.clear();
         cta.marks.resize(warps as usize * marks, Mark::default());
         cta.barriers = Default::default();

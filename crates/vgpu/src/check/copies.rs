@@ -9,6 +9,7 @@ use super::{
     states::slice,
     stretch::Stretch,
 };
+use crate::ids::SpanId;
 
 /// Where each lane of a copy reads, and how many bytes.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +33,7 @@ pub(super) struct Pending {
     pub(super) lent: Lent,
     /// The access, its place, and the warp's phase when it was issued.
     pub(super) number: u32,
-    pub(super) span: u32,
+    pub(super) span: SpanId,
     pub(super) phase: u32,
 }
 
@@ -152,7 +153,7 @@ impl Checker {
             place: at.place(lane, Some(info.access)),
             other,
             address: Some(address),
-            allocation: at.program.shared.nearest(inside),
+            allocation: at.subject.shared.nearest(inside),
             message: message.to_owned(),
         });
     }

@@ -100,7 +100,7 @@ impl Checker {
             place: at.place(lane, Some(info.access)),
             other,
             address: Some(address),
-            allocation: at.program.shared.nearest(inside),
+            allocation: at.subject.shared.nearest(inside),
             message: format!(
                 "{} bytes at 0x{address:x}, which are those of the mbarrier at shared 0x{object:x}: until mbarrier.inval only operations on mbarriers may write them",
                 info.bytes()

@@ -6,6 +6,7 @@ use super::{
     crowd::Crowds,
     words::Words,
 };
+use crate::ids::SpanId;
 
 /// Bytes that have cells of their own from the start.
 pub(crate) const SECTOR: u64 = 16;
@@ -24,7 +25,7 @@ pub(crate) struct Epoch {
     /// The launch, by its number in the checker.
     pub(crate) launch: u32,
     /// Its place in the program's spans.
-    pub(crate) span: u32,
+    pub(crate) span: SpanId,
     pub(crate) cta_scope: bool,
     /// A strong read, or an atomic that gives what it found.
     pub(crate) observes: bool,

@@ -64,7 +64,7 @@ impl Checker {
             Space::Shared => (Memory::Shared, address),
             Space::Local => (Memory::Local, address),
             Space::Generic if shared < WINDOW => (Memory::Shared, shared),
-            Space::Generic if local < WINDOW && at.program.local_bytes != 0 => {
+            Space::Generic if local < WINDOW && at.subject.local_bytes != 0 => {
                 (Memory::Local, local)
             }
             Space::Generic if param < WINDOW => (Memory::Param, param),
@@ -116,14 +116,14 @@ impl Checker {
             Some(states) if states.contains(&state::FRESH) => state::FRESH,
             Some(_) => state::WRITTEN,
         };
-        let outside = info.space == Space::Const && !at.program.is_constant(address, bytes);
+        let outside = info.space == Space::Const && !at.subject.is_constant(address, bytes);
         let worst = if outside { state::NONE } else { worst };
         if matches!(worst, state::NONE | state::FREED) {
             self.out_of_bounds(at, info, lane, address, (memory, inside), worst);
             return None;
         }
         let to_constant = info.writes() && memory == Memory::Global;
-        if to_constant && at.program.touches_constant(inside, bytes) {
+        if to_constant && at.subject.touches_constant(inside, bytes) {
             let what = "constant memory, which kernels do not write";
             self.bad_space(at, info, lane, address, what);
             return None;
@@ -243,8 +243,8 @@ impl Checker {
     pub(super) fn nearest(&self, at: &At<'_>, memory: Memory, inside: u64) -> Option<Allocation> {
         match memory {
             Memory::Global => self.global.nearest(inside),
-            Memory::Shared => at.program.shared.nearest(inside),
-            Memory::Local => at.program.local.nearest(inside),
+            Memory::Shared => at.subject.shared.nearest(inside),
+            Memory::Local => at.subject.local.nearest(inside),
             Memory::Param => None,
         }
     }
@@ -270,7 +270,7 @@ impl Checker {
             Space::Generic => foreign.is_some() || address < u64::from(at.view.shared).max(1 << 12),
         };
         // What begins in a constant is of its space, however far it goes.
-        let begins = info.space == Space::Const && at.program.is_constant(address, 1);
+        let begins = info.space == Space::Const && at.subject.is_constant(address, 1);
         let in_device = !begins
             && self
                 .global

@@ -21,7 +21,7 @@ impl Checker {
     ) -> Option<Cell> {
         let (_, cta) = self.current.as_mut()?;
         let of_global = usize::from(memory == Memory::Global);
-        let accesses = at.program.accesses.len();
+        let accesses = at.subject.accesses.len();
         let slot = 2 * (at.warp as usize * accesses + request.number as usize) + of_global;
         let phase = cta.warps.get(at.warp as usize)?.phase();
         let mark = cta.marks.get(slot)?;
@@ -138,7 +138,7 @@ impl Checker {
                 ..*at
             };
             let request = Request {
-                info: &at.program.accesses[number as usize],
+                info: &at.subject.accesses[number as usize],
                 number,
                 defined: true,
             };
@@ -185,7 +185,7 @@ impl Checker {
         stored: &dyn Stored,
     ) {
         let request = Request {
-            info: &at.program.accesses[number as usize],
+            info: &at.subject.accesses[number as usize],
             number,
             defined: true,
         };
@@ -312,8 +312,8 @@ impl Checker {
         let number = warp / warps;
         let [x, y, _] = launched.grid.map(|n| n.max(1));
         let other = Place {
-            kernel: launched.program.name.clone(),
-            span: launched.program.span(seen.epoch.span),
+            kernel: launched.subject.name.clone(),
+            span: launched.subject.span(seen.epoch.span),
             cta: [number % x, number / x % y, number / x / y],
             thread: thread(launched.block, warp % warps * 32 + seen.lane),
             access: Some(if seen.writes {

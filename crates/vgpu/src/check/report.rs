@@ -1,7 +1,6 @@
 //! Findings collected: one for each pair of places, counted.
 
-use super::{Checks, Finding, Kind, Place, Verdict};
-use crate::config::Observer;
+use super::{Checks, Finding, Kind, Observer, Place, Verdict};
 use rustc_hash::FxHashMap;
 use warpsmith_ptx::ir::{Name, Span};
 

@@ -40,7 +40,7 @@ impl<'a> States<'a> {
             all,
             pages,
             start,
-            own: (memory == Memory::Local).then_some(u64::from(at.program.local_bytes)),
+            own: (memory == Memory::Local).then_some(u64::from(at.subject.local_bytes)),
         }
     }
 

@@ -245,5 +245,5 @@ impl Checker {
 
 /// Where a byte of a thread's local memory is in those of its CTA.
 fn local(at: &At<'_>, lane: u32, inside: u64) -> u64 {
-    u64::from(at.warp * 32 + lane) * u64::from(at.program.local_bytes) + inside
+    u64::from(at.warp * 32 + lane) * u64::from(at.subject.local_bytes) + inside
 }

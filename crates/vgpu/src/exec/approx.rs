@@ -5,7 +5,7 @@ use super::{
     half::{Bf16, F16, Small},
     shape::{self, Un},
 };
-use crate::{error::Error, lower::Lowerer};
+use crate::{build::Lowerer, error::Error};
 use std::marker::PhantomData;
 use warpsmith_ptx::{ir::Inst, op::Op, qual::Qual, types::Type};
 

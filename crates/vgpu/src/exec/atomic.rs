@@ -8,16 +8,16 @@
 //! - Vectors are one atomic for each element.
 
 use super::{
-    Ctx, Handler, MicroOp, Note, Reaches,
-    flow::SPIN_COST,
+    Base, Ctx, Handler, Micro, MicroOp, Note, OptSlot, Reaches, Slot, args,
     half::{Bf16, F16},
     lane::{Lane, one_nan},
     ldst::{self, items},
     operand,
 };
+use crate::op::SPIN_COST;
 use crate::{
+    build::Lowerer,
     error::{Error, FaultKind, Misuse},
-    lower::Lowerer,
     memory::{Bad, PARAM_BASE, WINDOW, Window, Word},
 };
 use std::{
@@ -206,25 +206,38 @@ impl Place for InGeneric {
     }
 }
 
-/// `X` at the addresses in `a` plus `imm` (64 bits wide where `aux` is 1) with the lanes of `b` and `c`; old
-/// values to `dst` unless `more[0]` is 1.
+args! {
+    struct Update {
+        /// Where the old values go.
+        dst: OptSlot,
+        at: Slot,
+        /// Whether addresses are of 64 bits.
+        wide: bool,
+        b: Slot,
+        c: Slot,
+        offset: u64,
+    }
+}
+
+/// `X` with the lanes of `b` and `c`.
 struct Atomic<X, P>(PhantomData<(X, P)>);
 
 impl<X: Change, P: Place> Handler for Atomic<X, P> {
+    type Args = Update;
     #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
+    fn run(ctx: &mut Ctx, op: &Micro<Update>) {
         atomic::<X, P>(ctx, op);
     }
 }
 
 /// Scalar code: one instance serves all tiers.
 #[inline(never)]
-fn atomic<X: Change, P: Place>(ctx: &mut Ctx, op: &MicroOp) {
-    let at: [u64; 32] = if op.aux == 1 {
-        ctx.cells::<u64>(op.a).map(|at| at.wrapping_add(op.imm))
+fn atomic<X: Change, P: Place>(ctx: &mut Ctx, op: &Micro<Update>) {
+    let at: [u64; 32] = if op.wide {
+        ctx.cells::<u64>(op.at).map(|at| at.wrapping_add(op.offset))
     } else {
-        ctx.cells::<u32>(op.a)
-            .map(|at| u64::from(at.wrapping_add(op.imm as u32)))
+        ctx.cells::<u32>(op.at)
+            .map(|at| u64::from(at.wrapping_add(op.offset as u32)))
     };
     let b = ctx
         .cells::<<X::Mem as Lane>::Cell>(op.b)
@@ -247,7 +260,7 @@ fn atomic<X: Change, P: Place>(ctx: &mut Ctx, op: &MicroOp) {
         let bytes = size_of::<X::Mem>() as u32;
         if P::GENERIC && Ctx::is_param(address) {
             let kind = FaultKind::Misuse(Misuse::ParameterStore);
-            ctx.fault(op, kind, first, Some(address));
+            ctx.fault(op.span(), kind, first, Some(address));
             continue;
         }
         let old = match P::find(ctx, address, first) {
@@ -263,11 +276,11 @@ fn atomic<X: Change, P: Place>(ctx: &mut Ctx, op: &MicroOp) {
         let mut value = match old {
             Ok(old) => old,
             Err(bad) => {
-                ctx.refuse(op, bad, first, address, bytes);
+                ctx.refuse(op.span(), bad, first, address, bytes);
                 continue;
             }
         };
-        if op.more[0] == 1 {
+        if op.dst == OptSlot::NONE {
             continue;
         }
         let global = matches!(P::find(ctx, address, first), Memories::Global);
@@ -280,8 +293,8 @@ fn atomic<X: Change, P: Place>(ctx: &mut Ctx, op: &MicroOp) {
             };
         }
     }
-    if op.more[0] == 0 {
-        ctx.put_cells(op.dst, out);
+    if let Some(dst) = op.dst.get() {
+        ctx.put_cells(dst, out);
     }
     ctx.fuel -= SPIN_COST;
 }
@@ -316,11 +329,11 @@ pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
     };
     let place = operand(l, inst, returns)?;
     let space = ldst::space_of(l, inst, place);
-    let Some(op) = op(l, inst, ty, space) else {
+    let Some(make) = op(inst, ty, space) else {
         return Err(l.unsupported(inst));
     };
     let at = ldst::address(l, place)?;
-    let a = if at.wide {
+    let slot = if at.wide {
         l.splat::<u64>(at.src).slot
     } else {
         l.splat::<u32>(at.src).slot
@@ -344,40 +357,40 @@ pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
             }
             _ => None,
         };
-        let more = [u32::from(dst.is_none()), 0, 0, 0];
         let dst = match dst {
-            Some(to) => l.dst(to)?.slot,
-            None => 0,
+            Some(to) => Some(l.dst(to)?.slot),
+            None => None,
         };
-        let imm = at.offset.wrapping_add(i as u64 * u64::from(ty.bytes()));
-        l.emit(MicroOp {
-            dst,
-            a,
+        let offset = at.offset.wrapping_add(i as u64 * u64::from(ty.bytes()));
+        let args = Update {
+            dst: dst.into(),
+            at: slot,
+            wide: at.wide,
             b,
             c,
-            imm,
-            aux: u32::from(at.wide),
-            more,
-            ..op
-        });
+            offset,
+        };
+        l.emit(make(l, args));
         let reaches = Reaches {
-            place: ldst::place_of(space),
-            wide: at.wide,
-            scalar: false,
-            offset: imm,
+            memory: ldst::memory_of(space),
+            at: Base {
+                slot,
+                scalar: false,
+                wide: at.wide,
+            },
+            offset,
             bytes: ty.bytes(),
             object: false,
         };
-        l.note(if more[0] == 1 {
-            Note::Writes(reaches)
-        } else {
-            Note::Swaps(reaches)
+        l.note(match dst {
+            None => Note::Writes(reaches),
+            Some(_) => Note::Swaps(reaches),
         });
     }
     Ok(())
 }
 
-fn source(l: &mut Lowerer, operand: &Operand, ty: Type) -> Result<u32, Error> {
+fn source(l: &mut Lowerer, operand: &Operand, ty: Type) -> Result<Slot, Error> {
     if ty.bits() > 32 {
         l.src64(operand)
     } else {
@@ -385,7 +398,10 @@ fn source(l: &mut Lowerer, operand: &Operand, ty: Type) -> Result<u32, Error> {
     }
 }
 
-fn op(l: &Lowerer, inst: &Inst, ty: Type, space: Space) -> Option<MicroOp> {
+/// What makes the op of an atomic.
+type Make = fn(&Lowerer, Update) -> MicroOp;
+
+fn op(inst: &Inst, ty: Type, space: Space) -> Option<Make> {
     let has = |qual| inst.quals.has(qual);
     if has(Qual::Async) {
         return None;
@@ -394,56 +410,56 @@ fn op(l: &Lowerer, inst: &Inst, ty: Type, space: Space) -> Option<MicroOp> {
     let is = |wanted| ty == wanted;
     Some(if has(Qual::Add) {
         match ty {
-            Type::F32 => at::<AddF32>(l, space)?,
-            Type::F64 => at::<AddF64>(l, space)?,
-            Type::F16 => at::<AddF16>(l, space)?,
-            Type::BF16 => at::<AddBf16>(l, space)?,
-            Type::F16x2 => at::<AddF16x2>(l, space)?,
-            Type::BF16x2 => at::<AddBf16x2>(l, space)?,
-            _ if int(32) => at::<Add32>(l, space)?,
-            _ if int(64) => at::<Add64>(l, space)?,
+            Type::F32 => at::<AddF32>(space)?,
+            Type::F64 => at::<AddF64>(space)?,
+            Type::F16 => at::<AddF16>(space)?,
+            Type::BF16 => at::<AddBf16>(space)?,
+            Type::F16x2 => at::<AddF16x2>(space)?,
+            Type::BF16x2 => at::<AddBf16x2>(space)?,
+            _ if int(32) => at::<Add32>(space)?,
+            _ if int(64) => at::<Add64>(space)?,
             _ => return None,
         }
     } else if has(Qual::And) && int(32) {
-        at::<And32>(l, space)?
+        at::<And32>(space)?
     } else if has(Qual::And) && int(64) {
-        at::<And64>(l, space)?
+        at::<And64>(space)?
     } else if has(Qual::Or) && int(32) {
-        at::<Or32>(l, space)?
+        at::<Or32>(space)?
     } else if has(Qual::Or) && int(64) {
-        at::<Or64>(l, space)?
+        at::<Or64>(space)?
     } else if has(Qual::Xor) && int(32) {
-        at::<Xor32>(l, space)?
+        at::<Xor32>(space)?
     } else if has(Qual::Xor) && int(64) {
-        at::<Xor64>(l, space)?
+        at::<Xor64>(space)?
     } else if has(Qual::Exch) && int(32) {
-        at::<Exch32>(l, space)?
+        at::<Exch32>(space)?
     } else if has(Qual::Exch) && int(64) {
-        at::<Exch64>(l, space)?
+        at::<Exch64>(space)?
     } else if has(Qual::Cas) && is(Type::B16) {
-        at::<Cas16>(l, space)?
+        at::<Cas16>(space)?
     } else if has(Qual::Cas) && int(32) {
-        at::<Cas32>(l, space)?
+        at::<Cas32>(space)?
     } else if has(Qual::Cas) && int(64) {
-        at::<Cas64>(l, space)?
+        at::<Cas64>(space)?
     } else if has(Qual::Inc) && int(32) {
-        at::<Inc>(l, space)?
+        at::<Inc>(space)?
     } else if has(Qual::Dec) && int(32) {
-        at::<Dec>(l, space)?
+        at::<Dec>(space)?
     } else if has(Qual::Min) {
         match ty {
-            Type::U32 => at::<MinU32>(l, space)?,
-            Type::U64 => at::<MinU64>(l, space)?,
-            Type::S32 => at::<MinS32>(l, space)?,
-            Type::S64 => at::<MinS64>(l, space)?,
+            Type::U32 => at::<MinU32>(space)?,
+            Type::U64 => at::<MinU64>(space)?,
+            Type::S32 => at::<MinS32>(space)?,
+            Type::S64 => at::<MinS64>(space)?,
             _ => return None,
         }
     } else if has(Qual::Max) {
         match ty {
-            Type::U32 => at::<MaxU32>(l, space)?,
-            Type::U64 => at::<MaxU64>(l, space)?,
-            Type::S32 => at::<MaxS32>(l, space)?,
-            Type::S64 => at::<MaxS64>(l, space)?,
+            Type::U32 => at::<MaxU32>(space)?,
+            Type::U64 => at::<MaxU64>(space)?,
+            Type::S32 => at::<MaxS32>(space)?,
+            Type::S64 => at::<MaxS64>(space)?,
             _ => return None,
         }
     } else {
@@ -451,11 +467,11 @@ fn op(l: &Lowerer, inst: &Inst, ty: Type, space: Space) -> Option<MicroOp> {
     })
 }
 
-fn at<X: Change>(l: &Lowerer, space: Space) -> Option<MicroOp> {
+fn at<X: Change>(space: Space) -> Option<Make> {
     match space {
-        Space::Global => Some(l.op::<Atomic<X, InGlobal>>()),
-        Space::Shared => Some(l.op::<Atomic<X, InShared>>()),
-        Space::Generic => Some(l.op::<Atomic<X, InGeneric>>()),
+        Space::Global => Some(|l, args| l.op::<Atomic<X, InGlobal>>(args)),
+        Space::Shared => Some(|l, args| l.op::<Atomic<X, InShared>>(args)),
+        Space::Generic => Some(|l, args| l.op::<Atomic<X, InGeneric>>(args)),
         Space::Local | Space::Const | Space::Param => None,
     }
 }

@@ -1,12 +1,12 @@
 //! Logic, shifts, bit fields and bit counts, on numbers and on predicates.
 
 use super::{
-    Ctx, Handler, MicroOp, operand,
+    Ctx, Handler, Micro, Pred, Slot, args, choices, operand,
     shape::{self, Bin, Tern, Un},
 };
 use crate::{
+    build::{Dst, Lowerer, Src},
     error::Error,
-    lower::{Dst, Lowerer, Src},
 };
 use std::marker::PhantomData;
 use warpsmith_ptx::{
@@ -314,15 +314,43 @@ impl<const MODE: u8> Tern for PrmtMode<MODE> {
     }
 }
 
-/// `lop3` with its table in `imm`.
+args! {
+    struct Table {
+        dst: Slot,
+        a: Slot,
+        b: Slot,
+        c: Slot,
+        table: u32,
+    }
+
+    struct Masks {
+        dst: Slot,
+        a: Pred,
+        logic: Logic,
+        b: Pred,
+    }
+}
+
+choices! {
+    /// What two lane masks become; the first alone where it is copied.
+    pub(super) enum Logic {
+        And,
+        Or,
+        Xor,
+        Copy,
+    }
+}
+
+/// `lop3`.
 struct Lop3;
 impl Handler for Lop3 {
+    type Args = Table;
     #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
+    fn run(ctx: &mut Ctx, op: &Micro<Table>) {
         // Each minterm of the table is all ones or zero: no branches inside of the lanes.
         let mut term = [0u32; 8];
         for (k, t) in term.iter_mut().enumerate() {
-            *t = 0u32.wrapping_sub((op.imm >> k) as u32 & 1);
+            *t = 0u32.wrapping_sub(op.table >> k & 1);
         }
         let (a, b, c) = (
             ctx.cells::<u32>(op.a),
@@ -336,11 +364,12 @@ impl Handler for Lop3 {
 
 struct Lop3Scalar;
 impl Handler for Lop3Scalar {
+    type Args = Table;
     #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
+    fn run(ctx: &mut Ctx, op: &Micro<Table>) {
         let mut term = [0u32; 8];
         for (k, t) in term.iter_mut().enumerate() {
-            *t = 0u32.wrapping_sub((op.imm >> k) as u32 & 1);
+            *t = 0u32.wrapping_sub(op.table >> k & 1);
         }
         let get = |slot| ctx.scalar(slot) as u32;
         let out = lop3(get(op.a), get(op.b), get(op.c), &term);
@@ -355,47 +384,32 @@ fn lop3(a: u32, b: u32, c: u32, t: &[u32; 8]) -> u32 {
     (a & high) | (!a & low)
 }
 
-/// Logic on lane masks: `imm` packs the operation (0 and, 1 or, 2 xor, 3 copy) and the two negations.
+/// Logic on lane masks.
 struct MaskLogic;
 impl Handler for MaskLogic {
+    type Args = Masks;
     #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
-        let a = ctx.pred(op.a) ^ op.more[0];
-        let b = ctx.pred(op.b) ^ op.more[1];
-        let bits = match op.imm {
-            0 => a & b,
-            1 => a | b,
-            2 => a ^ b,
-            _ => a,
+    fn run(ctx: &mut Ctx, op: &Micro<Masks>) {
+        let a = ctx.pred(op.a);
+        let b = ctx.pred(op.b);
+        let bits = match op.logic {
+            Logic::And => a & b,
+            Logic::Or => a | b,
+            Logic::Xor => a ^ b,
+            Logic::Copy => a,
         };
         ctx.put_mask(op.dst, bits);
     }
 }
 
-/// Emits `dst = a ^ negated` on lane masks.
-pub(super) fn emit_mask_move(l: &mut Lowerer, dst: u32, a: u32, negated: u32) {
-    let op = l.cold::<MaskLogic>();
-    l.emit(MicroOp {
-        dst,
-        a,
-        b: a,
-        imm: 3,
-        more: [negated, 0, 0, 0],
-        ..op
-    });
+/// Emits `dst = a` on lane masks.
+pub(super) fn emit_mask_move(l: &mut Lowerer, dst: Slot, a: Pred) {
+    emit_mask_logic(l, dst, a, a, Logic::Copy);
 }
 
-/// Emits `dst = a (op) b` on lane masks; `op` is 0 for and, 1 for or, 2 for xor.
-pub(super) fn emit_mask_logic(l: &mut Lowerer, dst: u32, a: (u32, u32), b: (u32, u32), op: u64) {
-    let micro = l.cold::<MaskLogic>();
-    l.emit(MicroOp {
-        dst,
-        a: a.0,
-        b: b.0,
-        imm: op,
-        more: [a.1, b.1, 0, 0],
-        ..micro
-    });
+/// Emits `dst = a (logic) b` on lane masks.
+pub(super) fn emit_mask_logic(l: &mut Lowerer, dst: Slot, a: Pred, b: Pred, logic: Logic) {
+    l.emit(l.cold::<MaskLogic>(Masks { dst, a, logic, b }));
 }
 
 macro_rules! by_bits {
@@ -480,11 +494,11 @@ fn predicates(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
     let dst = l.dst(operand(l, inst, 0)?)?.slot;
     let a = l.pred(operand(l, inst, 1)?)?;
     let kind = match inst.op {
-        Op::And => 0,
-        Op::Or => 1,
-        Op::Xor => 2,
+        Op::And => Logic::And,
+        Op::Or => Logic::Or,
+        Op::Xor => Logic::Xor,
         Op::Not => {
-            emit_mask_move(l, dst, a.0, !a.1);
+            emit_mask_move(l, dst, a.negated());
             return Ok(());
         }
         _ => return Err(l.unsupported(inst)),
@@ -521,30 +535,21 @@ fn lop(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
     let c = l.src(operand(l, inst, 3)?, 32)?;
     let dst = l.dst(operand(l, inst, 0)?)?;
     // PTX numbers the table by a = 0xF0, b = 0xCC, c = 0xAA: bit 4a + 2b + c.
-    let imm = *table as u64 & 0xFF;
+    let table = *table as u32 & 0xFF;
+    let args = |dst: Slot, a: Src, b: Src, c: Src| Table {
+        dst,
+        a: a.slot,
+        b: b.slot,
+        c: c.slot,
+        table,
+    };
     if a.uniform && b.uniform && c.uniform {
         let to = l.scalar_for(dst);
-        let op = l.cold::<Lop3Scalar>();
-        l.emit(MicroOp {
-            dst: to,
-            a: a.slot,
-            b: b.slot,
-            c: c.slot,
-            imm,
-            ..op
-        });
+        l.emit(l.cold::<Lop3Scalar>(args(to, a, b, c)));
         l.spread::<u32>(dst, to);
     } else {
         let (a, b, c) = (l.splat::<u32>(a), l.splat::<u32>(b), l.splat::<u32>(c));
-        let op = l.op::<Lop3>();
-        l.emit(MicroOp {
-            dst: dst.slot,
-            a: a.slot,
-            b: b.slot,
-            c: c.slot,
-            imm,
-            ..op
-        });
+        l.emit(l.op::<Lop3>(args(dst.slot, a, b, c)));
     }
     Ok(())
 }

@@ -1,41 +1,36 @@
 //! Runs of `fma.rn.f32` in which each sum is read by the next alone: it stays in registers of the CPU.
 
 use super::{
-    Ctx, Handler, MicroOp,
+    Ctx, Handler, Micro, MicroOp, Slot, Words, args,
     float::Float,
     shape::{Lanes, Shape, U, V},
 };
-use crate::lower::{Dst, Lowerer, Src};
+use crate::build::{Chain, Dst, Lowerer, Src};
 use std::marker::PhantomData;
 
 /// The most steps of one op.
 const MOST: usize = 8;
 
-/// A run that the next multiply-add may join.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Chain {
-    /// Its op.
-    at: usize,
-    /// Where the slots of `a` and `b` of each step are.
-    aux: u32,
-    len: usize,
-    /// The first step's operands.
-    first: [u32; 2],
-    /// Whether each `b` is one scalar for the warp.
-    scalar_b: bool,
-    dst: u32,
+args! {
+    struct Sum {
+        dst: Slot,
+        /// The slots of `a` and `b` of each step.
+        steps: Words,
+        c: Slot,
+    }
 }
 
-/// `dst = a * b + (... (a * b + c))`: the slots of `a` and `b` of the `N` steps are at `aux`. Only the last NaN is made
+/// `dst = a * b + (... (a * b + c))` of `N` steps. Only the last NaN is made
 /// canonical: the bits of one on the way are lost in the next step.
 struct Steps<B, const N: usize>(PhantomData<B>);
 
 impl<B: Shape, const N: usize> Handler for Steps<B, N> {
+    type Args = Sum;
     #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
-        let slots = ctx.extra(op.aux, 2 * N);
-        let a: [_; N] = std::array::from_fn(|n| V::read::<f32>(ctx, slots[2 * n]));
-        let b: [_; N] = std::array::from_fn(|n| B::read::<f32>(ctx, slots[2 * n + 1]));
+    fn run(ctx: &mut Ctx, op: &Micro<Sum>) {
+        let slots = ctx.extra(op.steps, 2 * N);
+        let a: [_; N] = std::array::from_fn(|n| V::read::<f32>(ctx, Slot(slots[2 * n])));
+        let b: [_; N] = std::array::from_fn(|n| B::read::<f32>(ctx, Slot(slots[2 * n + 1])));
         let c = V::read::<f32>(ctx, op.c);
         let out = super::lane::lanes(|i| {
             let mut sum: f32 = c.lane(i);
@@ -66,23 +61,26 @@ pub(super) fn join(l: &mut Lowerer, dst: Dst, [a, b, c]: [Src; 3]) -> bool {
     }
     if chain.len == 1 {
         let mut slots = [0; 2 * MOST];
-        slots[..2].copy_from_slice(&chain.first);
-        chain.aux = l.extra(&slots);
+        slots[..2].copy_from_slice(&chain.first.map(|slot| slot.0));
+        chain.steps = l.extra(&slots);
     }
-    let slots = &mut l.extra_from_mut(chain.aux)[2 * chain.len..];
-    slots[0] = a.slot;
-    slots[1] = b.slot;
+    let slots = &mut l.extra_from_mut(chain.steps)[2 * chain.len..];
+    slots[0] = a.slot.0;
+    slots[1] = b.slot.0;
     chain.len += 1;
     chain.dst = dst.slot;
-    let steps = if chain.scalar_b {
-        steps::<U>(l, chain.len)
-    } else {
-        steps::<V>(l, chain.len)
+    let args = Sum {
+        dst: dst.slot,
+        steps: chain.steps,
+        c: chain.c,
     };
-    let op = &mut l.ops[chain.at];
-    op.run = steps.run;
-    op.dst = dst.slot;
-    op.aux = chain.aux;
+    let op = if chain.scalar_b {
+        steps::<U>(l, chain.len, args)
+    } else {
+        steps::<V>(l, chain.len, args)
+    };
+    // It stands where the first step does.
+    l.ops[chain.at] = op.at(l.ops[chain.at].span());
     l.chain = Some(chain);
     true
 }
@@ -92,22 +90,23 @@ pub(super) fn begin(l: &mut Lowerer, dst: Dst, [a, b, c]: [Src; 3]) {
     let lanes = !dst.uniform && !a.uniform && !c.uniform;
     l.chain = (lanes && l.fuses()).then(|| Chain {
         at: l.ops.len() - 1,
-        aux: 0,
+        steps: Words(0),
         len: 1,
         first: [a.slot, b.slot],
+        c: c.slot,
         scalar_b: b.uniform,
         dst: dst.slot,
     });
 }
 
-fn steps<B: Shape>(l: &Lowerer, len: usize) -> MicroOp {
+fn steps<B: Shape>(l: &Lowerer, len: usize, args: Sum) -> MicroOp {
     match len {
-        2 => l.op::<Steps<B, 2>>(),
-        3 => l.op::<Steps<B, 3>>(),
-        4 => l.op::<Steps<B, 4>>(),
-        5 => l.op::<Steps<B, 5>>(),
-        6 => l.op::<Steps<B, 6>>(),
-        7 => l.op::<Steps<B, 7>>(),
-        _ => l.op::<Steps<B, MOST>>(),
+        2 => l.op::<Steps<B, 2>>(args),
+        3 => l.op::<Steps<B, 3>>(args),
+        4 => l.op::<Steps<B, 4>>(args),
+        5 => l.op::<Steps<B, 5>>(args),
+        6 => l.op::<Steps<B, 6>>(args),
+        7 => l.op::<Steps<B, 7>>(args),
+        _ => l.op::<Steps<B, MOST>>(args),
     }
 }

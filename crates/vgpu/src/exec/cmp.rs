@@ -1,7 +1,7 @@
 //! Comparisons: `setp` to lane masks, `set` to numbers.
 
 use super::{
-    Ctx, Handler, MicroOp, bits,
+    Ctx, Handler, Micro, Pred, Slot, args, bits,
     float::{Float, flushed},
     half::{Bf16, F16},
     lane::{Lane, mask_of},
@@ -9,8 +9,8 @@ use super::{
     shape::{Lanes, Shape, U, V},
 };
 use crate::{
+    build::{Lowerer, Src},
     error::Error,
-    lower::{Lowerer, Src},
 };
 use std::marker::PhantomData;
 use warpsmith_ptx::{
@@ -110,38 +110,59 @@ impl<T: AsFloat> Relation for Ordered<T> {
     }
 }
 
-/// The lanes where the relation holds, xored with `imm`.
+args! {
+    struct Comparison {
+        dst: Slot,
+        a: Slot,
+        b: Slot,
+        /// All ones where the lanes are wanted in which it does not hold.
+        flip: u32,
+    }
+}
+
+/// The lanes where the relation holds, or where it does not.
 struct Compare<R, A, B>(PhantomData<(R, A, B)>);
 impl<R: Relation, A: Shape, B: Shape> Handler for Compare<R, A, B> {
+    type Args = Comparison;
     #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
+    fn run(ctx: &mut Ctx, op: &Micro<Comparison>) {
         let a = A::read::<R::T>(ctx, op.a);
         let b = B::read::<R::T>(ctx, op.b);
         let bits = mask_of(|i| R::holds(a.lane(i), b.lane(i)));
-        ctx.put_mask(op.dst, bits ^ op.imm as u32);
+        ctx.put_mask(op.dst, bits ^ op.flip);
     }
 }
 
 struct CompareScalar<R>(PhantomData<R>);
 impl<R: Relation> Handler for CompareScalar<R> {
+    type Args = Comparison;
     #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
+    fn run(ctx: &mut Ctx, op: &Micro<Comparison>) {
         let a = super::shape::scalar::<R::T>(ctx, op.a);
         let b = super::shape::scalar::<R::T>(ctx, op.b);
         let bits = if R::holds(a, b) { !0 } else { 0 };
-        ctx.put_mask(op.dst, bits ^ op.imm as u32);
+        ctx.put_mask(op.dst, bits ^ op.flip);
     }
 }
 
 /// The operands of a comparison, and where its mask goes.
 #[derive(Clone, Copy)]
 struct Sides {
-    dst: u32,
+    dst: Slot,
     a: Src,
     b: Src,
 }
 
 impl Sides {
+    fn args(self, flip: u32) -> Comparison {
+        Comparison {
+            dst: self.dst,
+            a: self.a.slot,
+            b: self.b.slot,
+            flip,
+        }
+    }
+
     fn swapped(self) -> Sides {
         Sides {
             a: self.b,
@@ -160,40 +181,30 @@ struct Cold;
 
 impl Heat for Hot {
     fn emit<R: Relation>(l: &mut Lowerer, sides: Sides, negated: u32) {
-        let Sides { dst, a, b } = sides;
-        let op = match (a.uniform, b.uniform) {
-            (true, true) => l.cold::<CompareScalar<R>>(),
-            (false, false) => l.op::<Compare<R, V, V>>(),
-            (false, true) => l.op::<Compare<R, V, U>>(),
-            (true, false) => l.op::<Compare<R, U, V>>(),
+        let args = sides.args(negated);
+        let op = match (sides.a.uniform, sides.b.uniform) {
+            (true, true) => l.cold::<CompareScalar<R>>(args),
+            (false, false) => l.op::<Compare<R, V, V>>(args),
+            (false, true) => l.op::<Compare<R, V, U>>(args),
+            (true, false) => l.op::<Compare<R, U, V>>(args),
         };
-        l.emit(MicroOp {
-            dst,
-            a: a.slot,
-            b: b.slot,
-            imm: u64::from(negated),
-            ..op
-        });
+        l.emit(op);
     }
 }
 
 impl Heat for Cold {
     fn emit<R: Relation>(l: &mut Lowerer, sides: Sides, negated: u32) {
-        let Sides { dst, mut a, mut b } = sides;
-        let op = if a.uniform && b.uniform {
-            l.cold::<CompareScalar<R>>()
+        let op = if sides.a.uniform && sides.b.uniform {
+            l.cold::<CompareScalar<R>>(sides.args(negated))
         } else {
-            a = l.splat::<<R::T as Lane>::Cell>(a);
-            b = l.splat::<<R::T as Lane>::Cell>(b);
-            l.cold::<Compare<R, V, V>>()
+            let sides = Sides {
+                a: l.splat::<<R::T as Lane>::Cell>(sides.a),
+                b: l.splat::<<R::T as Lane>::Cell>(sides.b),
+                ..sides
+            };
+            l.cold::<Compare<R, V, V>>(sides.args(negated))
         };
-        l.emit(MicroOp {
-            dst,
-            a: a.slot,
-            b: b.slot,
-            imm: u64::from(negated),
-            ..op
-        });
+        l.emit(op);
     }
 }
 
@@ -264,9 +275,9 @@ pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
         return Err(l.unsupported(inst));
     };
     let combine = q[1..].iter().find_map(|word| match word {
-        Qual::And => Some(0),
-        Qual::Or => Some(1),
-        Qual::Xor => Some(2),
+        Qual::And => Some(bits::Logic::And),
+        Qual::Or => Some(bits::Logic::Or),
+        Qual::Xor => Some(bits::Logic::Xor),
         _ => None,
     });
     let a = l.src(operand(l, inst, 1)?, ty.bits())?;
@@ -287,7 +298,7 @@ pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
     compare(l, inst, ty, how, Sides { dst: mask, a, b })?;
     if inst.op == Op::Set {
         if let Some((kind, c)) = with {
-            bits::emit_mask_logic(l, mask, (mask, 0), c, kind);
+            bits::emit_mask_logic(l, mask, Pred::plain(mask), c, kind);
         }
         return number(l, inst, result, targets, mask, types.len());
     }
@@ -296,22 +307,23 @@ pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
         other => (other, None),
     };
     // Both read the combining predicate, which may be one of the destinations: results first, moves after.
-    let sides = [(Some(p), 0), (q, !0)];
+    let own = Pred::plain(mask);
+    let sides = [(Some(p), own), (q, own.negated())];
     let mut moves = Vec::new();
-    for (target, negated) in sides {
+    for (target, own) in sides {
         let Some(target @ Operand::Reg(_)) = target else {
             continue;
         };
         let dst = l.dst(target)?.slot;
         let to = l.temp();
         match with {
-            Some((kind, c)) => bits::emit_mask_logic(l, to, (mask, negated), c, kind),
-            None => bits::emit_mask_move(l, to, mask, negated),
+            Some((kind, c)) => bits::emit_mask_logic(l, to, own, c, kind),
+            None => bits::emit_mask_move(l, to, own),
         }
         moves.push((dst, to));
     }
     for (dst, from) in moves {
-        bits::emit_mask_move(l, dst, from, 0);
+        bits::emit_mask_move(l, dst, Pred::plain(from));
     }
     Ok(())
 }
@@ -322,7 +334,7 @@ fn number(
     inst: &Inst,
     result: Type,
     target: &Operand,
-    mask: u32,
+    mask: Slot,
     types: usize,
 ) -> Result<(), Error> {
     let yes = match result {
@@ -335,6 +347,6 @@ fn number(
     };
     let (yes, no) = (l.constant(yes), l.constant(0));
     let dst = l.dst(target)?;
-    mov::emit_select::<u32>(l, dst, yes, no, (mask, 0));
+    mov::emit_select::<u32>(l, dst, yes, no, Pred::plain(mask));
     Ok(())
 }

@@ -3,13 +3,14 @@
 //! A copy is done when it is issued, so that every later `wait_group` finds it complete.
 
 use super::{
-    Ctx, Handler, MicroOp,
+    Ctx, Handler, Micro, MicroOp, Pred, Slot, SpanId, args,
     lane::{Cell, first_of_run, lanes, mask_of},
     ldst, operand,
 };
 use crate::{
+    analysis::immediate,
+    build::Lowerer,
     error::Error,
-    lower::{Lowerer, immediate},
     memory::{Bad, Window, Word},
 };
 use std::marker::PhantomData;
@@ -19,39 +20,96 @@ use warpsmith_ptx::{
     types::Type,
 };
 
-/// One value per lane from global `b` plus `more[0..2]` to shared `a` plus `imm`.
+args! {
+    /// From where to where.
+    struct Ends {
+        /// Addresses of shared memory, and what is added to them.
+        to: Slot,
+        from: Slot,
+        to_offset: u64,
+        /// Addresses of global memory.
+        from_offset: u64,
+    }
+
+    struct PartEnds {
+        to: Slot,
+        from: Slot,
+        to_offset: u64,
+        from_offset: u64,
+        /// How many bytes come from memory.
+        bytes: Slot,
+    }
+
+    struct UnlessEnds {
+        to: Slot,
+        from: Slot,
+        to_offset: u64,
+        from_offset: u64,
+        /// The lanes for which nothing comes from memory.
+        ignored: Pred,
+    }
+}
+
+/// One value per lane from global to shared memory.
 struct Copy<T, C>(PhantomData<(T, C)>);
 
-/// The same where only the first bytes come from memory, as many as the lanes of `c` say; the rest is zero.
+/// The same where only the first bytes come from memory, as many as lanes say; the rest is zero.
 struct CopyPart<T, C>(PhantomData<(T, C)>);
 
-/// The same with nothing from memory for the lanes of predicate `c ^ aux`.
+/// The same with nothing from memory for the lanes of a predicate.
 struct CopyUnless<T, C>(PhantomData<(T, C)>);
 
-#[inline(always)]
-fn to<C: Cell>(ctx: &Ctx, op: &MicroOp, lane: usize) -> u64 {
-    C::narrow(ctx.cells::<C>(op.a)[lane].widen().wrapping_add(op.imm)).widen()
+impl Ends {
+    #[inline(always)]
+    fn to<C: Cell>(&self, ctx: &Ctx, lane: usize) -> u64 {
+        C::narrow(
+            ctx.cells::<C>(self.to)[lane]
+                .widen()
+                .wrapping_add(self.to_offset),
+        )
+        .widen()
+    }
+
+    #[inline(always)]
+    fn from(&self, ctx: &Ctx, lane: usize) -> u64 {
+        ctx.cells::<u64>(self.from)[lane].wrapping_add(self.from_offset)
+    }
 }
 
-#[inline(always)]
-fn from(ctx: &Ctx, op: &MicroOp, lane: usize) -> u64 {
-    ctx.cells::<u64>(op.b)[lane].wrapping_add(offset(op))
+impl PartEnds {
+    #[inline(always)]
+    fn ends(&self) -> Ends {
+        Ends {
+            to: self.to,
+            from: self.from,
+            to_offset: self.to_offset,
+            from_offset: self.from_offset,
+        }
+    }
 }
 
-#[inline(always)]
-fn offset(op: &MicroOp) -> u64 {
-    u64::from(op.more[0]) | u64::from(op.more[1]) << 32
+impl UnlessEnds {
+    #[inline(always)]
+    fn ends(&self) -> Ends {
+        Ends {
+            to: self.to,
+            from: self.from,
+            to_offset: self.to_offset,
+            from_offset: self.from_offset,
+        }
+    }
 }
 
 impl<T: Word + 'static, C: Cell> Handler for Copy<T, C> {
+    type Args = Ends;
     #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
+    fn run(ctx: &mut Ctx, op: &Micro<Ends>) {
         let step = size_of::<T>() as u64;
         if ctx.mask == !0 {
-            let target = first_of_run(ctx.cells::<C>(op.a), step as u32, !0);
-            let source = first_of_run(ctx.cells::<u64>(op.b), step as u32, !0);
+            let target = first_of_run(ctx.cells::<C>(op.to), step as u32, !0);
+            let source = first_of_run(ctx.cells::<u64>(op.from), step as u32, !0);
             let neighbours = target.is_some() && source.is_some();
-            let (target, source) = (to::<C>(ctx, op, 0), from(ctx, op, 0));
+            let (target, source) = (op.to::<C>(ctx, 0), op.from(ctx, 0));
             if neighbours
                 && (target | source).is_multiple_of(step)
                 && block(&ctx.shared, target, &ctx.global, source, step)
@@ -62,18 +120,20 @@ impl<T: Word + 'static, C: Cell> Handler for Copy<T, C> {
                 return;
             }
         }
-        each::<T, C>(ctx, op, |ctx, lane| ctx.global.load(from(ctx, op, lane)));
+        each::<T, C>(ctx, (op.span(), op), |ctx, lane| {
+            ctx.global.load(op.from(ctx, lane))
+        });
     }
 }
 
 /// 16 bytes for each lane, or zeros for those of `zero`; `false` if an address is not fine.
 #[inline(always)]
-fn rows<C: Cell>(ctx: &Ctx, op: &MicroOp, zero: u32) -> bool {
-    let targets = lanes(|i| to::<C>(ctx, op, i));
+fn rows<C: Cell>(ctx: &Ctx, ends: &Ends, zero: u32) -> bool {
+    let targets = lanes(|i| ends.to::<C>(ctx, i));
     // Where nothing is read, any address will do.
-    let first = from(ctx, op, (!zero).trailing_zeros() as usize & 31);
+    let first = ends.from(ctx, (!zero).trailing_zeros() as usize & 31);
     let sources = lanes(|i| {
-        let own = from(ctx, op, i);
+        let own = ends.from(ctx, i);
         if zero >> i & 1 != 0 { first } else { own }
     });
     ctx.shared.copy_rows(&targets, &ctx.global, &sources, zero)
@@ -98,38 +158,43 @@ fn part<const N: usize>(shared: &Window, target: u64, global: &Window, source: u
 }
 
 impl<T: Word + Bytes + 'static, C: Cell> Handler for CopyPart<T, C> {
+    type Args = PartEnds;
     #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
-        let bytes = ctx.cells::<u32>(op.c);
+    fn run(ctx: &mut Ctx, op: &Micro<PartEnds>) {
+        let ends = &op.ends();
+        let bytes = ctx.cells::<u32>(op.bytes);
         let none = mask_of(|i| bytes[i] == 0);
         let all = mask_of(|i| bytes[i] >= 16);
         if size_of::<T>() == 16
             && ctx.mask == !0
             && none | all == !0
             && all != 0
-            && rows::<C>(ctx, op, none)
+            && rows::<C>(ctx, ends, none)
         {
             return;
         }
-        each::<T, C>(ctx, op, |ctx, lane| {
-            let wanted = ctx.cells::<u32>(op.c)[lane] as usize;
-            first_bytes(&ctx.global, from(ctx, op, lane), wanted)
+        each::<T, C>(ctx, (op.span(), ends), |ctx, lane| {
+            let wanted = ctx.cells::<u32>(op.bytes)[lane] as usize;
+            first_bytes(&ctx.global, ends.from(ctx, lane), wanted)
         });
     }
 }
 
 impl<T: Word + 'static, C: Cell> Handler for CopyUnless<T, C> {
+    type Args = UnlessEnds;
     #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
-        let ignored = ctx.pred(op.c) ^ op.aux;
-        if size_of::<T>() == 16 && ctx.mask == !0 && ignored != !0 && rows::<C>(ctx, op, ignored) {
+    fn run(ctx: &mut Ctx, op: &Micro<UnlessEnds>) {
+        let ends = &op.ends();
+        let ignored = ctx.pred(op.ignored);
+        let whole = size_of::<T>() == 16 && ctx.mask == !0;
+        if whole && ignored != !0 && rows::<C>(ctx, ends, ignored) {
             return;
         }
-        each::<T, C>(ctx, op, |ctx, lane| {
+        each::<T, C>(ctx, (op.span(), ends), |ctx, lane| {
             if ignored >> lane & 1 != 0 {
                 return Ok(T::default());
             }
-            ctx.global.load(from(ctx, op, lane))
+            ctx.global.load(ends.from(ctx, lane))
         });
     }
 }
@@ -138,7 +203,7 @@ impl<T: Word + 'static, C: Cell> Handler for CopyUnless<T, C> {
 #[inline(always)]
 fn each<T: Word, C: Cell>(
     ctx: &mut Ctx,
-    op: &MicroOp,
+    (span, ends): (SpanId, &Ends),
     read: impl Fn(&Ctx, usize) -> Result<T, Bad>,
 ) {
     let mut left = ctx.mask;
@@ -148,14 +213,14 @@ fn each<T: Word, C: Cell>(
         let value = match read(ctx, lane as usize) {
             Ok(value) => value,
             Err(bad) => {
-                let address = from(ctx, op, lane as usize);
-                ctx.refuse(op, bad, lane, address, size_of::<T>() as u32);
+                let address = ends.from(ctx, lane as usize);
+                ctx.refuse(span, bad, lane, address, size_of::<T>() as u32);
                 T::default()
             }
         };
-        let address = to::<C>(ctx, op, lane as usize);
+        let address = ends.to::<C>(ctx, lane as usize);
         if let Err(bad) = ctx.shared.store(address, value) {
-            ctx.refuse(op, bad, lane, address, size_of::<T>() as u32);
+            ctx.refuse(span, bad, lane, address, size_of::<T>() as u32);
         }
     }
 }
@@ -215,7 +280,7 @@ pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
     };
     let target = ldst::address(l, operand(l, inst, 0)?)?;
     let source = ldst::address(l, operand(l, inst, 1)?)?;
-    let b = if source.wide {
+    let from = if source.wide {
         l.splat::<u64>(source.src).slot
     } else {
         return Err(l.refuse("a global address of 32 bits".to_owned()));
@@ -225,53 +290,71 @@ pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
         .operands
         .get(3)
         .filter(|_| inst.operands.len() > 3 + policy);
-    let op = match (size, target.wide) {
-        (4, false) => form::<u32, u32>(l, part)?,
-        (4, true) => form::<u32, u64>(l, part)?,
-        (8, false) => form::<u64, u32>(l, part)?,
-        (8, true) => form::<u64, u64>(l, part)?,
-        (16, false) => form::<[u64; 2], u32>(l, part)?,
-        (16, true) => form::<[u64; 2], u64>(l, part)?,
-        _ => return Err(l.unsupported(inst)),
+    if !matches!(size, 4 | 8 | 16) {
+        return Err(l.unsupported(inst));
+    }
+    let part = match part {
+        None => Part::All,
+        Some(operand) if is_pred(l, operand) => Part::Unless(l.pred(operand)?),
+        Some(operand) => Part::Bytes(l.src32(operand)?),
     };
-    let a = if target.wide {
+    let to = if target.wide {
         l.splat::<u64>(target.src).slot
     } else {
         l.splat::<u32>(target.src).slot
     };
-    let offset = source.offset;
-    l.emit(MicroOp {
-        a,
-        b,
-        imm: target.offset,
-        more: [offset as u32, (offset >> 32) as u32, 0, 0],
-        ..op
-    });
+    let ends = Ends {
+        to,
+        from,
+        to_offset: target.offset,
+        from_offset: source.offset,
+    };
+    let op = match (size, target.wide) {
+        (4, false) => form::<u32, u32>(l, ends, part),
+        (4, true) => form::<u32, u64>(l, ends, part),
+        (8, false) => form::<u64, u32>(l, ends, part),
+        (8, true) => form::<u64, u64>(l, ends, part),
+        (_, false) => form::<[u64; 2], u32>(l, ends, part),
+        (_, true) => form::<[u64; 2], u64>(l, ends, part),
+    };
+    l.emit(op);
     Ok(())
 }
 
-fn form<T: Word + Bytes + 'static, C: Cell>(
-    l: &mut Lowerer,
-    part: Option<&Operand>,
-) -> Result<MicroOp, Error> {
-    Ok(match part {
-        None => l.op::<Copy<T, C>>(),
-        Some(operand) if is_pred(l, operand) => {
-            let (c, aux) = l.pred(operand)?;
-            MicroOp {
-                c,
-                aux,
-                ..l.op::<CopyUnless<T, C>>()
-            }
-        }
-        Some(operand) => {
-            let c = l.src32(operand)?;
-            MicroOp {
-                c,
-                ..l.op::<CopyPart<T, C>>()
-            }
-        }
-    })
+/// How much of a copy comes from memory.
+#[derive(Clone, Copy)]
+enum Part {
+    All,
+    /// So many bytes.
+    Bytes(Slot),
+    /// Nothing for these lanes.
+    Unless(Pred),
+}
+
+fn form<T: Word + Bytes + 'static, C: Cell>(l: &Lowerer, ends: Ends, part: Part) -> MicroOp {
+    let Ends {
+        to,
+        from,
+        to_offset,
+        from_offset,
+    } = ends;
+    match part {
+        Part::All => l.op::<Copy<T, C>>(ends),
+        Part::Unless(ignored) => l.op::<CopyUnless<T, C>>(UnlessEnds {
+            to,
+            from,
+            to_offset,
+            from_offset,
+            ignored,
+        }),
+        Part::Bytes(bytes) => l.op::<CopyPart<T, C>>(PartEnds {
+            to,
+            from,
+            to_offset,
+            from_offset,
+            bytes,
+        }),
+    }
 }
 
 pub(super) fn is_pred(l: &Lowerer, operand: &Operand) -> bool {

@@ -9,8 +9,8 @@ use super::{
     shape::{self, Bin, Un},
 };
 use crate::{
+    build::{Dst, Lowerer, Src},
     error::Error,
-    lower::{Dst, Lowerer, Src},
 };
 use std::marker::PhantomData;
 use warpsmith_ptx::{ir::Inst, qual::Qual, types::Type};

@@ -1,35 +1,73 @@
 //! The ops by which a checked program counts reads only for lanes in which what was read matters (`lower/deferred.rs`).
 
 use super::{
-    Ctx, Handler, MicroOp,
-    checked::{addresses, ask},
+    AccessId, Base, Ctx, Handler, Micro, OptPred, Pred, Slot, SpanId, args,
+    checked::{Place, addresses, ask, check_of},
     stored::Unknown,
 };
-use crate::lower::Lowerer;
+use crate::build::Lowerer;
 
 /// Where the lanes of a load are kept, and their addresses.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reading {
-    pub(crate) root: u32,
-    pub(crate) addresses: u32,
+    pub(crate) root: Slot,
+    pub(crate) addresses: Slot,
 }
 
-/// No lane has read what mask `dst` is for.
+args! {
+    struct Mask {
+        dst: Slot,
+    }
+
+    struct Beginning {
+        /// The lanes that read.
+        dst: Slot,
+        /// Where, and where that is kept.
+        at: Base,
+        offset: u64,
+        addresses: Slot,
+    }
+
+    struct Making {
+        dst: Slot,
+        a: Slot,
+        /// The lanes of `a` that count; all without one.
+        when: OptPred,
+        /// Whether it is added to what there was.
+        adds: bool,
+    }
+
+    struct Settling {
+        /// Lanes in which it matters.
+        mask: Slot,
+        /// Lanes that are not settled.
+        root: Slot,
+        addresses: Slot,
+        access: AccessId,
+    }
+}
+
+/// No lane has read.
 struct Clear;
 impl Handler for Clear {
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
+    type Args = Mask;
+    fn run(ctx: &mut Ctx, op: &Micro<Mask>) {
         ctx.set_scalar(op.dst, 0);
     }
 }
 
-/// The lanes that run read, which mask `dst` is for, at addresses `a` plus `imm`, as a check has them, kept in `c`.
+/// The lanes that run read.
 struct Begin;
 impl Handler for Begin {
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
+    type Args = Beginning;
+    fn run(ctx: &mut Ctx, op: &Micro<Beginning>) {
         let wanted = ctx.checker.as_ref().is_some_and(|c| c.wants_races());
         if wanted {
-            let at = addresses(ctx, op);
-            *ctx.cells_mut(op.c) = at;
+            let place = Place {
+                base: op.at,
+                offset: op.offset,
+            };
+            *ctx.cells_mut(op.addresses) = addresses(ctx, place);
             ctx.set_scalar(op.dst, u64::from(ctx.mask));
         }
     }
@@ -37,88 +75,79 @@ impl Handler for Begin {
 
 /// Before the check of such a load.
 pub(crate) fn emit_clear(l: &mut Lowerer, reading: Reading) {
-    l.emit(MicroOp {
-        dst: reading.root,
-        ..l.cold::<Clear>()
-    });
+    let dst = reading.root;
+    l.emit(l.cold::<Clear>(Mask { dst }));
 }
 
 /// Between that and the load; the number of the access and its place in the spans.
-pub(crate) fn emit_begin(l: &mut Lowerer, reading: Reading) -> Option<(u32, u32)> {
-    let check = *l.ops.last()?;
-    l.emit(MicroOp {
+pub(crate) fn emit_begin(l: &mut Lowerer, reading: Reading) -> Option<(AccessId, SpanId)> {
+    let check = check_of(l.ops.last()?)?;
+    let (known, Place { base, offset }) = ((check.access(), check.span()), check.place());
+    let args = Beginning {
         dst: reading.root,
-        a: check.a,
-        b: check.b,
-        c: reading.addresses,
-        imm: check.imm,
-        ..l.cold::<Begin>()
-    });
-    Some((check.aux, check.span))
+        at: base,
+        offset,
+        addresses: reading.addresses,
+    };
+    l.emit(l.cold::<Begin>(args));
+    Some(known)
 }
 
-/// Mask `dst` is mask `a`, where predicate `b - 1` xor `c` says so if `b` is not 0; added to what it was if `aux` is 1.
+/// A mask is a part of another.
 struct Part;
 impl Handler for Part {
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
-        let mut bits = ctx.pred(op.a);
-        if let Some(slot) = op.b.checked_sub(1) {
-            bits &= ctx.pred(slot) ^ op.c;
+    type Args = Making;
+    fn run(ctx: &mut Ctx, op: &Micro<Making>) {
+        let mut bits = ctx.mask_at(op.a);
+        if let Some(pred) = op.when.get() {
+            bits &= ctx.pred(pred);
         }
-        if op.aux == 1 {
-            bits |= ctx.pred(op.dst);
+        if op.adds {
+            bits |= ctx.mask_at(op.dst);
         }
         ctx.set_scalar(op.dst, u64::from(bits));
     }
 }
 
-pub(crate) fn emit_part(
-    l: &mut Lowerer,
-    to: u32,
-    from: u32,
-    when: Option<(u32, u32)>,
-    is_first: bool,
-) {
-    let (b, c) = when.map_or((0, 0), |(slot, flip)| (slot + 1, flip));
-    l.emit(MicroOp {
+pub(crate) fn emit_part(l: &mut Lowerer, to: Slot, from: Slot, when: Option<Pred>, is_first: bool) {
+    let args = Making {
         dst: to,
         a: from,
-        b,
-        c,
-        aux: u32::from(!is_first),
-        ..l.cold::<Part>()
-    });
+        when: when.into(),
+        adds: !is_first,
+    };
+    l.emit(l.cold::<Part>(args));
 }
 
-/// What access `aux` read matters in the lanes of mask `a` that run and that mask `b` still has; its addresses are in `c`.
+/// What an access read matters in lanes that run and are not settled.
 struct Settle;
 impl Handler for Settle {
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
-        let left = ctx.pred(op.b);
-        let lanes = ctx.pred(op.a) & left & ctx.mask;
+    type Args = Settling;
+    fn run(ctx: &mut Ctx, op: &Micro<Settling>) {
+        let left = ctx.mask_at(op.root);
+        let lanes = ctx.mask_at(op.mask) & left & ctx.mask;
         if lanes == 0 {
             return;
         }
-        ctx.set_scalar(op.b, u64::from(left & !lanes));
-        let addresses = *ctx.cells::<u64>(op.c);
-        ask(ctx, op, lanes, |checker, at, _| {
-            checker.settle(at, op.aux, &addresses, &Unknown);
+        ctx.set_scalar(op.root, u64::from(left & !lanes));
+        let addresses = *ctx.cells::<u64>(op.addresses);
+        ask(ctx, op.span(), lanes, |checker, at, _| {
+            checker.settle(at, op.access.0, &addresses, &Unknown);
         });
     }
 }
 
 pub(crate) fn emit_settle(
     l: &mut Lowerer,
-    mask: u32,
+    mask: Slot,
     reading: Reading,
-    (number, span): (u32, u32),
+    (access, span): (AccessId, SpanId),
 ) {
-    l.emit(MicroOp {
-        a: mask,
-        b: reading.root,
-        c: reading.addresses,
-        aux: number,
-        span,
-        ..l.cold::<Settle>()
-    });
+    let args = Settling {
+        mask,
+        root: reading.root,
+        addresses: reading.addresses,
+        access,
+    };
+    l.emit(l.cold::<Settle>(args).at(span));
 }

@@ -9,10 +9,14 @@
 mod native;
 
 use super::{
-    Ctx, Handler, MicroOp, operand,
+    Ctx, Handler, Micro, Slot, Words, args, operand,
     shape::{self, Tern},
 };
-use crate::{Tier, error::Error, lower::Lowerer};
+use crate::{
+    Tier,
+    build::{Lowerer, Src},
+    error::Error,
+};
 use std::marker::PhantomData;
 use warpsmith_ptx::{ir::Inst, types::Type};
 
@@ -53,20 +57,32 @@ trait Engine: 'static {
     fn scalar<const SA: bool>(sum: &mut [u32; 32], a: &[u32; 32], b: u32);
 }
 
-/// `imm` steps with their records at `aux`; the sum starts with the lanes of `c`, or with its scalar if `b` is 1.
+args! {
+    struct Steps {
+        /// The records of the steps.
+        records: Words,
+        count: u32,
+        /// What the sum starts with: lanes, or one for the warp.
+        c: Slot,
+        scalar: bool,
+    }
+}
+
+/// Steps of one sum.
 struct Run<E, const SA: bool, const SCALAR: bool>(PhantomData<E>);
 
 impl<E: Engine, const SA: bool, const SCALAR: bool> Handler for Run<E, SA, SCALAR> {
+    type Args = Steps;
     #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
-        let mut sum = if op.b == 1 {
+    fn run(ctx: &mut Ctx, op: &Micro<Steps>) {
+        let mut sum = if op.scalar {
             [ctx.scalar(op.c) as u32; 32]
         } else {
             *ctx.cells::<u32>(op.c)
         };
-        for i in 0..op.imm as u32 {
-            let (a, b, d) = match ctx.extra(op.aux + i * RECORD as u32, RECORD) {
-                &[a, b, d] => (a, b, d),
+        for i in 0..op.count {
+            let (a, b, d) = match ctx.extra(op.records.behind(i * RECORD as u32), RECORD) {
+                &[a, b, d] => (Slot(a), Slot(b), Slot(d)),
                 _ => return,
             };
             let a = ctx.cells::<u32>(a);
@@ -97,34 +113,41 @@ fn step<E: Engine, const SA: bool>(l: &mut Lowerer, inst: &Inst) -> Result<(), E
         return Ok(());
     }
     let a = l.splat::<u32>(a).slot;
-    let op = if b.uniform {
-        l.op::<Run<E, SA, true>>()
+    let record = [a.0, b.slot.0, dst.slot.0];
+    if b.uniform {
+        join::<E, SA, true>(l, record, c);
     } else {
-        l.op::<Run<E, SA, false>>()
-    };
-    let record = [a, b.slot, dst.slot];
-    let joins = l.fuses()
-        && l.ops.last().is_some_and(|last| {
-            let before = l.extra_from(last.aux);
-            std::ptr::fn_addr_eq(last.run, op.run)
-                && !c.uniform
-                && before.len() == last.imm as usize * RECORD
-                && before.last() == Some(&c.slot)
-        });
-    let aux = l.extra(&record);
-    match l.ops.last_mut() {
-        Some(last) if joins => last.imm += 1,
-        _ => {
-            l.emit(MicroOp {
-                aux,
-                imm: 1,
-                b: u32::from(c.uniform),
-                c: c.slot,
-                ..op
-            });
-        }
+        join::<E, SA, false>(l, record, c);
     }
     Ok(())
+}
+
+fn join<E: Engine, const SA: bool, const SCALAR: bool>(
+    l: &mut Lowerer,
+    record: [u32; RECORD],
+    c: Src,
+) {
+    let joins = |steps: &Steps| {
+        let before = l.extra_from(steps.records);
+        !c.uniform
+            && before.len() == steps.count as usize * RECORD
+            && before.last() == Some(&c.slot.0)
+    };
+    let last = l.ops.last().and_then(|op| op.of::<Run<E, SA, SCALAR>>());
+    let joins = l.fuses() && last.is_some_and(|steps| joins(steps));
+    let records = l.extra(&record);
+    let last = l.ops.last_mut().filter(|_| joins);
+    if let Some(steps) = last.and_then(|op| op.of_mut::<Run<E, SA, SCALAR>>()) {
+        steps.count += 1;
+        return;
+    }
+    let args = Steps {
+        records,
+        count: 1,
+        c: c.slot,
+        scalar: c.uniform,
+    };
+    l.emit(l.op::<Run<E, SA, SCALAR>>(args));
 }
 
 /// Lowers `dp4a`.

@@ -6,7 +6,7 @@ use super::{
     operand,
     shape::{self, Bin, Tern, Un},
 };
-use crate::{error::Error, lower::Lowerer};
+use crate::{build::Lowerer, error::Error};
 use std::marker::PhantomData;
 use warpsmith_ptx::{
     ir::{Inst, Operand},

@@ -4,15 +4,16 @@
 //! another's is none of theirs ([`crate::memory::Own`]).
 
 use super::{
-    Ctx, Handler, MicroOp,
+    Ctx, Handler, Micro, Slot, args, choices,
     lane::{lanes, mask_of},
     mov::Copy,
     operand,
     shape::{self, Bin},
 };
 use crate::{
+    analysis::roles,
+    build::Lowerer,
     error::Error,
-    lower::{Lowerer, roles},
     memory::{Foreign, LOCAL_BASE, PARAM_BASE, SHARED_BASE, WINDOW},
 };
 use warpsmith_ptx::{
@@ -32,11 +33,29 @@ impl Bin for Offset {
     }
 }
 
-/// State spaces as `aux` of an op holds them.
-mod space {
-    pub(super) const SHARED: u32 = 0;
-    pub(super) const LOCAL: u32 = 1;
-    pub(super) const PARAM: u32 = 2;
+choices! {
+    /// Memory with generic addresses of its own.
+    enum Window {
+        Shared,
+        Local,
+        Param,
+    }
+}
+
+args! {
+    struct Conversion {
+        dst: Slot,
+        a: Slot,
+        window: Window,
+        /// From generic addresses.
+        to: bool,
+    }
+
+    struct Question {
+        dst: Slot,
+        a: Slot,
+        window: Window,
+    }
 }
 
 /// Lowers `cvta`.
@@ -44,33 +63,32 @@ pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
     let (base, own) = match roles::space(inst) {
         Space::Global | Space::Const => (0, None),
         Space::Param => (PARAM_BASE, None),
-        Space::Shared => (SHARED_BASE, Some(space::SHARED)),
-        Space::Local => (LOCAL_BASE, Some(space::LOCAL)),
+        Space::Shared => (SHARED_BASE, Some(Window::Shared)),
+        Space::Local => (LOCAL_BASE, Some(Window::Local)),
         Space::Generic => return Err(l.unsupported(inst)),
     };
     let to = inst.quals.has(Qual::To);
     let dst = l.dst(operand(l, inst, 0)?)?;
     let a = l.src(operand(l, inst, 1)?, 64)?;
     match own.filter(|_| l.is_checked()) {
-        Some(space) if a.uniform && space == space::SHARED => {
+        Some(window) if a.uniform && window == Window::Shared => {
             let scalar = l.scalar_for(dst);
-            l.emit(MicroOp {
+            l.emit(l.cold::<ConvertScalar>(Conversion {
                 dst: scalar,
                 a: a.slot,
-                b: u32::from(to),
-                ..l.cold::<ConvertScalar>()
-            });
+                window,
+                to,
+            }));
             l.spread::<u64>(dst, scalar);
         }
-        Some(space) => {
+        Some(window) => {
             let a = l.splat::<u64>(a);
-            l.emit(MicroOp {
+            l.emit(l.cold::<Convert>(Conversion {
                 dst: dst.slot,
                 a: a.slot,
-                b: u32::from(to),
-                aux: space,
-                ..l.cold::<Convert>()
-            });
+                window,
+                to,
+            }));
         }
         None if base == 0 => shape::emit_un::<Copy<u64>>(l, dst, a),
         None => {
@@ -93,20 +111,21 @@ fn converted(address: u64, base: u64, to: bool) -> u64 {
     }
 }
 
-/// Lanes `a` as addresses of space `aux` made generic, or the reverse if `b` is 1.
+/// Addresses of a memory made generic, or the reverse.
 struct Convert;
 impl Handler for Convert {
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
+    type Args = Conversion;
+    fn run(ctx: &mut Ctx, op: &Micro<Conversion>) {
         let own = ctx.view.own;
         let first = ctx.warp.index * 32;
         let at = ctx.cells::<u64>(op.a);
         let out = lanes(|i| {
-            let base = if op.aux == space::LOCAL {
+            let base = if op.window == Window::Local {
                 own.local(first + i as u32)
             } else {
                 own.shared
             };
-            converted(at[i], base, op.b == 1)
+            converted(at[i], base, op.to)
         });
         ctx.put_cells(op.dst, out);
     }
@@ -115,22 +134,23 @@ impl Handler for Convert {
 /// The same of a scalar address of shared memory.
 struct ConvertScalar;
 impl Handler for ConvertScalar {
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
-        let address = converted(ctx.scalar(op.a), ctx.view.own.shared, op.b == 1);
+    type Args = Conversion;
+    fn run(ctx: &mut Ctx, op: &Micro<Conversion>) {
+        let address = converted(ctx.scalar(op.a), ctx.view.own.shared, op.to);
         ctx.set_scalar(op.dst, address);
     }
 }
 
-/// Whether lanes `a` are generic addresses of space `aux`, whoever's.
+/// Whether lanes are generic addresses of a memory, whoever's.
 struct IsIn;
 impl Handler for IsIn {
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
+    type Args = Question;
+    fn run(ctx: &mut Ctx, op: &Micro<Question>) {
         let at = ctx.cells::<u64>(op.a);
-        let start = [SHARED_BASE, LOCAL_BASE, PARAM_BASE][op.aux as usize % 3];
-        let foreign = match op.aux {
-            space::SHARED => Some(Foreign::Shared),
-            space::LOCAL => Some(Foreign::Local),
-            _ => None,
+        let (start, foreign) = match op.window {
+            Window::Shared => (SHARED_BASE, Some(Foreign::Shared)),
+            Window::Local => (LOCAL_BASE, Some(Foreign::Local)),
+            Window::Param => (PARAM_BASE, None),
         };
         let bits = mask_of(|i| {
             let tagged = foreign.is_some() && Foreign::of(at[i]) == foreign;
@@ -147,21 +167,16 @@ pub(super) fn emit_is_in(
     address: &Operand,
     space: Space,
 ) -> Result<(), Error> {
-    let aux = match space {
-        Space::Shared => space::SHARED,
-        Space::Local => space::LOCAL,
-        Space::Param => space::PARAM,
+    let window = match space {
+        Space::Shared => Window::Shared,
+        Space::Local => Window::Local,
+        Space::Param => Window::Param,
         Space::Global | Space::Const | Space::Generic => {
             return Err(l.refuse("isspacep of this space".to_owned()));
         }
     };
     let a = l.src64(address)?;
     let dst = l.dst(to)?.slot;
-    l.emit(MicroOp {
-        dst,
-        a,
-        aux,
-        ..l.cold::<IsIn>()
-    });
+    l.emit(l.cold::<IsIn>(Question { dst, a, window }));
     Ok(())
 }

@@ -1,14 +1,14 @@
 //! The first look at an access: memory that is known to be written, page by page, needs no other.
 
 use super::{
-    Ctx, Flow, MicroOp, Note,
-    checked::{bounds, narrow, scalar_address},
-    lane::{Cell, first_of_run, lanes},
+    Base, Ctx, Flow, Micro, MicroOp, Note, Offset, Ops, Slot, args,
+    checked::{Check, Place, bounds, narrow, scalar_address, wide},
+    lane::{Cell, first_of_run},
     ldst::{self, Element, Load},
 };
 use crate::{
+    build::Lowerer,
     check::{Access, AccessInfo, Checker, Space, Stretch},
-    lower::Lowerer,
     memory::Window,
 };
 use std::marker::PhantomData;
@@ -63,18 +63,48 @@ impl Known for Shared {
     }
 }
 
+args! {
+    /// An access that is glanced at: the bytes of each lane are a power of two.
+    pub(super) struct Sight {
+        at: Base,
+        offset: u64,
+        bytes: u32,
+        /// The ops that check it, which are left out where they would find nothing and change nothing.
+        skip: Ops,
+    }
+
+    /// The same with the slots of a load.
+    struct LoadingSight {
+        dst: [Slot; 4],
+        at: Slot,
+        offset: Offset,
+        bytes: u32,
+        skip: Ops,
+    }
+}
+
+impl Sight {
+    #[inline(always)]
+    fn place(&self) -> Place {
+        Place {
+            base: self.at,
+            offset: self.offset,
+        }
+    }
+}
+
 /// What the addresses are.
 trait Where: 'static {
     /// From where to where the lanes of `mask`, of which there is one, access.
-    fn stretch(ctx: &Ctx, op: &MicroOp, mask: u32) -> Stretch;
+    fn stretch(ctx: &Ctx, op: &Sight, mask: u32) -> Stretch;
 }
 
 /// One for all lanes.
 struct One;
 impl Where for One {
     #[inline(always)]
-    fn stretch(ctx: &Ctx, op: &MicroOp, _: u32) -> Stretch {
-        let at = scalar_address(ctx, op);
+    fn stretch(ctx: &Ctx, op: &Sight, _: u32) -> Stretch {
+        let at = scalar_address(ctx, op.place());
         Stretch {
             low: at,
             high: at,
@@ -87,13 +117,13 @@ impl Where for One {
 struct Narrow;
 impl Where for Narrow {
     #[inline(always)]
-    fn stretch(ctx: &Ctx, op: &MicroOp, mask: u32) -> Stretch {
+    fn stretch(ctx: &Ctx, op: &Sight, mask: u32) -> Stretch {
         if mask == !0
-            && let Some(lead) = first_of_run(ctx.cells::<u32>(op.a), op.c, !0)
+            && let Some(lead) = first_of_run(ctx.cells::<u32>(op.at.slot), op.bytes, !0)
         {
-            return run(u64::from(lead.wrapping_add(op.imm as u32)), op.c);
+            return run(u64::from(lead.wrapping_add(op.offset as u32)), op.bytes);
         }
-        let [low, high, bits] = bounds(narrow(ctx, op), mask).map(u64::from);
+        let [low, high, bits] = bounds(narrow(ctx, op.place()), mask).map(u64::from);
         Stretch { low, high, bits }
     }
 }
@@ -102,14 +132,14 @@ impl Where for Narrow {
 struct Wide;
 impl Where for Wide {
     #[inline(always)]
-    fn stretch(ctx: &Ctx, op: &MicroOp, mask: u32) -> Stretch {
-        let at = ctx.cells::<u64>(op.a);
+    fn stretch(ctx: &Ctx, op: &Sight, mask: u32) -> Stretch {
+        let at = ctx.cells::<u64>(op.at.slot);
         if mask == !0
-            && let Some(lead) = first_of_run(at, op.c, !0)
+            && let Some(lead) = first_of_run(at, op.bytes, !0)
         {
-            return run(lead.wrapping_add(op.imm), op.c);
+            return run(lead.wrapping_add(op.offset), op.bytes);
         }
-        let [low, high, bits] = bounds(lanes(|i| at[i].wrapping_add(op.imm)), mask);
+        let [low, high, bits] = bounds(wide(ctx, op.place()), mask);
         Stretch { low, high, bits }
     }
 }
@@ -124,47 +154,65 @@ fn run(low: u64, bytes: u32) -> Stretch {
     }
 }
 
-/// Skips the next `more[0]` ops, which check an access as its own check does ([`super::checked`]), where they would
-/// find nothing and change nothing. Each lane's access is to `c` bytes, a power of two.
+/// Skips the ops that check an access as its own check does ([`super::checked`]), where they would find nothing and
+/// change nothing.
 struct Glance<K, W>(PhantomData<(K, W)>);
 impl<K: Known, W: Where> Flow for Glance<K, W> {
+    type Args = Sight;
     #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) -> *const MicroOp {
-        let mask = ctx.mask & op.dst;
-        let fine = match &ctx.checker {
-            // What may be undefined is looked at closely.
-            Some(checker) if !ctx.warp.tainted && mask != 0 && !checker.wants_races() => {
-                K::settles(checker, W::stretch(ctx, op, mask), op.c)
-            }
-            Some(_) | None => false,
-        };
-        let skip = if fine { op.more[0] as usize } else { 0 };
-        std::ptr::from_ref(op).wrapping_add(1 + skip)
+    fn run(ctx: &mut Ctx, op: &Micro<Sight>) -> *const MicroOp {
+        if settles::<K, W>(ctx, op) {
+            op.skip(op.skip)
+        } else {
+            op.next()
+        }
+    }
+}
+
+#[inline(always)]
+fn settles<K: Known, W: Where>(ctx: &Ctx, sight: &Sight) -> bool {
+    let mask = ctx.mask;
+    match &ctx.checker {
+        // What may be undefined is looked at closely.
+        Some(checker) if !ctx.warp.tainted && mask != 0 && !checker.wants_races() => {
+            K::settles(checker, W::stretch(ctx, sight, mask), sight.bytes)
+        }
+        Some(_) | None => false,
     }
 }
 
 /// As [`Glance`], of a load that stands behind the check: what it settles of neighbours it loads as well, for it knows
-/// where they are. The slots are in `b`, `aux`, `more[1]` and `more[2]`.
+/// where they are.
 struct Loading<K, W, E, C, const N: usize>(PhantomData<(K, W, E, C)>);
 impl<K: Known, W: Where, E: Element, C: Cell, const N: usize> Flow for Loading<K, W, E, C, N> {
+    type Args = LoadingSight;
     #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) -> *const MicroOp {
+    fn run(ctx: &mut Ctx, op: &Micro<LoadingSight>) -> *const MicroOp {
+        let (bytes, offset) = (op.bytes, op.offset.get());
         let settled = match &ctx.checker {
-            Some(checker)
-                if ctx.mask & op.dst == !0 && !ctx.warp.tainted && !checker.wants_races() =>
-            {
-                let lead = first_of_run(ctx.cells::<C>(op.a), op.c, !0);
-                let at = lead.map(|at| C::narrow(at.widen().wrapping_add(op.imm)).widen());
-                at.filter(|at| K::settles(checker, run(*at, op.c), op.c))
+            Some(checker) if ctx.mask == !0 && !ctx.warp.tainted && !checker.wants_races() => {
+                let lead = first_of_run(ctx.cells::<C>(op.at), bytes, !0);
+                let at = lead.map(|at| C::narrow(at.widen().wrapping_add(offset)).widen());
+                at.filter(|at| K::settles(checker, run(*at, bytes), bytes))
             }
             Some(_) | None => None,
         };
-        let slots = [op.b, op.aux, op.more[1], op.more[2]];
+        let sight = Sight {
+            at: Base {
+                slot: op.at,
+                scalar: false,
+                wide: size_of::<C>() == 8,
+            },
+            offset,
+            bytes,
+            skip: op.skip,
+        };
         match settled {
-            Some(at) if ldst::load_run::<E, N>(ctx, K::window(ctx), at, slots, K::GLOBAL) => {
-                std::ptr::from_ref(op).wrapping_add(2 + op.more[0] as usize)
+            Some(at) if ldst::load_run::<E, N>(ctx, K::window(ctx), at, op.dst, K::GLOBAL) => {
+                op.skip(Ops(op.skip.0 + 1))
             }
-            Some(_) | None => Glance::<K, W>::run(ctx, op),
+            Some(_) | None if settles::<K, W>(ctx, &sight) => op.skip(op.skip),
+            Some(_) | None => op.next(),
         }
     }
 }
@@ -174,24 +222,24 @@ pub(super) fn hand_load(l: &mut Lowerer, at: usize) {
     let (Some(&glance), Some(&load)) = (l.ops.get(at), l.ops.last()) else {
         return;
     };
-    if l.ops.len() != at + glance.more[0] as usize + 2
-        || load.a != glance.a
-        || load.imm != glance.imm
-    {
-        return;
-    }
-    let is = |op: MicroOp, other: MicroOp| std::ptr::fn_addr_eq(op.run, other.run);
+    let behind = l.ops.len() - 1 - at;
     macro_rules! hand {
         ($($known:ident $where:ident $cell:ident: $($element:ident $count:literal)*;)*) => {$(
-            if is(glance, l.watch::<Glance<$known, $where>>()) {
-                $(if is(load, l.op::<Load<ldst::$element, $cell, $count>>()) {
-                    l.ops[at] = MicroOp {
-                        run: l.watch::<Loading<$known, $where, ldst::$element, $cell, $count>>().run,
-                        b: load.dst,
-                        aux: load.more[0],
-                        more: [glance.more[0], load.more[1], load.more[2], 0],
-                        ..glance
+            if let Some(sight) = glance.of_flow::<Glance<$known, $where>>() {
+                $(if let Some(load) = load.of::<Load<ldst::$element, $cell, $count>>()
+                    && load.at == sight.at.slot
+                    && load.offset == sight.offset
+                    && behind == sight.skip.0 as usize + 1
+                {
+                    let args = LoadingSight {
+                        dst: load.data,
+                        at: load.at,
+                        offset: Offset::new(load.offset),
+                        bytes: sight.bytes,
+                        skip: sight.skip,
                     };
+                    let op = l.watch::<Loading<$known, $where, ldst::$element, $cell, $count>>(args);
+                    l.ops[at] = op.at(glance.span());
                     l.note_at(at, Note::Shortens);
                     return;
                 })*
@@ -204,33 +252,49 @@ pub(super) fn hand_load(l: &mut Lowerer, at: usize) {
     }
 }
 
-/// The glance that may save `check`, of an access that is described so; its `more[0]` is not set.
-pub(super) fn before(l: &Lowerer, check: &MicroOp, info: &AccessInfo) -> Option<MicroOp> {
-    let bytes = info.element * info.count;
-    // What `cp.async` writes is not there at once, a part of a copy reads less, and rows of matrices are apart.
-    if info.asynchronous || info.matrix.is_some() || check.more[1] != 0 || !bytes.is_power_of_two()
-    {
-        return None;
+/// The glance that may save a check, but for how many ops it saves.
+#[derive(Clone, Copy)]
+pub(crate) struct Glimpse {
+    place: Place,
+    bytes: u32,
+    space: Space,
+    writes: bool,
+}
+
+impl Glimpse {
+    /// That of an access that is described so, if it can be glanced at.
+    pub(super) fn of(check: &Check, info: &AccessInfo) -> Option<Glimpse> {
+        let bytes = info.element * info.count;
+        // What `cp.async` writes is not there at once, a part of a copy reads less, and rows of matrices are apart.
+        let plain = !info.asynchronous && info.matrix.is_none() && !check.is_partial();
+        let known = matches!(info.space, Space::Global | Space::Shared);
+        (plain && known && bytes.is_power_of_two()).then(|| Glimpse {
+            place: check.place(),
+            bytes,
+            space: info.space,
+            writes: info.access != Access::Read,
+        })
     }
-    let writes = info.access != Access::Read;
-    let op = match (info.space, check.b) {
-        (Space::Global, 0) if writes => l.watch::<Glance<Written, Narrow>>(),
-        (Space::Global, 2) if writes => l.watch::<Glance<Written, Wide>>(),
-        (Space::Global, _) if writes => l.watch::<Glance<Written, One>>(),
-        (Space::Global, 0) => l.watch::<Glance<Global, Narrow>>(),
-        (Space::Global, 2) => l.watch::<Glance<Global, Wide>>(),
-        (Space::Global, _) => l.watch::<Glance<Global, One>>(),
-        (Space::Shared, 0) => l.watch::<Glance<Shared, Narrow>>(),
-        (Space::Shared, 2) => l.watch::<Glance<Shared, Wide>>(),
-        (Space::Shared, _) => l.watch::<Glance<Shared, One>>(),
-        (Space::Const | Space::Local | Space::Generic, _) => return None,
-    };
-    Some(MicroOp {
-        a: check.a,
-        b: check.b,
-        c: bytes,
-        dst: check.dst,
-        imm: check.imm,
-        ..op
-    })
+
+    /// Its op, which leaves out so many.
+    pub(crate) fn op(&self, l: &Lowerer, skip: Ops) -> MicroOp {
+        let Place { base, offset } = self.place;
+        let args = Sight {
+            at: base,
+            offset,
+            bytes: self.bytes,
+            skip,
+        };
+        match (self.space, base.scalar, base.wide) {
+            (Space::Shared, true, _) => l.watch::<Glance<Shared, One>>(args),
+            (Space::Shared, false, false) => l.watch::<Glance<Shared, Narrow>>(args),
+            (Space::Shared, false, true) => l.watch::<Glance<Shared, Wide>>(args),
+            (_, true, _) if self.writes => l.watch::<Glance<Written, One>>(args),
+            (_, false, false) if self.writes => l.watch::<Glance<Written, Narrow>>(args),
+            (_, false, true) if self.writes => l.watch::<Glance<Written, Wide>>(args),
+            (_, true, _) => l.watch::<Glance<Global, One>>(args),
+            (_, false, false) => l.watch::<Glance<Global, Narrow>>(args),
+            (_, false, true) => l.watch::<Glance<Global, Wide>>(args),
+        }
+    }
 }

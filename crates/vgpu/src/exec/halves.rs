@@ -4,10 +4,13 @@
 #[cfg_attr(not(target_arch = "x86_64"), path = "halves_other.rs")]
 mod native;
 
-use super::{Ctx, Handler, MicroOp};
+use super::{
+    Ctx, Handler, Micro, Slot, args,
+    shape::{One, Two},
+};
 use crate::{
     Tier,
-    lower::{Dst, Lowerer, Src},
+    build::{Dst, Halves, Lowerer, Src},
 };
 use std::marker::PhantomData;
 
@@ -25,8 +28,9 @@ trait Engine: 'static {
 struct Widen<E>(PhantomData<E>);
 
 impl<E: Engine> Handler for Widen<E> {
+    type Args = One;
     #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
+    fn run(ctx: &mut Ctx, op: &Micro<One>) {
         let out = E::widen(ctx.cells(op.a));
         ctx.put_cells(op.dst, out);
     }
@@ -36,48 +40,47 @@ impl<E: Engine> Handler for Widen<E> {
 struct Pack<E>(PhantomData<E>);
 
 impl<E: Engine> Handler for Pack<E> {
+    type Args = Two;
     #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
+    fn run(ctx: &mut Ctx, op: &Micro<Two>) {
         let out = E::pack(ctx.cells(op.a), ctx.cells(op.b));
         ctx.put_cells(op.dst, out);
     }
 }
 
-/// `dst` is the low f16 of each lane of `a` as f32, and `b` is the high one.
+args! {
+    struct Pair {
+        low: Slot,
+        high: Slot,
+        a: Slot,
+    }
+}
+
+/// `low` is the low f16 of each lane of `a` as f32, and `high` the high one.
 struct WidenPair<E>(PhantomData<E>);
 
 impl<E: Engine> Handler for WidenPair<E> {
+    type Args = Pair;
     #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
+    fn run(ctx: &mut Ctx, op: &Micro<Pair>) {
         let [low, high] = E::widen_pair(ctx.cells(op.a));
-        ctx.put_cells(op.dst, low);
-        ctx.put_cells(op.b, high);
+        ctx.put_cells(op.low, low);
+        ctx.put_cells(op.high, high);
     }
 }
 
 /// The handler with the engine of the tier.
 macro_rules! by_tier {
-    ($l:ident, $handler:ident) => {
+    ($l:ident, $handler:ident, $args:expr) => {
         match $l.tier() {
-            Tier::Avx512 => $l.op::<$handler<native::Avx512>>(),
-            Tier::Avx2 | Tier::Baseline => $l.op::<$handler<native::Avx2>>(),
+            Tier::Avx512 => $l.op::<$handler<native::Avx512>>($args),
+            Tier::Avx2 | Tier::Baseline => $l.op::<$handler<native::Avx2>>($args),
         }
     };
 }
 
-/// A register that was just taken apart into two f16, which are read once each.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Halves {
-    /// Ops so far: the two of the move, then a conversion.
-    ops: usize,
-    from: u32,
-    halves: [u32; 2],
-    /// Where the low half went as f32.
-    low: Option<u32>,
-}
-
 /// The last two ops took the halves of the register at `from` apart.
-pub(super) fn taken_apart(l: &mut Lowerer, from: u32, halves: [u32; 2]) {
+pub(super) fn taken_apart(l: &mut Lowerer, from: Slot, halves: [Slot; 2]) {
     if !l.fuses() {
         return;
     }
@@ -108,30 +111,30 @@ pub(super) fn emit_widen(l: &mut Lowerer, dst: Dst, a: Src) {
             }
             Some(low) if pair.halves[1] == a.slot => {
                 l.ops.truncate(pair.ops - 3);
-                l.emit(MicroOp {
-                    dst: low,
+                let args = Pair {
+                    low,
+                    high: dst.slot,
                     a: pair.from,
-                    b: dst.slot,
-                    ..by_tier!(l, WidenPair)
-                });
+                };
+                l.emit(by_tier!(l, WidenPair, args));
                 return;
             }
             None | Some(_) => {}
         }
     }
-    l.emit(MicroOp {
+    let args = One {
         dst: dst.slot,
         a: a.slot,
-        ..by_tier!(l, Widen)
-    });
+    };
+    l.emit(by_tier!(l, Widen, args));
 }
 
 /// Emits `dst = f16(a) << 16 | f16(b)`, where [`is_native`].
 pub(super) fn emit_pack(l: &mut Lowerer, dst: Dst, a: Src, b: Src) {
-    l.emit(MicroOp {
+    let args = Two {
         dst: dst.slot,
         a: a.slot,
         b: b.slot,
-        ..by_tier!(l, Pack)
-    });
+    };
+    l.emit(by_tier!(l, Pack, args));
 }

@@ -5,7 +5,7 @@ use super::{
     lane::Lane,
     shape::{self, Bin, Tern, Un},
 };
-use crate::{error::Error, lower::Lowerer};
+use crate::{build::Lowerer, error::Error};
 use std::marker::PhantomData;
 use warpsmith_ptx::{ir::Inst, op::Op, qual::Qual, types::Type};
 

@@ -8,12 +8,13 @@
 mod transpose;
 
 use super::{
-    Ctx, Handler, MicroOp,
+    Ctx, Handler, Micro, MicroOp, Slot, SpanId, args,
     lane::Cell,
     ldst::{self, items},
     operand,
+    shape::One,
 };
-use crate::{error::Error, lower::Lowerer, memory::Window};
+use crate::{build::Lowerer, error::Error, memory::Window};
 use std::marker::PhantomData;
 use warpsmith_ptx::{
     ir::{Inst, Operand},
@@ -45,10 +46,20 @@ impl Order for Trans {
     }
 }
 
+args! {
+    struct Rows {
+        /// The registers, one for each matrix.
+        data: [Slot; 4],
+        at: Slot,
+        generic: bool,
+        offset: u64,
+    }
+}
+
 /// Where the shared window begins in the addresses of the instruction.
 #[inline(always)]
-fn window(ctx: &Ctx, op: &MicroOp) -> Window {
-    if op.c == 1 {
+fn window(ctx: &Ctx, op: &Rows) -> Window {
+    if op.generic {
         ctx.shared.based(ctx.view.own.shared)
     } else {
         ctx.shared
@@ -57,28 +68,28 @@ fn window(ctx: &Ctx, op: &MicroOp) -> Window {
 
 /// The addresses of the rows of `N` matrices.
 #[inline(always)]
-fn addresses<C: Cell, const N: usize>(ctx: &Ctx, op: &MicroOp) -> [[u64; 8]; N] {
-    let at = ctx.cells::<C>(op.a);
+fn addresses<C: Cell, const N: usize>(ctx: &Ctx, op: &Rows) -> [[u64; 8]; N] {
+    let at = ctx.cells::<C>(op.at);
     let mut all = [[0; 8]; N];
     for (all, at) in all.iter_mut().zip(at.as_chunks::<8>().0) {
         for (all, at) in all.iter_mut().zip(at) {
-            *all = C::narrow(at.widen().wrapping_add(op.imm)).widen();
+            *all = C::narrow(at.widen().wrapping_add(op.offset)).widen();
         }
     }
     all
 }
 
-/// `N` matrices from the addresses in `a` plus `imm` to `dst` and `more`; generic addresses if `c` is 1.
+/// `N` matrices from memory.
 struct Load<C, O, const N: usize>(PhantomData<(C, O)>);
 
 impl<C: Cell, O: Order, const N: usize> Handler for Load<C, O, N> {
+    type Args = Rows;
     #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
+    fn run(ctx: &mut Ctx, op: &Micro<Rows>) {
         let window = window(ctx, op);
-        let slots = [op.dst, op.more[0], op.more[1], op.more[2]];
         let at = addresses::<C, N>(ctx, op);
         let mut fine = true;
-        for (at, slot) in at.iter().zip(slots) {
+        for (at, slot) in at.iter().zip(op.data) {
             // Rows of 16 bytes straight to the register: it is read in such rows too.
             if ctx.full {
                 let to = ctx.cells_mut(slot);
@@ -92,7 +103,7 @@ impl<C: Cell, O: Order, const N: usize> Handler for Load<C, O, N> {
             }
         }
         if !fine {
-            refuse(ctx, op, window, at.as_flattened());
+            refuse(ctx, op.span(), window, at.as_flattened());
         }
     }
 }
@@ -100,32 +111,32 @@ impl<C: Cell, O: Order, const N: usize> Handler for Load<C, O, N> {
 /// Names the first row that cannot be accessed.
 #[cold]
 #[inline(never)]
-fn refuse(ctx: &mut Ctx, op: &MicroOp, window: Window, at: &[u64]) {
+fn refuse(ctx: &mut Ctx, span: SpanId, window: Window, at: &[u64]) {
     for (lane, at) in at.iter().enumerate() {
         if let Err(bad) = window.load::<[u64; 2]>(*at) {
-            ctx.refuse(op, bad, lane as u32, *at, 16);
+            ctx.refuse(span, bad, lane as u32, *at, 16);
             return;
         }
     }
 }
 
-/// `N` matrices from `dst` and `more` to the addresses in `a` plus `imm`.
+/// `N` matrices to memory.
 struct Store<C, O, const N: usize>(PhantomData<(C, O)>);
 
 impl<C: Cell, O: Order, const N: usize> Handler for Store<C, O, N> {
+    type Args = Rows;
     #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
+    fn run(ctx: &mut Ctx, op: &Micro<Rows>) {
         let window = window(ctx, op);
-        let slots = [op.dst, op.more[0], op.more[1], op.more[2]];
         let at = addresses::<C, N>(ctx, op);
         let mut fine = true;
-        for (at, slot) in at.iter().zip(slots) {
+        for (at, slot) in at.iter().zip(op.data) {
             let mut rows = *ctx.cells(slot);
             O::arrange(&mut rows);
             fine &= window.write_rows(at, &rows);
         }
         if !fine {
-            refuse(ctx, op, window, at.as_flattened());
+            refuse(ctx, op.span(), window, at.as_flattened());
         }
     }
 }
@@ -134,8 +145,9 @@ impl<C: Cell, O: Order, const N: usize> Handler for Store<C, O, N> {
 struct Transpose;
 
 impl Handler for Transpose {
+    type Args = One;
     #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
+    fn run(ctx: &mut Ctx, op: &Micro<One>) {
         let mut rows = *ctx.cells(op.a);
         transpose::transpose(&mut rows);
         ctx.put_cells(op.dst, rows);
@@ -147,11 +159,7 @@ pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
     if inst.op == Op::Movmatrix {
         let a = l.src32(operand(l, inst, 1)?)?;
         let dst = l.dst(operand(l, inst, 0)?)?.slot;
-        l.emit(MicroOp {
-            dst,
-            a,
-            ..l.op::<Transpose>()
-        });
+        l.emit(l.op::<Transpose>(One { dst, a }));
         return Ok(());
     }
     let is_load = inst.op == Op::Ldmatrix;
@@ -175,33 +183,32 @@ pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
     } else {
         l.splat::<u32>(at.src).slot
     };
-    let mut slots = [0; 4];
-    for (slot, reg) in slots.iter_mut().zip(regs) {
+    let mut data = [Slot::SCRATCH; 4];
+    for (slot, reg) in data.iter_mut().zip(regs) {
         *slot = register(l, inst, reg)?;
     }
     let trans = inst.quals.has(Qual::Trans);
-    let op = match (is_load, at.wide, trans) {
-        (true, false, false) => load::<u32, Plain>(l, count),
-        (true, false, true) => load::<u32, Trans>(l, count),
-        (true, true, false) => load::<u64, Plain>(l, count),
-        (true, true, true) => load::<u64, Trans>(l, count),
-        (false, false, false) => store::<u32, Plain>(l, count),
-        (false, false, true) => store::<u32, Trans>(l, count),
-        (false, true, false) => store::<u64, Plain>(l, count),
-        (false, true, true) => store::<u64, Trans>(l, count),
+    let args = Rows {
+        data,
+        at: a,
+        generic: space == Space::Generic,
+        offset: at.offset,
     };
-    l.emit(MicroOp {
-        dst: slots[0],
-        more: [slots[1], slots[2], slots[3], 0],
-        a,
-        c: u32::from(space == Space::Generic),
-        imm: at.offset,
-        ..op
-    });
+    let op = match (is_load, at.wide, trans) {
+        (true, false, false) => load::<u32, Plain>(l, count, args),
+        (true, false, true) => load::<u32, Trans>(l, count, args),
+        (true, true, false) => load::<u64, Plain>(l, count, args),
+        (true, true, true) => load::<u64, Trans>(l, count, args),
+        (false, false, false) => store::<u32, Plain>(l, count, args),
+        (false, false, true) => store::<u32, Trans>(l, count, args),
+        (false, true, false) => store::<u64, Plain>(l, count, args),
+        (false, true, true) => store::<u64, Trans>(l, count, args),
+    };
+    l.emit(op);
     Ok(())
 }
 
-fn register(l: &mut Lowerer, inst: &Inst, reg: &Operand) -> Result<u32, Error> {
+fn register(l: &mut Lowerer, inst: &Inst, reg: &Operand) -> Result<Slot, Error> {
     if inst.op == Op::Ldmatrix {
         Ok(l.dst(reg)?.slot)
     } else {
@@ -209,18 +216,18 @@ fn register(l: &mut Lowerer, inst: &Inst, reg: &Operand) -> Result<u32, Error> {
     }
 }
 
-fn load<C: Cell, O: Order>(l: &Lowerer, count: usize) -> MicroOp {
+fn load<C: Cell, O: Order>(l: &Lowerer, count: usize, args: Rows) -> MicroOp {
     match count {
-        1 => l.op::<Load<C, O, 1>>(),
-        2 => l.op::<Load<C, O, 2>>(),
-        _ => l.op::<Load<C, O, 4>>(),
+        1 => l.op::<Load<C, O, 1>>(args),
+        2 => l.op::<Load<C, O, 2>>(args),
+        _ => l.op::<Load<C, O, 4>>(args),
     }
 }
 
-fn store<C: Cell, O: Order>(l: &Lowerer, count: usize) -> MicroOp {
+fn store<C: Cell, O: Order>(l: &Lowerer, count: usize, args: Rows) -> MicroOp {
     match count {
-        1 => l.op::<Store<C, O, 1>>(),
-        2 => l.op::<Store<C, O, 2>>(),
-        _ => l.op::<Store<C, O, 4>>(),
+        1 => l.op::<Store<C, O, 1>>(args),
+        2 => l.op::<Store<C, O, 2>>(args),
+        _ => l.op::<Store<C, O, 4>>(args),
     }
 }

@@ -35,10 +35,8 @@ mod tile;
 #[cfg_attr(not(target_arch = "x86_64"), path = "mma/wide_other.rs")]
 mod wide;
 
-pub(crate) use float::Tiles;
-
-use super::{Ctx, ldst::items, operand};
-use crate::{Tier, error::Error, lower::Lowerer};
+use super::{Ctx, Slot, Words, args, ldst::items, operand};
+use crate::{Tier, build::Lowerer, error::Error};
 use float::{Full, Half, Sum};
 use tile::{Apart, Double, Element, Fused, Portable};
 use warpsmith_ptx::{
@@ -50,10 +48,10 @@ use warpsmith_ptx::{
 /// The slots of a product's registers. Of operands with fewer registers the last is repeated.
 #[derive(Clone, Copy)]
 struct Frags {
-    a: [u32; 4],
-    b: [u32; 2],
-    c: [u32; 4],
-    d: [u32; 4],
+    a: [Slot; 4],
+    b: [Slot; 2],
+    c: [Slot; 4],
+    d: [Slot; 4],
     /// Whether nobody but this product reads the registers of c.
     owns_c: bool,
 }
@@ -61,21 +59,22 @@ struct Frags {
 impl Frags {
     fn words(&self) -> [u32; 14] {
         let mut words = [0; 14];
-        words[..4].copy_from_slice(&self.a);
-        words[4..6].copy_from_slice(&self.b);
-        words[6..10].copy_from_slice(&self.c);
-        words[10..].copy_from_slice(&self.d);
+        let all = self.a.iter().chain(&self.b).chain(&self.c).chain(&self.d);
+        for (word, slot) in words.iter_mut().zip(all) {
+            *word = slot.0;
+        }
         words
     }
 
     #[inline(always)]
-    fn read(ctx: &Ctx, at: u32) -> Frags {
+    fn read(ctx: &Ctx, at: Words) -> Frags {
         let words = ctx.extra(at, 14);
+        let slot = |i: usize| Slot(words[i]);
         Frags {
-            a: [words[0], words[1], words[2], words[3]],
-            b: [words[4], words[5]],
-            c: [words[6], words[7], words[8], words[9]],
-            d: [words[10], words[11], words[12], words[13]],
+            a: [0, 1, 2, 3].map(slot),
+            b: [4, 5].map(slot),
+            c: [6, 7, 8, 9].map(slot),
+            d: [10, 11, 12, 13].map(slot),
             owns_c: false,
         }
     }
@@ -95,17 +94,17 @@ impl Frags {
 }
 
 /// The registers of an operand, the last repeated.
-fn sources<const N: usize>(l: &mut Lowerer, inst: &Inst, index: usize) -> Result<[u32; N], Error> {
+fn sources<const N: usize>(l: &mut Lowerer, inst: &Inst, index: usize) -> Result<[Slot; N], Error> {
     fill(&slots(l, inst, index)?).ok_or_else(|| l.unsupported(inst))
 }
 
-fn fill<const N: usize>(slots: &[u32]) -> Option<[u32; N]> {
+fn fill<const N: usize>(slots: &[Slot]) -> Option<[Slot; N]> {
     let last = *slots.last()?;
     (slots.len() <= N).then(|| std::array::from_fn(|i| slots.get(i).copied().unwrap_or(last)))
 }
 
 /// The slots of operand `index`: destinations for 0.
-fn slots(l: &mut Lowerer, inst: &Inst, index: usize) -> Result<Vec<u32>, Error> {
+fn slots(l: &mut Lowerer, inst: &Inst, index: usize) -> Result<Vec<Slot>, Error> {
     items(operand(l, inst, index)?)
         .iter()
         .map(|item| match (index, wide(inst)) {
@@ -117,7 +116,7 @@ fn slots(l: &mut Lowerer, inst: &Inst, index: usize) -> Result<Vec<u32>, Error> 
 }
 
 /// The slot of a destination, which is never a scalar: `roles::outcome` says that lanes differ.
-fn lanes_of(l: &mut Lowerer, item: &Operand) -> Result<u32, Error> {
+fn lanes_of(l: &mut Lowerer, item: &Operand) -> Result<Slot, Error> {
     let dst = l.dst(item)?;
     if dst.uniform {
         return Err(l.refuse("a uniform fragment".to_owned()));
@@ -176,25 +175,25 @@ pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
                 && double::emit(l, halves, depth / 4, &all)
         }
         (Type::S32, Type::S8 | Type::U8, Type::S8 | Type::U8, Type::S32) => {
-            let flags = signs(inst, Type::S8, a, b);
+            let signs = signs(inst, Type::S8, a, b);
             let known = matches!((halves, depth), (1, 16) | (2, 16) | (2, 32));
             if known {
                 let frags = Frags::new(l, inst)?;
                 match l.tier() {
-                    Tier::Baseline => int::emit::<int::Loops>(l, halves, depth / 16, flags, &frags),
+                    Tier::Baseline => int::emit::<int::Loops>(l, halves, depth / 16, signs, &frags),
                     Tier::Avx2 | Tier::Avx512 => {
-                        int::emit::<native::Words>(l, halves, depth / 16, flags, &frags)
+                        int::emit::<native::Words>(l, halves, depth / 16, signs, &frags)
                     }
                 }
             }
             known
         }
         (Type::S32, Type::S4 | Type::U4, Type::S4 | Type::U4, Type::S32) => {
-            let flags = signs(inst, Type::S4, a, b);
+            let signs = signs(inst, Type::S4, a, b);
             let known = matches!((halves, depth), (1, 32) | (2, 32) | (2, 64));
             if known {
                 let frags = Frags::new(l, inst)?;
-                nibble::emit(l, halves, depth / 32, flags, &frags);
+                nibble::emit(l, halves, depth / 32, signs, &frags);
             }
             known
         }
@@ -202,9 +201,7 @@ pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
             let known = (halves, depth) == (2, 32);
             if known {
                 let frags = Frags::new(l, inst)?;
-                let of = |ty, flag| if ty == Type::E5M2 { flag } else { 0 };
-                let formats = of(a, eighth::A_IS_E5M2) | of(b, eighth::B_IS_E5M2);
-                eighth::emit(l, formats, &frags);
+                eighth::emit(l, [a, b].map(|ty| ty == Type::E5M2), &frags);
             }
             known
         }
@@ -217,16 +214,45 @@ pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
     }
 }
 
-/// The [`int::flags`] of a product of integers, of which those of type `signed` have signs.
-fn signs(inst: &Inst, signed: Type, a: Type, b: Type) -> u64 {
-    [
-        (a == signed, int::flags::SIGNED_A),
-        (b == signed, int::flags::SIGNED_B),
-        (inst.quals.has(Qual::Satfinite), int::flags::SATURATE),
-    ]
-    .iter()
-    .filter(|(set, _)| *set)
-    .fold(0, |all, (_, flag)| all | flag)
+args! {
+    /// A product of integers.
+    struct Integers {
+        /// As [`Frags`] has them.
+        frags: Words,
+        /// Which have signs.
+        signed_a: bool,
+        signed_b: bool,
+        /// `.satfinite`: the sum is clamped once.
+        saturates: bool,
+    }
+}
+
+/// What a product of integers does with its signs.
+#[derive(Clone, Copy)]
+struct Signs {
+    a: bool,
+    b: bool,
+    saturates: bool,
+}
+
+impl Signs {
+    fn args(self, frags: Words) -> Integers {
+        Integers {
+            frags,
+            signed_a: self.a,
+            signed_b: self.b,
+            saturates: self.saturates,
+        }
+    }
+}
+
+/// The signs of a product of integers, of which those of type `signed` have some.
+fn signs(inst: &Inst, signed: Type, a: Type, b: Type) -> Signs {
+    Signs {
+        a: a == signed,
+        b: b == signed,
+        saturates: inst.quals.has(Qual::Satfinite),
+    }
 }
 
 /// 16-bit floats; `false` for shapes that are not here.
@@ -252,8 +278,8 @@ where
         (Tier::Baseline, _) => float::emit::<Portable<E, S>, C, 2>(l, &frags),
         (Tier::Avx2, 8) => float::emit::<N, C, 1>(l, &frags),
         (Tier::Avx2, _) => float::emit::<N, C, 2>(l, &frags),
-        (Tier::Avx512, 8) => float::emit_wide::<W, C, 1>(l, &frags),
-        (Tier::Avx512, _) => float::emit_wide::<W, C, 2>(l, &frags),
+        (Tier::Avx512, 8) => float::emit::<W, C, 1>(l, &frags),
+        (Tier::Avx512, _) => float::emit::<W, C, 2>(l, &frags),
     }
     Ok(true)
 }

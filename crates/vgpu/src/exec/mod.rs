@@ -1,33 +1,34 @@
-//! Micro-ops and their handlers: what a warp executes.
+//! The families of instructions: how each becomes ops, and the handlers of those.
 //!
 //! # How a family of instructions is added
-//! 1. One file here per family, with `pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error>`,
-//!    and one line in [`lower`] that sends the family's opcodes to it.
-//! 2. `lower` reads operands with `l.src(&operand, ty)?` (a [`Src`]: frame slot plus whether it holds one
-//!    scalar for the warp or 32 lanes), `l.src32/l.src64` (always 32 lanes; splats where needed),
-//!    `l.pred(&operand)?` (a lane-mask slot plus negation), `l.dst(&operand)?` (a [`Dst`]; `Operand::Sink`
-//!    gives a scratch slot), and emits `l.emit(MicroOp { dst, a, b, .., ..l.op::<H>() })`.
-//!    Element-wise operations of one to three operands need no handler of their own: implement
-//!    [`shape::Un`], [`shape::Bin`] or [`shape::Tern`] for a zero-sized type and call `shape::un/bin/tern`,
-//!    which pick among vector and scalar operand shapes and scalar execution.
-//! 3. A handler is a zero-sized type with `impl Handler`, its `run` marked `#[inline(always)]` and written
-//!    as plain loops over 32 lanes; `l.op::<H>()` takes the instance of the machine's tier. All bodies it
-//!    calls must be `#[inline(always)]` too, or they run as baseline code. Same bits on every tier: only
-//!    `mul_add` where PTX says fma, no reassociation that depends on the width.
-//! 4. Results go through `ctx.put_cells(slot, [cell; 32])` (blends by `ctx.mask`) or `ctx.put_mask(slot, bits)`;
-//!    scalar destinations through `ctx.set_scalar`. Lanes outside `ctx.mask` must not touch memory.
-//! 5. A fault is noted with `ctx.fault(op, kind, lane, address)`; handlers go on with zeros and the warp stops
-//!    at its next terminator.
-//! 6. Instructions with `.sync` (shfl, vote, match, redux, bar.warp.sync, mma.sync, ldmatrix...) begin a
-//!    block: `lower/cfg.rs` puts a gate before each op that `roles::is_sync` names, so that the handler runs
-//!    with all member lanes in `ctx.mask`. More than eight operand slots go to `l.extra(&[..])`, read back
-//!    with `ctx.extra(at, len)`.
-//! 7. `lower/roles.rs` knows which operands an opcode defines and whether its result is the same for all
-//!    lanes; add the new opcodes there when the default (operand 0 is the destination, result uniform if all
-//!    sources are) is wrong.
+//! In three places: a row of the table (`ptx/src/isa/`), a file here (the interpreter), and, if it is hot, a file in
+//! `native/` (the compiler, whose own docs say how).
+//!
+//! - **The file** has `pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error>` and the handlers it emits;
+//!   a line in [`lower`] sends the family's opcodes to it. Element-wise operations of one to three operands need no handler:
+//!   implement [`shape::Un`], [`shape::Bin`] or [`shape::Tern`] for a zero-sized type and call `shape::un/bin/tern`, which
+//!   pick among vector and scalar operands.
+//! - **Operands**: `l.src(&operand, bits)?` is a [`Src`](crate::build::Src), a [`Slot`] with one value for the warp or 32
+//!   lanes; `l.src32/l.src64` are always 32 lanes; `l.pred(&operand)?` is a [`Pred`]; `l.dst(&operand)?` a
+//!   [`Dst`](crate::build::Dst), of `Operand::Sink` a slot that nobody reads.
+//! - **A handler** is a zero-sized type with `impl Handler`. What an op says is its `Args`, a struct of its own that
+//!   [`args!`] makes of named fields; choices are enums that [`choices!`] makes. Both print themselves in a dump. An op is made
+//!   together with its arguments, `l.emit(l.op::<H>(args))`, and only `H` reads them, as fields of the `op` it is given.
+//!   Slots that do not fit go to `l.extra(&[..])`, which gives [`Words`], read back with `ctx.extra(words, len)`.
+//! - **Its code**: `l.op` takes the instance of the machine's tier, `l.cold` one that serves all. `run` is `#[inline(always)]`
+//!   and so is all it calls, or that runs as baseline code: plain loops over 32 lanes. Same bits on every tier: only `mul_add`
+//!   where PTX says fma, no reassociation that depends on the width.
+//! - **Results** go through `ctx.put_cells(slot, [cell; 32])` (blends by `ctx.mask`), `ctx.put_mask(slot, bits)` or
+//!   `ctx.set_scalar`. Lanes outside `ctx.mask` must not touch memory. A fault is noted with
+//!   `ctx.fault(op.span(), kind, lane, address)`; handlers go on with zeros and the warp stops at its next terminator.
+//! - **Runs**: an op that joins the one before it asks what that is with [`MicroOp::of`], which gives its arguments if it
+//!   is of that handler, on whatever tier.
+//! - Where the defaults are wrong, `analysis/roles.rs` says which operands an opcode defines, whether its result is the same for
+//!   all lanes, and whether it waits for lanes of its warp (`roles::is_sync`): it then runs with all member lanes in
+//!   `ctx.mask`.
 //!
 //! # The frame
-//! Offsets in bytes from the warp's frame: scratch for masked writes, then scalars of 8 bytes (constants,
+//! A [`Slot`] is an offset in bytes from the warp's frame: scratch for masked writes, then scalars of 8 bytes (constants,
 //! uniform registers, predicates as lane masks), then 32 x `u32` or 32 x `u64` for each varying register.
 //! 8- and 16-bit values sit zero-extended or not in `u32` cells: the reader truncates.
 
@@ -45,82 +46,46 @@ pub(crate) mod deferred;
 mod dot;
 mod float;
 mod flow;
-mod frame;
 mod generic;
 mod glance;
 mod half;
 mod halves;
 mod int;
-mod lane;
 mod ldst;
 pub(crate) mod lost;
 mod matrix;
 mod mma;
-pub(crate) mod mov;
+mod mov;
 pub(crate) mod ordered;
-pub(crate) mod rare;
+mod rare;
 pub(crate) mod shadows;
-pub(crate) mod shape;
 mod stored;
 pub(crate) mod unset;
 mod warp;
+mod watch;
 mod watched;
 
-pub(crate) use chain::Chain;
 pub(crate) use count::emit_count;
-pub(crate) use flow::{
-    Calls, FUEL, How, LaneOrder, Parked, Reduce, Stay, Stop, Warp, begin_guard, emit_flow,
-    end_guard,
-};
-pub(crate) use frame::{Ctx, LaunchView};
-pub(crate) use halves::Halves;
-pub(crate) use lane::Cell;
+pub(crate) use flow::{FUEL, begin_guard, emit_flow, end_guard, gate};
 pub(crate) use ldst::extend;
 pub(crate) use shadows::Reach;
-pub(crate) use warp::{mode_of, source};
-pub(crate) use watched::{Note, Notes, Reaches, Trace, mark, watched};
+pub(crate) use warp::{Mode, mode_of, source};
+pub(crate) use watched::{awaited, mark, watched};
+// What the compiler knows of the interpreter.
+pub(crate) use crate::op::{Ctx, MicroOp, Run, Slot, Warp};
 
-use crate::{error::Error, lower::Lowerer};
-use warpsmith_ptx::{
-    ir::{Inst, Operand},
-    op::Op,
+use crate::{
+    build::{
+        Lowerer,
+        shape::{self, operand},
+    },
+    error::Error,
+    op::{
+        AccessId, Base, BlockId, Flow, Handler, Micro, Note, Offset, Ops, OptPred, OptSlot, Pred,
+        Reaches, SpanId, Words, args, choices, lane, show,
+    },
 };
-
-pub(crate) use crate::tier::Run;
-
-/// One step of a warp. Slots are byte offsets into the frame.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub(crate) struct MicroOp {
-    /// Its code.
-    pub(crate) run: Run,
-    /// Destination.
-    pub(crate) dst: u32,
-    /// Sources.
-    pub(crate) a: u32,
-    pub(crate) b: u32,
-    pub(crate) c: u32,
-    /// Further slots.
-    pub(crate) more: [u32; 4],
-    /// A constant of the handler's own.
-    pub(crate) imm: u64,
-    /// A second constant, or an index into the program's extra table.
-    pub(crate) aux: u32,
-    /// Index of its place in the program's spans.
-    pub(crate) span: u32,
-}
-
-/// Straight code. `run` is `#[inline(always)]`.
-pub(crate) trait Handler: 'static {
-    /// Runs the op for the lanes of `ctx.mask`.
-    fn run(ctx: &mut Ctx, op: &MicroOp);
-}
-
-/// Code that says what comes next.
-pub(crate) trait Flow: 'static {
-    /// The next op, or null.
-    fn run(ctx: &mut Ctx, op: &MicroOp) -> *const MicroOp;
-}
+use warpsmith_ptx::{ir::Inst, op::Op};
 
 /// Lowers one instruction that is not control flow.
 pub(crate) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
@@ -257,9 +222,4 @@ fn common(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
         | Op::Wgmma
         | Op::Wmma => Err(l.unsupported(inst)),
     }
-}
-
-/// The operand at `index`, which the verifier knows to be there.
-pub(crate) fn operand<'a>(l: &Lowerer, inst: &'a Inst, index: usize) -> Result<&'a Operand, Error> {
-    inst.operands.get(index).ok_or_else(|| l.unsupported(inst))
 }

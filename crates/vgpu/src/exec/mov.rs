@@ -1,52 +1,23 @@
 //! Moves: between registers, shapes and widths, packing, selection and address windows.
 
 use super::{
-    Ctx, Handler, MicroOp, halves,
+    Ctx, Handler, Micro, Pred, Slot, args, halves,
     lane::{Cell, Lane, lanes},
     operand,
-    shape::{self, Bin, Lanes, Shape, Tern, U, Un, V},
+    shape::{self, Bin, Lanes, One, Shape, Tern, U, Un, V},
 };
 use crate::{
+    build::{Dst, Lowerer, Src},
     error::Error,
-    lower::{Dst, Lowerer, Src},
 };
-use std::{
-    marker::PhantomData,
-    time::{SystemTime, UNIX_EPOCH},
-};
+use std::marker::PhantomData;
 use warpsmith_ptx::{
     ir::{Inst, Operand},
     op::Op,
-    special::Special,
     types::Type,
 };
 
-/// The value itself.
-pub(super) struct Copy<T>(PhantomData<T>);
-impl<T: Lane> Un for Copy<T> {
-    type A = T;
-    type D = T;
-    #[inline(always)]
-    fn f(a: T) -> T {
-        a
-    }
-}
-
-/// From one cell to another, extended as the source's type says.
-pub(super) struct Resize<S, D>(PhantomData<(S, D)>);
-macro_rules! resize {
-    ($($from:ty => $to:ty;)*) => {$(
-        impl Un for Resize<$from, $to> {
-            type A = $from;
-            type D = $to;
-            #[inline(always)]
-            fn f(a: $from) -> $to {
-                a as $to
-            }
-        }
-    )*};
-}
-resize! { u32 => u64; i32 => i64; u64 => u32; }
+pub(super) use crate::build::moves::{Copy, Resize, emit_resize};
 
 /// The low bits, extended as the type says.
 pub(super) struct Extend<T>(PhantomData<T>);
@@ -64,29 +35,11 @@ macro_rules! extend {
 }
 extend! { u8 i8 u16 i16 }
 
-struct SplatScalar<C>(PhantomData<C>);
-impl<C: Cell> Handler for SplatScalar<C> {
-    #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
-        let value = C::narrow(ctx.scalar(op.a));
-        ctx.put_cells(op.dst, [value; 32]);
-    }
-}
-
-struct FirstLane;
-impl Handler for FirstLane {
-    #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
-        let lane = ctx.mask.trailing_zeros() & 31;
-        let value = ctx.cells::<u32>(op.a)[lane as usize];
-        ctx.set_scalar(op.dst, u64::from(value));
-    }
-}
-
 struct CopyScalar;
 impl Handler for CopyScalar {
+    type Args = One;
     #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
+    fn run(ctx: &mut Ctx, op: &Micro<One>) {
         let value = ctx.scalar(op.a);
         ctx.set_scalar(op.dst, value);
     }
@@ -94,44 +47,25 @@ impl Handler for CopyScalar {
 
 struct SignExtendScalar;
 impl Handler for SignExtendScalar {
+    type Args = One;
     #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
+    fn run(ctx: &mut Ctx, op: &Micro<One>) {
         let value = ctx.scalar(op.a) as u32 as i32;
         ctx.set_scalar(op.dst, i64::from(value) as u64);
     }
 }
 
-/// Nanoseconds since 1970, shifted right by `imm`, to a scalar.
-struct Clock;
-impl Handler for Clock {
-    #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        let nanos = now.map_or(0, |d| d.as_nanos() as u64);
-        ctx.set_scalar(op.dst, nanos >> op.imm);
-        ctx.fuel -= super::flow::SPIN_COST;
+args! {
+    struct Choice {
+        dst: Slot,
+        pred: Pred,
+        a: Slot,
+        b: Slot,
     }
 }
 
-/// Lanes of `a` to a register of another cell width.
-pub(crate) fn emit_resize(l: &mut Lowerer, dst: u32, a: u32, from: Type, to_bits: u32) {
-    let op = match (from.bits() > 32, to_bits > 32) {
-        (false, true) if from.is_signed() => return map::<Resize<i32, i64>>(l, dst, a),
-        (false, true) => return map::<Resize<u32, u64>>(l, dst, a),
-        (true, false) => return map::<Resize<u64, u32>>(l, dst, a),
-        (false, false) => l.op::<shape::Map1<Copy<u32>>>(),
-        (true, true) => l.op::<shape::Map1<Copy<u64>>>(),
-    };
-    l.emit(MicroOp { dst, a, ..op });
-}
-
-fn map<O: Un>(l: &mut Lowerer, dst: u32, a: u32) {
-    let op = l.op::<shape::Map1<O>>();
-    l.emit(MicroOp { dst, a, ..op });
-}
-
 /// Sign-extends an 8- or 16-bit value in place.
-pub(crate) fn emit_extend(l: &mut Lowerer, slot: u32, scalar: bool, ty: Type) {
+pub(crate) fn emit_extend(l: &mut Lowerer, slot: Slot, scalar: bool, ty: Type) {
     let src = Src {
         slot,
         uniform: scalar,
@@ -147,47 +81,23 @@ pub(crate) fn emit_extend(l: &mut Lowerer, slot: u32, scalar: bool, ty: Type) {
     }
 }
 
-/// A scalar to all lanes.
-pub(crate) fn emit_splat<C: Cell>(l: &mut Lowerer, dst: u32, a: u32) {
-    let op = l.op::<SplatScalar<C>>();
-    l.emit(MicroOp { dst, a, ..op });
-}
-
-/// The first active lane to a scalar.
-pub(crate) fn emit_first_lane(l: &mut Lowerer, dst: u32, a: u32) {
-    let op = l.cold::<FirstLane>();
-    l.emit(MicroOp { dst, a, ..op });
-}
-
 /// A scalar to a scalar.
-pub(crate) fn emit_copy_scalar(l: &mut Lowerer, dst: u32, a: u32) {
-    let op = l.cold::<CopyScalar>();
-    l.emit(MicroOp { dst, a, ..op });
+pub(crate) fn emit_copy_scalar(l: &mut Lowerer, dst: Slot, a: Slot) {
+    l.emit(l.cold::<CopyScalar>(One { dst, a }));
 }
 
 /// The low 32 bits of a scalar, sign-extended.
-pub(crate) fn emit_sign_extend(l: &mut Lowerer, dst: u32, a: u32) {
-    let op = l.cold::<SignExtendScalar>();
-    l.emit(MicroOp { dst, a, ..op });
+pub(crate) fn emit_sign_extend(l: &mut Lowerer, dst: Slot, a: Slot) {
+    l.emit(l.cold::<SignExtendScalar>(One { dst, a }));
 }
 
-/// A clock to a scalar.
-pub(crate) fn emit_clock(l: &mut Lowerer, special: Special, dst: u32) {
-    let high = matches!(special, Special::ClockHi | Special::GlobaltimerHi);
-    let op = l.cold::<Clock>();
-    l.emit(MicroOp {
-        dst,
-        imm: if high { 32 } else { 0 },
-        ..op
-    });
-}
-
-/// `a` with predicate `c` (negated by `imm`), else `b`.
+/// `a` with a predicate, else `b`.
 struct Select<C, A, B>(PhantomData<(C, A, B)>);
 impl<C: Cell + Lane<Cell = C>, A: Shape, B: Shape> Handler for Select<C, A, B> {
+    type Args = Choice;
     #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
-        let pred = ctx.pred(op.c) ^ op.imm as u32;
+    fn run(ctx: &mut Ctx, op: &Micro<Choice>) {
+        let pred = ctx.pred(op.pred);
         let a = A::read::<C>(ctx, op.a);
         let b = B::read::<C>(ctx, op.b);
         let out = lanes(|i| {
@@ -200,9 +110,10 @@ impl<C: Cell + Lane<Cell = C>, A: Shape, B: Shape> Handler for Select<C, A, B> {
 
 struct SelectScalar;
 impl Handler for SelectScalar {
+    type Args = Choice;
     #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
-        let pred = (ctx.pred(op.c) ^ op.imm as u32) & ctx.mask;
+    fn run(ctx: &mut Ctx, op: &Micro<Choice>) {
+        let pred = ctx.pred(op.pred) & ctx.mask;
         let from = if pred != 0 { op.a } else { op.b };
         let value = ctx.scalar(from);
         ctx.set_scalar(op.dst, value);
@@ -215,27 +126,25 @@ pub(super) fn emit_select<C: Cell + Lane<Cell = C>>(
     dst: Dst,
     a: Src,
     b: Src,
-    pred: (u32, u32),
+    pred: Pred,
 ) {
-    let op = if dst.uniform {
-        l.cold::<SelectScalar>()
-    } else {
-        match (a.uniform, b.uniform) {
-            (false, false) => l.op::<Select<C, V, V>>(),
-            (false, true) => l.op::<Select<C, V, U>>(),
-            (true, false) => l.op::<Select<C, U, V>>(),
-            (true, true) => l.op::<Select<C, U, U>>(),
-        }
-    };
-    let (c, negated) = pred;
-    l.emit(MicroOp {
+    let args = Choice {
         dst: dst.slot,
+        pred,
         a: a.slot,
         b: b.slot,
-        c,
-        imm: u64::from(negated),
-        ..op
-    });
+    };
+    let op = if dst.uniform {
+        l.cold::<SelectScalar>(args)
+    } else {
+        match (a.uniform, b.uniform) {
+            (false, false) => l.op::<Select<C, V, V>>(args),
+            (false, true) => l.op::<Select<C, V, U>>(args),
+            (true, false) => l.op::<Select<C, U, V>>(args),
+            (true, true) => l.op::<Select<C, U, U>>(args),
+        }
+    };
+    l.emit(op);
 }
 
 struct Join<S, D>(PhantomData<(S, D)>);
@@ -318,9 +227,9 @@ fn mov(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
     let (to, from) = (operand(l, inst, 0)?, operand(l, inst, 1)?);
     match (to, from) {
         _ if ty == Type::Pred => {
-            let (a, negated) = l.pred(from)?;
+            let a = l.pred(from)?;
             let dst = l.dst(to)?;
-            super::bits::emit_mask_move(l, dst.slot, a, negated);
+            super::bits::emit_mask_move(l, dst.slot, a);
             Ok(())
         }
         _ if ty.bits() > 64 => Err(l.unsupported(inst)),

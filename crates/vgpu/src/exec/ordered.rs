@@ -1,10 +1,13 @@
 //! The ops by which a checked program tells its checker what orders threads, and whose lanes an instruction names.
 
-use super::{Ctx, Handler, MicroOp, checked::ask, lane::mask_of, operand};
+use super::{
+    Ctx, Handler, Micro, Slot, SpanId, args, checked::ask, flow::Gate, lane::mask_of, operand,
+};
 use crate::{
+    analysis::immediate,
+    build::Lowerer,
     check::{Kind, New, ObjectEvent},
     error::Error,
-    lower::{Lowerer, immediate},
 };
 use warpsmith_ptx::{
     ir::{Inst, Operand},
@@ -13,105 +16,130 @@ use warpsmith_ptx::{
 };
 
 /// The active lanes have come together at a `bar.warp.sync`.
-pub(super) fn gate(ctx: &mut Ctx, op: &MicroOp) {
+pub(super) fn gate(ctx: &mut Ctx, op: &Micro<Gate>) {
     let lanes = ctx.warp.active;
-    let lacking = if op.b == 1 {
-        let members = ctx.cells::<u32>(op.a);
+    let lacking = if op.varies {
+        let members = ctx.cells::<u32>(op.members);
         lanes & mask_of(|i| members[i] >> i & 1 == 0)
     } else {
-        lanes & !(ctx.scalar(op.a) as u32)
+        lanes & !(ctx.scalar(op.members) as u32)
     };
     if lacking != 0 {
-        note(ctx, op, Kind::Mask, lacking, LACKING);
+        note(ctx, op.span(), Kind::Mask, lacking, LACKING);
     }
-    met(ctx, op, lanes);
+    met(ctx, op.span(), lanes);
 }
 
 /// Lanes have met at `bar.warp.sync`, these and perhaps others.
-pub(super) fn met(ctx: &mut Ctx, op: &MicroOp, lanes: u32) {
-    ask(ctx, op, lanes, |checker, at, _| {
+pub(super) fn met(ctx: &mut Ctx, span: SpanId, lanes: u32) {
+    ask(ctx, span, lanes, |checker, at, _| {
         checker.sync_lanes(at, lanes)
     });
 }
 
 /// An instruction of the whole warp to which only some lanes come.
-pub(super) fn partial(ctx: &mut Ctx, op: &MicroOp, lanes: u32, all: u32, missing: u32) {
+pub(super) fn partial(ctx: &mut Ctx, span: SpanId, lanes: u32, all: u32, missing: u32) {
     let text = format!(
         "{} of {} lanes of the warp come to this instruction, which all must run together; lane {missing} does not",
         lanes.count_ones(),
         all.count_ones()
     );
-    note(ctx, op, Kind::BarrierDivergence, lanes, &text);
+    note(ctx, span, Kind::BarrierDivergence, lanes, &text);
 }
 
-/// For the CTA alone if `b` is 1.
+args! {
+    struct Fencing {
+        /// For the CTA alone.
+        within: bool,
+    }
+
+    struct Waiting {
+        /// For everything, or else for all groups but so many.
+        all: bool,
+        left: u32,
+    }
+
+    struct Naming {
+        /// The member mask: one for the warp, or one for each lane.
+        members: Slot,
+        scalar: bool,
+    }
+}
+
 struct Fence;
 impl Handler for Fence {
+    type Args = Fencing;
     #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
+    fn run(ctx: &mut Ctx, op: &Micro<Fencing>) {
         let mask = ctx.mask;
-        ask(ctx, op, mask, |checker, at, _| checker.fence(at, op.b == 1));
+        ask(ctx, op.span(), mask, |checker, at, _| {
+            checker.fence(at, op.within)
+        });
     }
 }
 
 struct Commit;
 impl Handler for Commit {
+    type Args = ();
     #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
+    fn run(ctx: &mut Ctx, op: &Micro<()>) {
         let mask = ctx.mask;
-        ask(ctx, op, mask, |checker, at, _| checker.commit(at));
+        ask(ctx, op.span(), mask, |checker, at, _| checker.commit(at));
     }
 }
 
-/// For all but `imm` groups, or for everything if `b` is 1.
 struct Wait;
 impl Handler for Wait {
+    type Args = Waiting;
     #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
+    fn run(ctx: &mut Ctx, op: &Micro<Waiting>) {
         let mask = ctx.mask;
-        let left = (op.b == 0).then_some(op.imm as u32);
-        ask(ctx, op, mask, |checker, at, _| checker.wait(at, left));
+        let left = (!op.all).then_some(op.left);
+        ask(ctx, op.span(), mask, |checker, at, _| {
+            checker.wait(at, left)
+        });
     }
 }
 
-/// Lanes whose member mask, scalar or lanes of `a` as `b` says, lacks them.
+/// Lanes whose member mask lacks them.
 struct Members;
 impl Handler for Members {
+    type Args = Naming;
     #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
+    fn run(ctx: &mut Ctx, op: &Micro<Naming>) {
         let mask = ctx.mask;
-        let lacking = if op.b == 1 {
-            mask & !(ctx.scalar(op.a) as u32)
+        let lacking = if op.scalar {
+            mask & !(ctx.scalar(op.members) as u32)
         } else {
-            let members = ctx.cells::<u32>(op.a);
+            let members = ctx.cells::<u32>(op.members);
             mask & mask_of(|i| members[i] >> i & 1 == 0)
         };
         if lacking != 0 {
-            note(ctx, op, Kind::Mask, lacking, LACKING);
+            note(ctx, op.span(), Kind::Mask, lacking, LACKING);
         }
     }
 }
 
 /// What an operation on an `mbarrier` at a shared address orders.
-pub(super) fn object(ctx: &mut Ctx, op: &MicroOp, lane: u32, inside: u64, event: ObjectEvent) {
-    ask(ctx, op, 1 << lane, |checker, at, _| {
+pub(super) fn object(ctx: &mut Ctx, span: SpanId, lane: u32, inside: u64, event: ObjectEvent) {
+    ask(ctx, span, 1 << lane, |checker, at, _| {
         checker.object(at, lane, inside, event);
     });
 }
 
 /// A barrier is given a count that no warps make up.
 #[cold]
-pub(super) fn odd_count(ctx: &mut Ctx, op: &MicroOp, lanes: u32, count: u32) {
+pub(super) fn odd_count(ctx: &mut Ctx, span: SpanId, lanes: u32, count: u32) {
     let text = format!("a barrier for {count} threads, which is not a multiple of 32");
-    note(ctx, op, Kind::BarrierCount, lanes, &text);
+    note(ctx, span, Kind::BarrierCount, lanes, &text);
 }
 
 /// What [`Kind::Mask`] says.
 const LACKING: &str = "the member mask lacks the lane that runs this";
 
 #[cold]
-fn note(ctx: &mut Ctx, op: &MicroOp, kind: Kind, lanes: u32, text: &str) {
-    ask(ctx, op, lanes, |checker, at, _| {
+fn note(ctx: &mut Ctx, span: SpanId, kind: Kind, lanes: u32, text: &str) {
+    ask(ctx, span, lanes, |checker, at, _| {
         checker.add(New {
             kind,
             place: at.place(lanes.trailing_zeros() & 31, None),
@@ -135,34 +163,28 @@ pub(crate) fn emit_order(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
     let all = matches!(inst.operands.last(), Some(Operand::Imm(imm)) if immediate(*imm, 32) == 0xFFFF_FFFF);
     if names_members && !all {
         let src = l.src(operand(l, inst, last)?, 32)?;
-        l.emit(MicroOp {
-            a: src.slot,
-            b: u32::from(src.uniform),
-            ..l.cold::<Members>()
-        });
+        l.emit(l.cold::<Members>(Naming {
+            members: src.slot,
+            scalar: src.uniform,
+        }));
     }
     match inst.op {
         Op::Membar | Op::Fence => {
-            let within = u32::from(has(Qual::Cta));
-            l.emit(MicroOp {
-                b: within,
-                ..l.cold::<Fence>()
-            });
+            let within = has(Qual::Cta);
+            l.emit(l.cold::<Fence>(Fencing { within }));
         }
         Op::Cp if has(Qual::CommitGroup) => {
-            let op = l.cold::<Commit>();
-            l.emit(op);
+            l.emit(l.cold::<Commit>(()));
         }
         Op::Cp if has(Qual::WaitGroup) || has(Qual::WaitAll) => {
             let left = match inst.operands.first() {
                 Some(Operand::Imm(imm)) => immediate(*imm, 32),
                 _ => 0,
             };
-            l.emit(MicroOp {
-                imm: left,
-                b: u32::from(has(Qual::WaitAll)),
-                ..l.cold::<Wait>()
-            });
+            l.emit(l.cold::<Wait>(Waiting {
+                all: has(Qual::WaitAll),
+                left: left as u32,
+            }));
         }
         _ => {}
     }

@@ -13,7 +13,7 @@ mod rule;
 mod soft;
 mod wmma;
 
-use crate::{error::Error, lower::Lowerer};
+use crate::{build::Lowerer, error::Error};
 use warpsmith_ptx::{ir::Inst, op::Op, qual::Qual, types::Type};
 
 /// What is always lowered here.

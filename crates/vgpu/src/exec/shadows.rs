@@ -1,12 +1,13 @@
 //! The ops by which what is undefined of registers follows their values: a bit for each byte of each lane.
 
 use super::{
-    Ctx, Flow, Handler, MicroOp,
+    Ctx, Flow, Handler, Micro, MicroOp, Ops, OptSlot, Pred, Slot, Words, args,
     checked::ask,
     lane::{lanes, mask_of},
     unset,
+    warp::Mode,
 };
-use crate::{error::Error, lower::Lowerer};
+use crate::{build::Lowerer, error::Error};
 use std::marker::PhantomData;
 use warpsmith_ptx::ir::{Inst, Operand};
 
@@ -41,48 +42,89 @@ impl Doubt for Tainted {
     }
 }
 
-/// The next `c` ops matter only where that doubt is.
+args! {
+    struct Stretch {
+        ops: Ops,
+    }
+
+    struct Filling {
+        dst: Slot,
+        bits: u32,
+    }
+
+    struct Uses {
+        shadows: Words,
+        count: u32,
+    }
+
+    struct Pieces {
+        dst: Slot,
+        /// Shadows, and whom their bytes reach.
+        pieces: Words,
+        count: u32,
+    }
+
+    struct Selection {
+        dst: Slot,
+        pred: Pred,
+        yes: OptSlot,
+        no: OptSlot,
+    }
+
+    struct Exchange {
+        dst: Slot,
+        mode: Mode,
+        a: Slot,
+        b: Slot,
+        c: Slot,
+    }
+}
+
+/// The ops behind it matter only where that doubt is.
 struct Skip<D>(PhantomData<D>);
 impl<D: Doubt> Flow for Skip<D> {
-    fn run(ctx: &mut Ctx, op: &MicroOp) -> *const MicroOp {
-        let skip = if D::is_there(ctx) { 0 } else { op.c as usize };
-        std::ptr::from_ref(op).wrapping_add(1 + skip)
+    type Args = Stretch;
+    fn run(ctx: &mut Ctx, op: &Micro<Stretch>) -> *const MicroOp {
+        if D::is_there(ctx) {
+            op.next()
+        } else {
+            op.skip(op.ops)
+        }
     }
 }
 
 /// Skips the next `count` ops where a doubt is not.
 pub(super) fn emit_skip_without<D: Doubt>(l: &mut Lowerer, count: usize) {
-    l.emit(MicroOp {
-        c: count as u32,
-        ..l.flow::<Skip<D>>()
-    });
+    let ops = Ops(count as u32);
+    l.emit(l.flow::<Skip<D>>(Stretch { ops }));
 }
 
 pub(crate) fn emit_skip(l: &mut Lowerer, count: usize) {
     emit_skip_without::<Tainted>(l, count);
 }
 
-/// Shadow `dst` is `c` in every lane.
+/// A shadow is the same in every lane.
 struct Fill;
 impl Handler for Fill {
+    type Args = Filling;
     #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
-        if op.c != 0 {
+    fn run(ctx: &mut Ctx, op: &Micro<Filling>) {
+        if op.bits != 0 {
             taint(ctx);
         }
         if ctx.warp.tainted {
-            ctx.put_cells(op.dst, [op.c; 32]);
+            ctx.put_cells(op.dst, [op.bits; 32]);
         }
     }
 }
 
-pub(crate) fn emit_fill(l: &mut Lowerer, slot: u32, value: u32) {
-    let op = fill(l, slot, value);
+pub(crate) fn emit_fill(l: &mut Lowerer, slot: Slot, bits: u32) {
+    let op = fill(l, slot, bits);
     l.put_off(op);
 }
 
 /// At the start of a kernel, all of these registers and predicates are undefined.
-pub(crate) fn emit_unwritten(l: &mut Lowerer, slots: &[u32], preds: &[u32]) {
+pub(crate) fn emit_unwritten(l: &mut Lowerer, slots: &[Slot], preds: &[Slot]) {
     emit_once(l, slots.len() + preds.len());
     for slot in slots {
         let op = fill(l, *slot, 0xFF);
@@ -93,25 +135,22 @@ pub(crate) fn emit_unwritten(l: &mut Lowerer, slots: &[u32], preds: &[u32]) {
     }
 }
 
-fn fill(l: &Lowerer, slot: u32, value: u32) -> MicroOp {
-    MicroOp {
-        dst: slot,
-        c: value,
-        ..l.cold::<Fill>()
-    }
+fn fill(l: &Lowerer, dst: Slot, bits: u32) -> MicroOp {
+    l.cold::<Fill>(Filling { dst, bits })
 }
 
-/// The registers of the `imm` shadows at `aux` are used.
+/// The registers of shadows are used.
 struct Used;
 impl Handler for Used {
+    type Args = Uses;
     #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
+    fn run(ctx: &mut Ctx, op: &Micro<Uses>) {
         if !ctx.warp.tainted {
             return;
         }
-        let slots = ctx.extra(op.aux, op.imm as usize);
+        let slots = ctx.extra(op.shadows, op.count as usize);
         let undefined = |slot: u32| {
-            let shadow = ctx.cells::<u32>(slot);
+            let shadow = ctx.cells::<u32>(Slot(slot));
             shadow.iter().fold(0, |all, bits| all | bits) != 0
         };
         if slots.iter().any(|slot| undefined(*slot)) {
@@ -122,48 +161,51 @@ impl Handler for Used {
 
 #[cold]
 #[inline(never)]
-fn report_used(ctx: &mut Ctx, op: &MicroOp) {
-    let slots = ctx.extra(op.aux, op.imm as usize).to_vec();
+fn report_used(ctx: &mut Ctx, op: &Micro<Uses>) {
+    let slots = ctx.extra(op.shadows, op.count as usize).to_vec();
     for slot in slots {
-        let shadow = *ctx.cells::<u32>(slot);
+        let shadow = *ctx.cells::<u32>(Slot(slot));
         let mask = ctx.mask;
         let bad = mask & mask_of(|i| shadow[i] != 0);
         if bad != 0 {
-            ask(ctx, op, mask, |checker, at, _| checker.used(at, slot, bad));
+            ask(ctx, op.span(), mask, |checker, at, _| {
+                checker.used(at, slot, bad)
+            });
             // Once for each value.
-            ctx.put_cells(slot, [0u32; 32]);
+            ctx.put_cells(Slot(slot), [0u32; 32]);
         }
     }
 }
 
-pub(crate) fn emit_used(l: &mut Lowerer, slots: &[u32]) {
-    let aux = l.extra(slots);
-    l.put_off(MicroOp {
-        aux,
-        imm: slots.len() as u64,
-        ..l.cold::<Used>()
-    });
+pub(crate) fn emit_used(l: &mut Lowerer, slots: &[Slot]) {
+    let words: Vec<u32> = slots.iter().map(|slot| slot.0).collect();
+    let args = Uses {
+        shadows: l.extra(&words),
+        count: slots.len() as u32,
+    };
+    l.put_off(l.cold::<Used>(args));
 }
 
-/// Shadow `dst` is what the `imm` pieces at `aux` bring: a shadow, and whom its bytes reach.
+/// A shadow is what pieces bring.
 struct Move;
 impl Handler for Move {
+    type Args = Pieces;
     #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
+    fn run(ctx: &mut Ctx, op: &Micro<Pieces>) {
         if !ctx.warp.tainted {
             return;
         }
         let mut out = [0; 32];
-        for piece in 0..op.imm as u32 {
-            let &[slot, low, high] = ctx.extra(op.aux + 3 * piece, 3) else {
+        for piece in 0..op.count {
+            let &[slot, low, high] = ctx.extra(op.pieces.behind(3 * piece), 3) else {
                 return;
             };
-            let from = *ctx.cells::<u32>(slot);
+            let from = *ctx.cells::<u32>(Slot(slot));
             if is_defined(&from) {
                 continue;
             }
             let part = spread(&from, Reach::from(low) | Reach::from(high) << 32);
-            follow(ctx, slot, op.dst, &part);
+            follow(ctx, Slot(slot), op.dst, &part);
             out = lanes(|i| out[i] | part[i]);
         }
         ctx.put_cells(op.dst, out);
@@ -189,41 +231,40 @@ fn spread(from: &[u32; 32], reach: Reach) -> [u32; 32] {
 
 /// Where `part` of a shadow in `to` came from is known, if a lane that runs has any.
 #[inline(never)]
-fn follow(ctx: &mut Ctx, from: u32, to: u32, part: &[u32; 32]) {
+fn follow(ctx: &mut Ctx, from: Slot, to: Slot, part: &[u32; 32]) {
     let mask = ctx.mask;
     let counts = (0..32).any(|i| mask >> i & 1 != 0 && part[i] != 0);
     if counts && let Some(checker) = &mut ctx.checker {
-        checker.copied(ctx.warp.index, from, to);
+        checker.copied(ctx.warp.index, from.0, to.0);
     }
 }
 
-pub(crate) fn emit_move(l: &mut Lowerer, slot: u32, pieces: &[(u32, Reach)]) {
+pub(crate) fn emit_move(l: &mut Lowerer, dst: Slot, pieces: &[(Slot, Reach)]) {
     let words: Vec<u32> = pieces
         .iter()
-        .flat_map(|(slot, reach)| [*slot, *reach as u32, (*reach >> 32) as u32])
+        .flat_map(|(slot, reach)| [slot.0, *reach as u32, (*reach >> 32) as u32])
         .collect();
-    let aux = l.extra(&words);
-    l.put_off(MicroOp {
-        dst: slot,
-        aux,
-        imm: pieces.len() as u64,
-        ..l.cold::<Move>()
-    });
+    let args = Pieces {
+        dst,
+        pieces: l.extra(&words),
+        count: pieces.len() as u32,
+    };
+    l.put_off(l.cold::<Move>(args));
 }
 
-/// Shadow `dst` is that at `a` in the lanes of predicate `c ^ aux`, else that at `b`; of either one more than the
-/// slot, and 0 where all is defined.
+/// A shadow is what `selp` selects of others; none where all is defined.
 struct Select;
 impl Handler for Select {
+    type Args = Selection;
     #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
+    fn run(ctx: &mut Ctx, op: &Micro<Selection>) {
         if !ctx.warp.tainted {
             return;
         }
-        let first = ctx.pred(op.c) ^ op.aux;
+        let first = ctx.pred(op.pred);
         let mut out = [0; 32];
-        for (at, chosen) in [(op.a, first), (op.b, !first)] {
-            let Some(slot) = at.checked_sub(1) else {
+        for (at, chosen) in [(op.yes, first), (op.no, !first)] {
+            let Some(slot) = at.get() else {
                 continue;
             };
             let from = ctx.cells::<u32>(slot);
@@ -238,36 +279,34 @@ impl Handler for Select {
 /// The shadow of what `selp` selects; at once, since the predicate may change.
 pub(crate) fn emit_select(
     l: &mut Lowerer,
-    slot: u32,
-    [a, b]: [Option<u32>; 2],
+    dst: Slot,
+    [yes, no]: [Option<Slot>; 2],
     pred: &Operand,
 ) -> Result<(), Error> {
     l.flush();
-    let (c, aux) = l.pred(pred)?;
-    let one_more = |slot: Option<u32>| slot.map_or(0, |slot| slot + 1);
-    l.emit(MicroOp {
-        dst: slot,
-        a: one_more(a),
-        b: one_more(b),
-        c,
-        aux,
-        ..l.cold::<Select>()
-    });
+    let args = Selection {
+        dst,
+        pred: l.pred(pred)?,
+        yes: yes.into(),
+        no: no.into(),
+    };
+    l.emit(l.cold::<Select>(args));
     Ok(())
 }
 
-/// Shadow `dst` is shadow `a` as a shuffle of mode `aux` by the lanes of `b` and `c` moves it.
+/// A shadow is another as a shuffle moves it.
 struct Shuffle;
 impl Handler for Shuffle {
+    type Args = Exchange;
     #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
+    fn run(ctx: &mut Ctx, op: &Micro<Exchange>) {
         if !ctx.warp.tainted {
             return;
         }
         let (b, c) = (ctx.cells::<u32>(op.b), ctx.cells::<u32>(op.c));
         let (from, mask) = (ctx.cells::<u32>(op.a), ctx.mask);
         let out = lanes(|i| {
-            let (other, fine) = super::warp::source(op.aux, i as u32, b[i], c[i]);
+            let (other, fine) = super::warp::source(op.mode, i as u32, b[i], c[i]);
             let other = other & 31;
             // What a lane that does not take part gives is followed elsewhere (`lost.rs`).
             match fine {
@@ -282,41 +321,35 @@ impl Handler for Shuffle {
 }
 
 /// The shadow of what a shuffle gives, before it runs.
-pub(crate) fn emit_shuffle(
-    l: &mut Lowerer,
-    inst: &Inst,
-    slot: u32,
-    value: u32,
-) -> Result<(), Error> {
+pub(crate) fn emit_shuffle(l: &mut Lowerer, inst: &Inst, dst: Slot, a: Slot) -> Result<(), Error> {
     l.flush();
-    let b = l.src32(super::operand(l, inst, 2)?)?;
-    let c = l.src32(super::operand(l, inst, 3)?)?;
-    l.emit(MicroOp {
-        dst: slot,
-        a: value,
-        b,
-        c,
-        aux: super::warp::mode_of(inst),
-        ..l.cold::<Shuffle>()
-    });
+    let args = Exchange {
+        dst,
+        mode: super::warp::mode_of(inst),
+        a,
+        b: l.src32(super::operand(l, inst, 2)?)?,
+        c: l.src32(super::operand(l, inst, 3)?)?,
+    };
+    l.emit(l.cold::<Shuffle>(args));
     Ok(())
 }
 
-/// The next `c` ops are for the first time that a warp comes here.
+/// The ops behind it are for the first time that a warp comes here.
 struct Once;
 impl Flow for Once {
-    fn run(ctx: &mut Ctx, op: &MicroOp) -> *const MicroOp {
-        let before = std::mem::replace(&mut ctx.warp.entered, true);
-        let skip = if before { op.c as usize } else { 0 };
-        std::ptr::from_ref(op).wrapping_add(1 + skip)
+    type Args = Stretch;
+    fn run(ctx: &mut Ctx, op: &Micro<Stretch>) -> *const MicroOp {
+        if std::mem::replace(&mut ctx.warp.entered, true) {
+            op.skip(op.ops)
+        } else {
+            op.next()
+        }
     }
 }
 
 pub(crate) fn emit_once(l: &mut Lowerer, count: usize) {
-    l.emit(MicroOp {
-        c: count as u32,
-        ..l.flow::<Once>()
-    });
+    let ops = Ops(count as u32);
+    l.emit(l.flow::<Once>(Stretch { ops }));
 }
 
 /// What is undefined of register `k` of `ldmatrix`, by what is undefined of each lane's row.

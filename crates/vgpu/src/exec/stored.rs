@@ -1,8 +1,8 @@
 //! What a store stores, for the checker: what is undefined of it, and where it changes nothing.
 
 use super::{
-    Ctx, MicroOp,
-    checked::{addresses, part},
+    Base, Ctx, Micro, Slot,
+    checked::{Beside, Check, Place, addresses, part},
     lane::lanes,
     ldst, shadows,
 };
@@ -11,7 +11,7 @@ use crate::check::{Access, AccessInfo, Lent, Space, Stored};
 /// What a store stores, for whoever asks.
 pub(super) struct StoredBy<'a> {
     pub(super) ctx: &'a Ctx,
-    pub(super) op: &'a MicroOp,
+    pub(super) op: &'a Micro<Check>,
     pub(super) info: &'a AccessInfo,
     pub(super) mask: u32,
 }
@@ -25,7 +25,7 @@ impl Stored for StoredBy<'_> {
         if !self.ctx.warp.tainted || self.info.access != Access::Write {
             return None;
         }
-        let of = |slot: Option<u32>| slot.map(|slot| *self.ctx.cells(slot));
+        let of = |slot: Option<u32>| slot.map(|slot| *self.ctx.cells(Slot(slot)));
         match self.info.matrix {
             None => of(self.info.values.get(k).copied().flatten()),
             Some(transposed) if k == 0 => {
@@ -42,7 +42,7 @@ impl Stored for StoredBy<'_> {
         if !stores || self.info.asynchronous || matrix {
             return 0;
         }
-        let addresses = addresses(self.ctx, self.op);
+        let addresses = addresses(self.ctx, self.op.place());
         stores_same(self.ctx, self.op, self.info, self.mask, &addresses)
     }
 
@@ -51,25 +51,28 @@ impl Stored for StoredBy<'_> {
             return None;
         }
         let ctx = self.ctx;
-        let &[a, b, low, high, size, way] = ctx.extra(self.op.more[2], 6) else {
+        let words = self.op.words(Beside::Source)?;
+        let &[slot, kind, low, high, size, way] = ctx.extra(words, 6) else {
             return None;
         };
-        let source = MicroOp {
-            a,
-            b,
-            imm: u64::from(low) | u64::from(high) << 32,
-            ..*self.op
+        let source = Place {
+            base: Base {
+                slot: Slot(slot),
+                scalar: kind & 1 != 0,
+                wide: kind & 2 != 0,
+            },
+            offset: u64::from(low) | u64::from(high) << 32,
         };
         let whole = self.info.element as u8;
         let unless = |none: u32| lanes(|i| if none >> i & 1 != 0 { 0 } else { whole });
         Some(Lent {
-            addresses: addresses(ctx, &source),
+            addresses: addresses(ctx, source),
             bytes: match (size.checked_sub(1), way) {
                 (None, _) => [whole; 32],
-                (Some(slot), part::NOT) => unless(ctx.pred(slot)),
-                (Some(slot), part::ONLY) => unless(!ctx.pred(slot)),
+                (Some(slot), part::NOT) => unless(ctx.mask_at(Slot(slot))),
+                (Some(slot), part::ONLY) => unless(!ctx.mask_at(Slot(slot))),
                 (Some(slot), _) => {
-                    let bytes = ctx.cells::<u32>(slot);
+                    let bytes = ctx.cells::<u32>(Slot(slot));
                     lanes(|i| bytes[i].min(u32::from(whole)) as u8)
                 }
             },
@@ -80,21 +83,26 @@ impl Stored for StoredBy<'_> {
 /// The lanes of a store that would leave memory as it is, or that store what another lane of theirs stores there.
 fn stores_same(
     ctx: &Ctx,
-    op: &MicroOp,
+    op: &Micro<Check>,
     info: &AccessInfo,
     mask: u32,
     addresses: &[u64; 32],
 ) -> u32 {
-    let slots = ctx.extra(op.more[2], info.count as usize);
+    let Some(stored) = op.words(Beside::Stored) else {
+        return 0;
+    };
+    let slots = ctx.extra(stored, info.count as usize);
     let place = match info.space {
-        Space::Global | Space::Const => ldst::place::GLOBAL,
-        Space::Shared => ldst::place::SHARED,
-        Space::Local => ldst::place::LOCAL,
-        Space::Generic => ldst::place::GENERIC,
+        Space::Global | Space::Const => ldst::Memory::Global,
+        Space::Shared => ldst::Memory::Shared,
+        Space::Local => ldst::Memory::Local,
+        Space::Generic => ldst::Memory::Generic,
     };
     let value = |lane: usize, slot: u32| match info.element {
-        8 => ctx.cells::<u64>(slot)[lane],
-        bytes => u64::from(ctx.cells::<u32>(slot)[lane]) & (u64::MAX >> (64 - 8 * bytes.min(8))),
+        8 => ctx.cells::<u64>(Slot(slot))[lane],
+        bytes => {
+            u64::from(ctx.cells::<u32>(Slot(slot))[lane]) & (u64::MAX >> (64 - 8 * bytes.min(8)))
+        }
     };
     let mut same = 0;
     for lane in (0..32).filter(|lane| mask >> lane & 1 != 0) {

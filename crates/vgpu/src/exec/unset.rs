@@ -1,178 +1,185 @@
 //! The ops by which a checked program follows predicates that lanes have not written: a mask of those lanes for each.
 
-use super::{Ctx, Handler, MicroOp, checked::ask};
-use crate::lower::Lowerer;
+use super::{Ctx, Handler, Micro, OptSlot, Pred, Slot, args, checked::ask, choices};
+use crate::build::Lowerer;
 
-/// How predicates are put together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Logic {
-    /// False on one side leaves the other one open.
-    And,
-    /// True does.
-    Or,
-    /// Both always matter.
-    Any,
+choices! {
+    /// How predicates are put together.
+    pub(crate) enum Logic {
+        /// False on one side leaves the other one open.
+        And,
+        /// True does.
+        Or,
+        /// Both always matter.
+        Any,
+    }
 }
 
-/// A source: the slots of its mask, if it has one, and of its value, which is negated by xor.
+/// A source: the slot of its mask, if it has one, and its value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Side {
-    pub(crate) mask: Option<u32>,
-    pub(crate) value: u32,
-    pub(crate) negated: u32,
+    pub(crate) mask: Option<Slot>,
+    pub(crate) value: Pred,
 }
 
-fn number(kind: Logic) -> u32 {
-    match kind {
-        Logic::And => 0,
-        Logic::Or => 1,
-        Logic::Any => 2,
+args! {
+    struct Mask {
+        mask: Slot,
+    }
+
+    struct Combination {
+        dst: Slot,
+        logic: Logic,
+        /// The masks of both sides, and their values.
+        a: OptSlot,
+        b: OptSlot,
+        x: Pred,
+        y: Pred,
+    }
+
+    struct Opening {
+        value: Slot,
+        mask: Slot,
+        /// What the predicate is where it was not written.
+        holds: bool,
+    }
+
+    struct Closing {
+        dst: Slot,
+        logic: Logic,
+        mask: Slot,
+        value: Slot,
     }
 }
 
-/// No lane has written mask `dst`'s predicate.
+/// No lane has written a mask's predicate.
 struct Unwritten;
 impl Handler for Unwritten {
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
-        ctx.set_scalar(op.dst, u64::from(u32::MAX));
+    type Args = Mask;
+    fn run(ctx: &mut Ctx, op: &Micro<Mask>) {
+        ctx.set_scalar(op.mask, u64::from(u32::MAX));
     }
 }
 
-pub(super) fn emit_unwritten(l: &mut Lowerer, slot: u32) {
-    l.emit(MicroOp {
-        dst: slot,
-        ..l.cold::<Unwritten>()
-    });
+pub(super) fn emit_unwritten(l: &mut Lowerer, mask: Slot) {
+    l.emit(l.cold::<Unwritten>(Mask { mask }));
 }
 
-/// The lanes that run have written mask `dst`'s predicate.
+/// The lanes that run have written a mask's predicate.
 struct Written;
 impl Handler for Written {
+    type Args = Mask;
     #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
-        put(ctx, op.dst, 0);
+    fn run(ctx: &mut Ctx, op: &Micro<Mask>) {
+        put(ctx, op.mask, 0);
     }
 }
 
-pub(crate) fn emit_written(l: &mut Lowerer, slot: u32) {
-    l.emit(MicroOp {
-        dst: slot,
-        ..l.cold::<Written>()
-    });
+pub(crate) fn emit_written(l: &mut Lowerer, mask: Slot) {
+    l.emit(l.cold::<Written>(Mask { mask }));
 }
 
 /// Sets a mask for the lanes that run.
 #[inline(always)]
-fn put(ctx: &mut Ctx, slot: u32, bits: u32) {
-    let (old, mask) = (ctx.pred(slot), ctx.mask);
+fn put(ctx: &mut Ctx, slot: Slot, bits: u32) {
+    let (old, mask) = (ctx.mask_at(slot), ctx.mask);
     ctx.set_scalar(slot, u64::from(old & !mask | bits & mask));
 }
 
-/// Mask `a`'s predicate decides what the lanes do that run.
+/// A mask's predicate decides what the lanes do that run.
 struct Decides;
 impl Handler for Decides {
+    type Args = Mask;
     #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
-        let bad = ctx.pred(op.a) & ctx.mask;
+    fn run(ctx: &mut Ctx, op: &Micro<Mask>) {
+        let bad = ctx.mask_at(op.mask) & ctx.mask;
         if bad != 0 {
-            ask(ctx, op, bad, |checker, at, _| checker.decided(at, bad));
+            ask(ctx, op.span(), bad, |checker, at, _| {
+                checker.decided(at, bad)
+            });
             // Once for each value.
-            put(ctx, op.a, 0);
+            put(ctx, op.mask, 0);
         }
     }
 }
 
-pub(crate) fn emit_decides(l: &mut Lowerer, slot: u32) {
-    l.emit(MicroOp {
-        a: slot,
-        ..l.cold::<Decides>()
-    });
+pub(crate) fn emit_decides(l: &mut Lowerer, mask: Slot) {
+    l.emit(l.cold::<Decides>(Mask { mask }));
 }
 
-/// Mask `dst` of what logic `aux` makes of two: one more than the slots of their masks in `a` and `b`, their values in
-/// `c` and `more[0]`, negated by `more[1]` and `more[2]`.
+/// The mask of what logic makes of two predicates.
 struct Combine;
 impl Handler for Combine {
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
-        let mask = |slot: u32| slot.checked_sub(1).map_or(0, |slot| ctx.pred(slot));
+    type Args = Combination;
+    fn run(ctx: &mut Ctx, op: &Micro<Combination>) {
+        let mask = |slot: OptSlot| slot.get().map_or(0, |slot| ctx.mask_at(slot));
         let (a, b) = (mask(op.a), mask(op.b));
-        let (x, y) = (
-            ctx.pred(op.c) ^ op.more[1],
-            ctx.pred(op.more[0]) ^ op.more[2],
-        );
-        let out = match op.aux {
-            0 => a & b | a & y | b & x,
-            1 => a & b | a & !y | b & !x,
-            _ => a | b,
+        let (x, y) = (ctx.pred(op.x), ctx.pred(op.y));
+        let out = match op.logic {
+            Logic::And => a & b | a & y | b & x,
+            Logic::Or => a & b | a & !y | b & !x,
+            Logic::Any => a | b,
         };
         put(ctx, op.dst, out);
     }
 }
 
 /// The mask of what `kind` makes of one or two predicates, before it is made.
-pub(crate) fn emit_logic(l: &mut Lowerer, slot: u32, kind: Logic, sides: &[Side]) {
+pub(crate) fn emit_logic(l: &mut Lowerer, dst: Slot, kind: Logic, sides: &[Side]) {
     let Some(first) = sides.first() else {
         return;
     };
     let second = sides.get(1);
-    let one_more = |side: &Side| side.mask.map_or(0, |slot| slot + 1);
-    l.emit(MicroOp {
-        dst: slot,
-        a: one_more(first),
-        b: second.map_or(0, one_more),
-        c: first.value,
-        more: [
-            second.unwrap_or(first).value,
-            first.negated,
-            second.unwrap_or(first).negated,
-            0,
-        ],
-        aux: number(if second.is_some() { kind } else { Logic::Any }),
-        ..l.cold::<Combine>()
-    });
+    let args = Combination {
+        dst,
+        logic: if second.is_some() { kind } else { Logic::Any },
+        a: first.mask.into(),
+        b: second.and_then(|side| side.mask).into(),
+        x: first.value,
+        y: second.unwrap_or(first).value,
+    };
+    l.emit(l.cold::<Combine>(args));
 }
 
-/// Where mask `a` says so, predicate `dst` is true (`aux` 1) or false.
+/// Where a mask says so, a predicate is true or false.
 struct Open;
 impl Handler for Open {
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
-        let (old, open) = (ctx.pred(op.dst), ctx.pred(op.a) & ctx.mask);
-        let new = if op.aux == 1 { old | open } else { old & !open };
-        ctx.set_scalar(op.dst, u64::from(new));
+    type Args = Opening;
+    fn run(ctx: &mut Ctx, op: &Micro<Opening>) {
+        let (old, open) = (ctx.mask_at(op.value), ctx.mask_at(op.mask) & ctx.mask);
+        let new = if op.holds { old | open } else { old & !open };
+        ctx.set_scalar(op.value, u64::from(new));
     }
 }
 
 /// Before a comparison is combined with a predicate: where that was not written, it is what lets the comparison through.
-pub(crate) fn emit_open(l: &mut Lowerer, value: u32, mask: u32, kind: Logic, negated: bool) {
-    l.emit(MicroOp {
-        dst: value,
-        a: mask,
-        aux: u32::from((kind == Logic::And) != negated),
-        ..l.cold::<Open>()
-    });
+pub(crate) fn emit_open(l: &mut Lowerer, value: Slot, mask: Slot, kind: Logic, negated: bool) {
+    let holds = (kind == Logic::And) != negated;
+    l.emit(l.cold::<Open>(Opening { value, mask, holds }));
 }
 
-/// Mask `dst` of predicate `b`, which logic `aux` made of a comparison and the predicate with mask `a`.
+/// The mask of a predicate that logic made of a comparison and a predicate with a mask.
 struct Closed;
 impl Handler for Closed {
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
-        let (mask, value) = (ctx.pred(op.a), ctx.pred(op.b));
-        let out = match op.aux {
-            0 => mask & value,
-            1 => mask & !value,
-            _ => mask,
+    type Args = Closing;
+    fn run(ctx: &mut Ctx, op: &Micro<Closing>) {
+        let (mask, value) = (ctx.mask_at(op.mask), ctx.mask_at(op.value));
+        let out = match op.logic {
+            Logic::And => mask & value,
+            Logic::Or => mask & !value,
+            Logic::Any => mask,
         };
         put(ctx, op.dst, out);
     }
 }
 
 /// After it: where the comparison leaves it open, the result is as little known.
-pub(crate) fn emit_closed(l: &mut Lowerer, slot: u32, mask: u32, kind: Logic, value: u32) {
-    l.emit(MicroOp {
-        dst: slot,
-        a: mask,
-        b: value,
-        aux: number(kind),
-        ..l.cold::<Closed>()
-    });
+pub(crate) fn emit_closed(l: &mut Lowerer, dst: Slot, mask: Slot, logic: Logic, value: Slot) {
+    let args = Closing {
+        dst,
+        logic,
+        mask,
+        value,
+    };
+    l.emit(l.cold::<Closed>(args));
 }

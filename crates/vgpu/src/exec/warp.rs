@@ -4,16 +4,14 @@
 //! active lanes. Lanes may name different masks in one op, as two halves of a warp do: then each group of
 //! lanes with the same mask is an exchange of its own.
 
+mod groups;
+
 use super::{
-    Ctx, Handler, MicroOp,
-    lane::{Cell, Lane, lanes, mask_of},
+    Ctx, Handler, Micro, Slot, Words, args, choices,
+    lane::{lanes, mask_of},
     operand,
 };
-use crate::{
-    error::Error,
-    lower::{Dst, Lowerer, immediate},
-};
-use std::marker::PhantomData;
+use crate::{analysis::immediate, build::Lowerer, error::Error};
 use warpsmith_ptx::{
     ir::{Inst, Operand},
     op::Op,
@@ -26,23 +24,11 @@ use warpsmith_ptx::{
 pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
     match inst.op {
         Op::Shfl => shuffle(l, inst),
-        Op::Vote => vote(l, inst),
-        Op::Match => matches(l, inst),
-        Op::Redux => redux(l, inst),
-        Op::Activemask => {
-            let dst = l.dst(operand(l, inst, 0)?)?;
-            let op = if dst.uniform {
-                l.op::<Active>()
-            } else {
-                l.cold::<ActiveLanes>()
-            };
-            l.emit(MicroOp {
-                dst: dst.slot,
-                ..op
-            });
-            Ok(())
-        }
-        Op::Elect => elect(l, inst),
+        Op::Vote => groups::vote(l, inst),
+        Op::Match => groups::matches(l, inst),
+        Op::Redux => groups::redux(l, inst),
+        Op::Activemask => groups::active(l, inst),
+        Op::Elect => groups::elect(l, inst),
         _ => Err(l.unsupported(inst)),
     }
 }
@@ -56,7 +42,7 @@ fn pair(operand: &Operand) -> (&Operand, Option<&Operand>) {
 }
 
 /// The slot of a destination predicate.
-fn pred_slot(l: &mut Lowerer, operand: Option<&Operand>) -> Result<u32, Error> {
+fn pred_slot(l: &mut Lowerer, operand: Option<&Operand>) -> Result<Slot, Error> {
     match operand {
         Some(Operand::Reg(reg)) if l.type_of(*reg) == Type::Pred => Ok(l.slot_of(*reg)),
         Some(Operand::Sink) | None => Ok(l.temp()),
@@ -66,15 +52,15 @@ fn pred_slot(l: &mut Lowerer, operand: Option<&Operand>) -> Result<u32, Error> {
 
 /// The lane that `lane` reads, and whether it is in range.
 #[inline(always)]
-pub(crate) fn source(mode: u32, lane: u32, b: u32, c: u32) -> (u32, bool) {
+pub(crate) fn source(mode: Mode, lane: u32, b: u32, c: u32) -> (u32, bool) {
     let (b, clamp, segments) = (b & 31, c & 31, c >> 8 & 31);
     let low = lane & segments;
     let high = low | clamp & !segments;
     let (from, fine) = match mode {
-        mode::UP => (lane.wrapping_sub(b), lane as i32 - b as i32 >= high as i32),
-        mode::DOWN => (lane + b, lane + b <= high),
-        mode::BFLY => (lane ^ b, lane ^ b <= high),
-        _ => {
+        Mode::Up => (lane.wrapping_sub(b), lane as i32 - b as i32 >= high as i32),
+        Mode::Down => (lane + b, lane + b <= high),
+        Mode::Bfly => (lane ^ b, lane ^ b <= high),
+        Mode::Idx => {
             let from = low | b & !segments;
             (from, from <= high)
         }
@@ -82,23 +68,61 @@ pub(crate) fn source(mode: u32, lane: u32, b: u32, c: u32) -> (u32, bool) {
     (if fine { from & 31 } else { lane }, fine)
 }
 
-mod mode {
-    pub(super) const UP: u32 = 0;
-    pub(super) const DOWN: u32 = 1;
-    pub(super) const BFLY: u32 = 2;
-    pub(super) const IDX: u32 = 3;
+choices! {
+    /// Of a shuffle.
+    pub(crate) enum Mode {
+        Up,
+        Down,
+        Bfly,
+        Idx,
+    }
 }
 
-/// `dst` is `a` of the lanes that 32 words at `aux` name; the mask of those in range, `c`, goes to `b`.
+args! {
+    struct Fixed {
+        dst: Slot,
+        /// Where the mask of the lanes in range goes.
+        pred: Slot,
+        a: Slot,
+        /// The lane that each reads.
+        from: Words,
+        in_range: u32,
+    }
+
+    struct Crossing {
+        dst: Slot,
+        pred: Slot,
+        a: Slot,
+    }
+
+    struct Exchange {
+        dst: Slot,
+        pred: Slot,
+        mode: Mode,
+        a: Slot,
+        b: Slot,
+        c: Slot,
+    }
+
+    struct OneLane {
+        dst: Slot,
+        pred: Slot,
+        a: Slot,
+        lane: u32,
+    }
+}
+
+/// `dst` is `a` of the lanes that a table names.
 /// A lane that is not active gives nothing: who reads it keeps its own value.
 struct Table;
 
 impl Handler for Table {
+    type Args = Fixed;
     #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
+    fn run(ctx: &mut Ctx, op: &Micro<Fixed>) {
         let mut from = [0; 32];
-        from.copy_from_slice(ctx.extra(op.aux, 32));
-        exchange(ctx, op, &from, op.c);
+        from.copy_from_slice(ctx.extra(op.from, 32));
+        exchange(ctx, [op.dst, op.pred, op.a], &from, op.in_range);
     }
 }
 
@@ -106,34 +130,37 @@ impl Handler for Table {
 struct Butterfly<const X: usize>;
 
 impl<const X: usize> Handler for Butterfly<X> {
+    type Args = Crossing;
     #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
+    fn run(ctx: &mut Ctx, op: &Micro<Crossing>) {
         if ctx.mask != !0 {
-            return exchange(ctx, op, &lanes(|i| (i ^ X) as u32), !0);
+            let from = lanes(|i| (i ^ X) as u32);
+            return exchange(ctx, [op.dst, op.pred, op.a], &from, !0);
         }
         let a = ctx.cells::<u32>(op.a);
         let out = lanes(|i| a[i ^ X]);
         ctx.put_cells(op.dst, out);
-        ctx.put_mask(op.b, !0);
+        ctx.put_mask(op.pred, !0);
     }
 }
 
-/// The same for mode `aux` with the lanes of b in `more[0]` and of c in `more[1]`.
+/// The same by the lanes of `b` and `c`.
 struct Shuffle;
 
 impl Handler for Shuffle {
+    type Args = Exchange;
     #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
-        let (b, c) = (ctx.cells::<u32>(op.more[0]), ctx.cells::<u32>(op.more[1]));
-        let from = lanes(|i| source(op.aux, i as u32, b[i], c[i]).0);
-        let fine = mask_of(|i| source(op.aux, i as u32, b[i], c[i]).1);
-        exchange(ctx, op, &from, fine);
+    fn run(ctx: &mut Ctx, op: &Micro<Exchange>) {
+        let (b, c) = (ctx.cells::<u32>(op.b), ctx.cells::<u32>(op.c));
+        let from = lanes(|i| source(op.mode, i as u32, b[i], c[i]).0);
+        let fine = mask_of(|i| source(op.mode, i as u32, b[i], c[i]).1);
+        exchange(ctx, [op.dst, op.pred, op.a], &from, fine);
     }
 }
 
 #[inline(always)]
-fn exchange(ctx: &mut Ctx, op: &MicroOp, from: &[u32; 32], fine: u32) {
-    let a = ctx.cells::<u32>(op.a);
+fn exchange(ctx: &mut Ctx, [dst, pred, a]: [Slot; 3], from: &[u32; 32], fine: u32) {
+    let a = ctx.cells::<u32>(a);
     let mask = ctx.mask;
     let out = if mask == !0 {
         lanes(|i| a[from[i] as usize & 31])
@@ -143,24 +170,25 @@ fn exchange(ctx: &mut Ctx, op: &MicroOp, from: &[u32; 32], fine: u32) {
             if mask >> j & 1 != 0 { a[j] } else { a[i] }
         })
     };
-    ctx.put_cells(op.dst, out);
-    ctx.put_mask(op.b, fine);
+    ctx.put_cells(dst, out);
+    ctx.put_mask(pred, fine);
 }
 
-/// The scalar `dst` is `a` of lane `c`, or of the first active one where that is not active.
+/// The scalar `dst` is `a` of one lane, or of the first active one where that is not active.
 struct Broadcast;
 
 impl Handler for Broadcast {
+    type Args = OneLane;
     #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
-        let lane = if ctx.mask >> op.c & 1 != 0 {
-            op.c
+    fn run(ctx: &mut Ctx, op: &Micro<OneLane>) {
+        let lane = if ctx.mask >> op.lane & 1 != 0 {
+            op.lane
         } else {
             ctx.mask.trailing_zeros() & 31
         };
         let value = ctx.cells::<u32>(op.a)[lane as usize];
         ctx.set_scalar(op.dst, u64::from(value));
-        ctx.put_mask(op.b, !0);
+        ctx.put_mask(op.pred, !0);
     }
 }
 
@@ -168,31 +196,30 @@ fn broadcast(l: &mut Lowerer, inst: &Inst, lane: u32) -> Result<(), Error> {
     let (dst, pred) = pair(operand(l, inst, 0)?);
     let src = l.src(operand(l, inst, 1)?, 32)?;
     let dst = l.dst(dst)?;
-    let b = pred_slot(l, pred)?;
+    let pred = pred_slot(l, pred)?;
     let a = l.splat::<u32>(src).slot;
     let to = l.scalar_for(dst);
-    l.emit(MicroOp {
+    l.emit(l.op::<Broadcast>(OneLane {
         dst: to,
+        pred,
         a,
-        b,
-        c: lane & 31,
-        ..l.op::<Broadcast>()
-    });
+        lane: lane & 31,
+    }));
     l.spread::<u32>(dst, to);
     Ok(())
 }
 
 /// The mode of a shuffle.
-pub(crate) fn mode_of(inst: &Inst) -> u32 {
+pub(crate) fn mode_of(inst: &Inst) -> Mode {
     let has = |qual| inst.quals.has(qual);
     if has(Qual::Up) {
-        mode::UP
+        Mode::Up
     } else if has(Qual::Down) {
-        mode::DOWN
+        Mode::Down
     } else if has(Qual::Bfly) {
-        mode::BFLY
+        Mode::Bfly
     } else {
-        mode::IDX
+        Mode::Idx
     }
 }
 
@@ -208,346 +235,44 @@ fn shuffle(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
         _ => None,
     };
     let (b, c) = (operand(l, inst, 2)?, operand(l, inst, 3)?);
-    let op = match (fixed(b), fixed(c)) {
-        (Some(x @ (1 | 2 | 4 | 8 | 16)), Some(31)) if mode == mode::BFLY => match x {
-            1 => l.op::<Butterfly<1>>(),
-            2 => l.op::<Butterfly<2>>(),
-            4 => l.op::<Butterfly<4>>(),
-            8 => l.op::<Butterfly<8>>(),
-            _ => l.op::<Butterfly<16>>(),
-        },
-        (Some(b), Some(c)) => {
-            let from: [u32; 32] = lanes(|i| source(mode, i as u32, b, c).0);
-            let aux = l.extra(&from);
-            let fine = mask_of(|i| source(mode, i as u32, b, c).1);
-            MicroOp {
-                aux,
-                c: fine,
-                ..l.op::<Table>()
-            }
-        }
-        _ => {
-            let more = [l.src32(b)?, l.src32(c)?, 0, 0];
-            MicroOp {
-                aux: mode,
-                more,
-                ..l.op::<Shuffle>()
-            }
-        }
+    let known = (fixed(b), fixed(c));
+    // Sources come first: a destination that is a sink takes a temporary slot as they do.
+    let lanes_of = match known {
+        (Some(_), Some(_)) => None,
+        _ => Some((l.src32(b)?, l.src32(c)?)),
     };
     let dst = l.dst(dst)?.slot;
-    let b = pred_slot(l, pred)?;
-    l.emit(MicroOp { dst, a, b, ..op });
-    Ok(())
-}
-
-/// Calls `f` with the lanes of each group and those that take part: masks in the scalar `slot` if `uniform` is
-/// 1, else in its lanes.
-#[inline(always)]
-fn groups(ctx: &Ctx, slot: u32, uniform: u32, mut f: impl FnMut(u32, u32)) {
-    if uniform == 1 {
-        return f(ctx.mask, ctx.scalar(slot) as u32 & ctx.mask);
-    }
-    let masks = ctx.cells::<u32>(slot);
-    let mut left = ctx.mask;
-    while left != 0 {
-        let mask = masks[left.trailing_zeros() as usize];
-        let group = left & mask_of(|i| masks[i] == mask);
-        f(group, mask & ctx.mask);
-        left &= !group;
-    }
-}
-
-/// A member mask: its slot, and 1 if it is a scalar.
-fn members(l: &mut Lowerer, inst: &Inst) -> Result<(u32, u32), Error> {
-    let last = inst.operands.len().saturating_sub(1);
-    let src = l.src(operand(l, inst, last)?, 32)?;
-    Ok((src.slot, u32::from(src.uniform)))
-}
-
-/// Emits an op that finds a value for each group: to the scalar `dst` where `imm` is 1, else to lanes.
-/// The mask is in `c`, and `more[0]` says whether that is a scalar.
-fn emit_grouped(l: &mut Lowerer, inst: &Inst, dst: Dst, op: MicroOp) -> Result<(), Error> {
-    let (c, uniform) = members(l, inst)?;
-    let mut more = op.more;
-    more[0] = uniform;
-    l.emit(MicroOp {
-        dst: dst.slot,
-        c,
-        more,
-        imm: u64::from(dst.uniform),
-        ..op
-    });
-    Ok(())
-}
-
-/// Writes the values of groups.
-#[inline(always)]
-fn put_grouped(ctx: &mut Ctx, op: &MicroOp, mut value: impl FnMut(&Ctx, u32) -> u32) {
-    let mut out = [0; 32];
-    let mut last = 0;
-    groups(ctx, op.c, op.more[0], |group, part| {
-        last = value(ctx, part);
-        if group == !0 {
-            out = [last; 32];
-        } else {
-            for (i, out) in out.iter_mut().enumerate() {
-                if group >> i & 1 != 0 {
-                    *out = last;
-                }
-            }
-        }
-    });
-    if op.imm == 1 {
-        ctx.set_scalar(op.dst, u64::from(last));
-    } else {
-        ctx.put_cells(op.dst, out);
-    }
-}
-
-/// The active lanes in the same calls, for each lane.
-struct ActiveLanes;
-
-impl Handler for ActiveLanes {
-    #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
-        let active = ctx.mask;
-        let out = std::array::from_fn(|lane| ctx.companions(active, lane));
-        ctx.put_cells::<u32>(op.dst, out);
-    }
-}
-
-/// The lanes that run it.
-struct Active;
-
-impl Handler for Active {
-    #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
-        ctx.set_scalar(op.dst, u64::from(ctx.mask));
-    }
-}
-
-/// The lanes of predicate `a ^ b`.
-struct Ballot;
-
-impl Handler for Ballot {
-    #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
-        let votes = ctx.pred(op.a) ^ op.b;
-        put_grouped(ctx, op, |_, part| votes & part);
-    }
-}
-
-/// Whether all, any, or all or none of the lanes of `a ^ b` are set.
-struct Vote<const KIND: u32>;
-
-mod kind {
-    pub(super) const ALL: u32 = 0;
-    pub(super) const ANY: u32 = 1;
-    pub(super) const UNI: u32 = 2;
-}
-
-impl<const KIND: u32> Handler for Vote<KIND> {
-    #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
-        let votes = ctx.pred(op.a) ^ op.b;
-        let mut out = 0;
-        groups(ctx, op.c, op.more[0], |group, part| {
-            let set = votes & part;
-            let holds = match KIND {
-                kind::ALL => set == part,
-                kind::ANY => set != 0,
-                _ => set == part || set == 0,
-            };
-            out |= if holds { group } else { 0 };
-        });
-        ctx.put_mask(op.dst, out);
-    }
-}
-
-fn vote(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
-    let has = |qual| inst.quals.has(qual);
-    if !has(Qual::Sync) {
-        return Err(l.unsupported(inst));
-    }
-    let (a, b) = l.pred(operand(l, inst, 1)?)?;
-    if has(Qual::Ballot) {
-        let dst = l.dst(operand(l, inst, 0)?)?;
-        let op = l.op::<Ballot>();
-        return emit_grouped(l, inst, dst, MicroOp { a, b, ..op });
-    }
-    let op = if has(Qual::All) {
-        l.op::<Vote<{ kind::ALL }>>()
-    } else if has(Qual::Any) {
-        l.op::<Vote<{ kind::ANY }>>()
-    } else {
-        l.op::<Vote<{ kind::UNI }>>()
-    };
-    let slot = pred_slot(l, Some(operand(l, inst, 0)?))?;
-    emit_grouped(
-        l,
-        inst,
-        Dst {
-            slot,
-            uniform: false,
+    let pred = pred_slot(l, pred)?;
+    let crossing = Crossing { dst, pred, a };
+    let op = match (known, lanes_of) {
+        ((Some(x @ (1 | 2 | 4 | 8 | 16)), Some(31)), _) if mode == Mode::Bfly => match x {
+            1 => l.op::<Butterfly<1>>(crossing),
+            2 => l.op::<Butterfly<2>>(crossing),
+            4 => l.op::<Butterfly<4>>(crossing),
+            8 => l.op::<Butterfly<8>>(crossing),
+            _ => l.op::<Butterfly<16>>(crossing),
         },
-        MicroOp { a, b, ..op },
-    )
-}
-
-/// For each lane those of its group with the same `a`.
-struct MatchAny<C>(PhantomData<C>);
-
-impl<C: Cell> Handler for MatchAny<C> {
-    #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
-        let a = ctx.cells::<C>(op.a);
-        let mut out = [0; 32];
-        groups(ctx, op.c, op.more[0], |group, part| {
-            for (i, out) in out.iter_mut().enumerate() {
-                if group >> i & 1 != 0 {
-                    *out = part & mask_of(|j| a[j] == a[i]);
-                }
-            }
-        });
-        ctx.put_cells(op.dst, out);
-    }
-}
-
-/// The members if all have the same `a`, else 0; whether they have goes to predicate `b`.
-struct MatchAll<C>(PhantomData<C>);
-
-impl<C: Cell> Handler for MatchAll<C> {
-    #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
-        let a = ctx.cells::<C>(op.a);
-        let (mut out, mut same) = ([0; 32], 0);
-        groups(ctx, op.c, op.more[0], |group, part| {
-            let first = a[part.trailing_zeros() as usize & 31];
-            let equal = part & !mask_of(|i| a[i] == first) == 0;
-            if equal {
-                same |= group;
-                for (i, out) in out.iter_mut().enumerate() {
-                    if group >> i & 1 != 0 {
-                        *out = part;
-                    }
-                }
-            }
-        });
-        ctx.put_cells(op.dst, out);
-        ctx.put_mask(op.b, same);
-    }
-}
-
-fn matches(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
-    let (dst, pred) = pair(operand(l, inst, 0)?);
-    let dst = Dst {
-        slot: l.dst(dst)?.slot,
-        uniform: false,
-    };
-    let wide = inst.quals.types().any(|ty| ty.bits() == 64);
-    let value = operand(l, inst, 1)?;
-    let a = if wide {
-        l.src64(value)?
-    } else {
-        l.src32(value)?
-    };
-    let op = match (inst.quals.has(Qual::Any), wide) {
-        (true, false) => l.op::<MatchAny<u32>>(),
-        (true, true) => l.op::<MatchAny<u64>>(),
-        (false, false) => l.op::<MatchAll<u32>>(),
-        (false, true) => l.op::<MatchAll<u64>>(),
-    };
-    let b = pred_slot(l, pred)?;
-    emit_grouped(l, inst, dst, MicroOp { a, b, ..op })
-}
-
-/// An operation of `redux`.
-trait Join: 'static {
-    type T: Lane<Cell = u32>;
-    const START: Self::T;
-    fn join(a: Self::T, b: Self::T) -> Self::T;
-}
-
-macro_rules! joins {
-    ($($name:ident, $ty:ty, $start:expr, |$a:ident, $b:ident| $f:expr;)*) => {$(
-        struct $name;
-        impl Join for $name {
-            type T = $ty;
-            const START: $ty = $start;
-            #[inline(always)]
-            fn join($a: $ty, $b: $ty) -> $ty { $f }
+        (_, Some((b, c))) => l.op::<Shuffle>(Exchange {
+            dst,
+            pred,
+            mode,
+            a,
+            b,
+            c,
+        }),
+        ((b, c), None) => {
+            let (b, c) = (b.unwrap_or(0), c.unwrap_or(0));
+            let from: [u32; 32] = lanes(|i| source(mode, i as u32, b, c).0);
+            let args = Fixed {
+                dst,
+                pred,
+                a,
+                from: l.extra(&from),
+                in_range: mask_of(|i| source(mode, i as u32, b, c).1),
+            };
+            l.op::<Table>(args)
         }
-    )*};
-}
-
-joins! {
-    Add, u32, 0, |a, b| a.wrapping_add(b);
-    MinU, u32, u32::MAX, |a, b| a.min(b);
-    MaxU, u32, 0, |a, b| a.max(b);
-    MinS, i32, i32::MAX, |a, b| a.min(b);
-    MaxS, i32, i32::MIN, |a, b| a.max(b);
-    And, u32, u32::MAX, |a, b| a & b;
-    Or, u32, 0, |a, b| a | b;
-    Xor, u32, 0, |a, b| a ^ b;
-}
-
-/// `J` over the lanes of `a`.
-struct Reduce<J>(PhantomData<J>);
-
-impl<J: Join> Handler for Reduce<J> {
-    #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
-        put_grouped(ctx, op, |ctx, part| {
-            let a = ctx.cells::<u32>(op.a);
-            let mut all = J::START;
-            for (i, a) in a.iter().enumerate() {
-                let joined = J::join(all, J::T::from_cell(*a));
-                all = if part >> i & 1 != 0 { joined } else { all };
-            }
-            all.to_cell()
-        });
-    }
-}
-
-fn redux(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
-    let has = |qual| inst.quals.has(qual);
-    let op = match inst.quals.types().next() {
-        Some(Type::U32 | Type::S32) if has(Qual::Add) => l.op::<Reduce<Add>>(),
-        Some(Type::U32) if has(Qual::Min) => l.op::<Reduce<MinU>>(),
-        Some(Type::U32) if has(Qual::Max) => l.op::<Reduce<MaxU>>(),
-        Some(Type::S32) if has(Qual::Min) => l.op::<Reduce<MinS>>(),
-        Some(Type::S32) if has(Qual::Max) => l.op::<Reduce<MaxS>>(),
-        Some(Type::B32) if has(Qual::And) => l.op::<Reduce<And>>(),
-        Some(Type::B32) if has(Qual::Or) => l.op::<Reduce<Or>>(),
-        Some(Type::B32) if has(Qual::Xor) => l.op::<Reduce<Xor>>(),
-        _ => return Err(l.unsupported(inst)),
     };
-    let a = l.src32(operand(l, inst, 1)?)?;
-    let dst = l.dst(operand(l, inst, 0)?)?;
-    emit_grouped(l, inst, dst, MicroOp { a, ..op })
-}
-
-/// The lowest member of each group; predicate `b` holds for it alone.
-struct Elect;
-
-impl Handler for Elect {
-    #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
-        let mut leaders = 0;
-        put_grouped(ctx, op, |_, part| {
-            let leader = part.trailing_zeros() & 31;
-            leaders |= part & 1 << leader;
-            leader
-        });
-        ctx.put_mask(op.b, leaders);
-    }
-}
-
-fn elect(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
-    let (dst, pred) = pair(operand(l, inst, 0)?);
-    let dst = l.dst(dst)?;
-    let b = pred_slot(l, pred)?;
-    let op = l.op::<Elect>();
-    emit_grouped(l, inst, dst, MicroOp { b, ..op })
+    l.emit(op);
+    Ok(())
 }

@@ -4,102 +4,36 @@
 //! [`Watched`]. So nothing is added to programs that are not looked at, and a warp may go from one to the other at the
 //! end of any turn.
 
-use super::{Ctx, Flow, MicroOp, Run, ldst, rare};
+use super::{Base, Ctx, Flow, Micro, MicroOp, Note, Reaches, SpanId, ldst, rare};
 use crate::{
-    Tier,
+    build::Lowerer,
     error::Awaited,
-    lower::{Lowerer, Program},
     memory::WINDOW,
-    tier,
+    op::{Memory, Noted, Polled, Program, pick_flow},
 };
-use rustc_hash::FxHashMap;
 use warpsmith_ptx::{ir::Inst, op::Op, qual::Qual};
 
-/// Where the lanes of an op access memory: addresses `a` plus `offset`.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Reaches {
-    /// As `aux` of an access holds it.
-    pub(crate) place: u32,
-    pub(crate) wide: bool,
-    pub(crate) scalar: bool,
-    pub(crate) offset: u64,
-    /// Bytes of each lane.
-    pub(crate) bytes: u32,
-    /// Whether it is an `mbarrier` that stands there.
-    pub(crate) object: bool,
-}
-
-/// What an op does, as far as others may see it or it waits for others.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Note {
-    /// It reads, and may wait for what it reads.
-    Reads(Reaches),
-    /// It writes.
-    Writes(Reaches),
-    /// It reads and writes, and may wait for what it reads.
-    Swaps(Reaches),
-    /// It changes what others see.
-    Changes,
-    /// It may do the work of the ops behind it, which do it as well.
-    Shortens,
-    None,
-}
-
-/// An op of a watched program.
-#[derive(Clone, Copy)]
-pub(crate) struct Noted {
-    run: Run,
-    /// The block that begins with it.
-    block: Option<u32>,
-    note: Note,
-}
-
-/// The ops that are looked at, by their index.
-pub(crate) type Notes = FxHashMap<u32, Noted>;
-
-/// What a warp did since someone last looked.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Trace {
-    /// Blocks it ran.
-    pub(crate) visited: Vec<bool>,
-    /// Lanes that ran.
-    pub(crate) ran: u32,
-    /// The word that each lane read last.
-    pub(crate) polled: [Option<Polled>; 32],
-}
-
-/// A word that a lane read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Polled {
-    /// The index of its place in the program's spans.
-    pub(crate) span: u32,
-    /// As the instruction names it.
-    pub(crate) place: u32,
-    pub(crate) address: u64,
-    pub(crate) bytes: u32,
-    pub(crate) object: bool,
-}
-
 /// The address of each lane.
-fn addresses(ctx: &Ctx, op: &MicroOp, reaches: &Reaches) -> [u64; 32] {
-    let base: [u64; 32] = match (reaches.scalar, reaches.wide) {
-        (true, _) => [ctx.scalar(op.a); 32],
-        (false, true) => *ctx.cells::<u64>(op.a),
-        (false, false) => ctx.cells::<u32>(op.a).map(u64::from),
+fn addresses(ctx: &Ctx, reaches: &Reaches) -> [u64; 32] {
+    let Base { slot, scalar, wide } = reaches.at;
+    let base: [u64; 32] = match (scalar, wide) {
+        (true, _) => [ctx.scalar(slot); 32],
+        (false, true) => *ctx.cells::<u64>(slot),
+        (false, false) => ctx.cells::<u32>(slot).map(u64::from),
     };
-    let width = if reaches.wide { u64::MAX } else { 0xFFFF_FFFF };
+    let width = if wide { u64::MAX } else { 0xFFFF_FFFF };
     base.map(|base| base.wrapping_add(reaches.offset) & width)
 }
 
 /// Whether a lane's address is in memory that only its thread sees.
-fn is_own(ctx: &Ctx, place: u32, address: u64, lane: u32) -> bool {
-    match place {
-        ldst::place::LOCAL => true,
-        ldst::place::GENERIC => {
+fn is_own(ctx: &Ctx, memory: Memory, address: u64, lane: u32) -> bool {
+    match memory {
+        Memory::Local => true,
+        Memory::Generic => {
             let start = ctx.view.own.local(ctx.warp.index * 32 + lane);
             address.wrapping_sub(start) < WINDOW
         }
-        _ => false,
+        Memory::Global | Memory::Shared => false,
     }
 }
 
@@ -108,11 +42,11 @@ fn words(ctx: &Ctx, addresses: &[u64; 32], reaches: &Reaches) -> Vec<u64> {
     let mut words = Vec::new();
     for lane in (0..32).filter(|lane| ctx.mask >> lane & 1 != 0) {
         let address = addresses[lane as usize];
-        let own = is_own(ctx, reaches.place, address, lane);
+        let own = is_own(ctx, reaches.memory, address, lane);
         let bytes = if own { 0 } else { reaches.bytes };
         let mut at = 0;
         while at < bytes {
-            let (word, len) = part(ctx, reaches.place, address + u64::from(at), bytes - at);
+            let (word, len) = part(ctx, reaches.memory, address + u64::from(at), bytes - at);
             words.push(word);
             at += len;
         }
@@ -121,8 +55,8 @@ fn words(ctx: &Ctx, addresses: &[u64; 32], reaches: &Reaches) -> Vec<u64> {
 }
 
 /// The largest whole word of at most `most` bytes at an address, and its bytes. What is refused changes nothing.
-fn part(ctx: &Ctx, place: u32, address: u64, most: u32) -> (u64, u32) {
-    let (window, at) = ldst::window(ctx, place, address, 0);
+fn part(ctx: &Ctx, memory: Memory, address: u64, most: u32) -> (u64, u32) {
+    let (window, at) = ldst::window(ctx, memory, address, 0);
     let fits = |bytes: u32| most >= bytes && at.is_multiple_of(u64::from(bytes));
     if fits(8) {
         (window.load::<u64>(at).unwrap_or(0), 8)
@@ -135,39 +69,37 @@ fn part(ctx: &Ctx, place: u32, address: u64, most: u32) -> (u64, u32) {
     }
 }
 
-impl Polled {
-    /// What whoever reads it again and again waits for.
-    pub(crate) fn awaited(&self, ctx: &Ctx) -> Awaited {
-        let value = part(ctx, self.place, self.address, self.bytes.min(8)).0;
-        let shared = self.in_shared(ctx);
-        match shared {
-            Some(address) if self.object => rare::phase(address, value),
-            _ => Awaited::Word {
-                address: shared.unwrap_or(self.address),
-                shared: shared.is_some(),
-                value,
-            },
-        }
+/// What whoever reads it again and again waits for.
+pub(crate) fn awaited(polled: &Polled, ctx: &Ctx) -> Awaited {
+    let value = part(ctx, polled.memory, polled.address, polled.bytes.min(8)).0;
+    let shared = in_shared(polled, ctx);
+    match shared {
+        Some(address) if polled.object => rare::phase(address, value),
+        _ => Awaited::Word {
+            address: shared.unwrap_or(polled.address),
+            shared: shared.is_some(),
+            value,
+        },
     }
+}
 
-    /// Where it is in shared memory, if it is there.
-    fn in_shared(&self, ctx: &Ctx) -> Option<u64> {
-        match self.place {
-            ldst::place::SHARED => Some(self.address),
-            ldst::place::GENERIC => {
-                let inside = self.address.wrapping_sub(ctx.view.own.shared);
-                (inside < WINDOW).then_some(inside)
-            }
-            _ => None,
+/// Where it is in shared memory, if it is there.
+fn in_shared(polled: &Polled, ctx: &Ctx) -> Option<u64> {
+    match polled.memory {
+        Memory::Shared => Some(polled.address),
+        Memory::Generic => {
+            let inside = polled.address.wrapping_sub(ctx.view.own.shared);
+            (inside < WINDOW).then_some(inside)
         }
+        Memory::Global | Memory::Local => None,
     }
 }
 
 /// Notes the words that the active lanes read.
-fn poll(ctx: &mut Ctx, op: &MicroOp, addresses: &[u64; 32], reaches: &Reaches) {
+fn poll(ctx: &mut Ctx, span: SpanId, addresses: &[u64; 32], reaches: &Reaches) {
     let mask = ctx.mask;
     let own = std::array::from_fn::<_, 32, _>(|lane| {
-        is_own(ctx, reaches.place, addresses[lane], lane as u32)
+        is_own(ctx, reaches.memory, addresses[lane], lane as u32)
     });
     let Some(trace) = &mut ctx.warp.trace else {
         return;
@@ -176,8 +108,8 @@ fn poll(ctx: &mut Ctx, op: &MicroOp, addresses: &[u64; 32], reaches: &Reaches) {
         // What a thread reads of its own, nobody else brings.
         if mask >> lane & 1 != 0 && !own[lane] {
             trace.polled[lane] = Some(Polled {
-                span: op.span,
-                place: reaches.place,
+                span,
+                memory: reaches.memory,
                 address: *address,
                 bytes: reaches.bytes,
                 object: reaches.object,
@@ -189,8 +121,10 @@ fn poll(ctx: &mut Ctx, op: &MicroOp, addresses: &[u64; 32], reaches: &Reaches) {
 /// An op that is looked at.
 struct Watched;
 impl Flow for Watched {
-    fn run(ctx: &mut Ctx, op: &MicroOp) -> *const MicroOp {
-        watch(ctx, op)
+    /// Of what an op of another handler says, nothing is read here.
+    type Args = ();
+    fn run(ctx: &mut Ctx, op: &Micro<()>) -> *const MicroOp {
+        watch(ctx, op.plain())
     }
 }
 
@@ -212,15 +146,15 @@ fn watch(ctx: &mut Ctx, op: &MicroOp) -> *const MicroOp {
             ctx.run_as(run, op)
         }
         Note::Reads(reaches) => {
-            let addresses = addresses(ctx, op, &reaches);
-            poll(ctx, op, &addresses, &reaches);
+            let addresses = addresses(ctx, &reaches);
+            poll(ctx, op.span(), &addresses, &reaches);
             ctx.run_as(run, op)
         }
         Note::Writes(reaches) | Note::Swaps(reaches) => {
             // Looked up before: the op may write the register that holds them.
-            let addresses = addresses(ctx, op, &reaches);
+            let addresses = addresses(ctx, &reaches);
             if let Note::Swaps(_) = note {
-                poll(ctx, op, &addresses, &reaches);
+                poll(ctx, op.span(), &addresses, &reaches);
             }
             let before = words(ctx, &addresses, &reaches);
             let next = ctx.run_as(run, op);
@@ -246,12 +180,12 @@ impl Lowerer<'_> {
 
 /// A program in which what the marks say is looked at.
 pub(crate) fn watched(program: &Program) -> Program {
-    let run = tier::pick_flow::<Watched>(Tier::Baseline);
+    let run = pick_flow::<Watched>();
     let mut twin = program.clone();
     twin.interpret();
     let plain = twin.ops.clone();
     let noted = |at: u32| Noted {
-        run: plain[at as usize].run,
+        run: plain[at as usize].run(),
         block: None,
         note: Note::None,
     };
@@ -263,7 +197,7 @@ pub(crate) fn watched(program: &Program) -> Program {
         twin.notes.entry(*at).or_insert_with(|| noted(*at)).note = *note;
     }
     for at in twin.notes.keys() {
-        twin.ops[*at as usize].run = run;
+        twin.ops[*at as usize].set_run(run);
     }
     twin
 }

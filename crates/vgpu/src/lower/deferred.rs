@@ -3,18 +3,13 @@
 //!
 //! Which lanes a value matters to is followed within its block, up to where something is done with it.
 
-use super::{
-    Lowerer,
-    cfg::{Block, Term},
-    describe::access,
-    guess::Guesses,
-    roles,
-    uniform::insts,
-};
+use super::{Lowerer, describe::access, guess::Guesses};
 use crate::{
+    analysis::{Block, Term, roles, uniform::insts},
     check::Access,
     error::Error,
     exec::deferred::{self, Reading},
+    op::{AccessId, Slot, SpanId},
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use warpsmith_ptx::{
@@ -42,10 +37,10 @@ enum Act {
 
 /// A load that is looked at later.
 struct Load {
-    masks: Vec<u32>,
-    addresses: u32,
+    masks: Vec<Slot>,
+    addresses: Slot,
     /// Its number among accesses and its place in the spans, as soon as it is lowered.
-    known: Option<(u32, u32)>,
+    known: Option<(AccessId, SpanId)>,
 }
 
 /// Loads and what is done, by statement, or by the number of a block for its end.
@@ -492,8 +487,8 @@ impl Deferred {
                     for (i, Part { from, when }) in parts.iter().enumerate() {
                         let when = match when {
                             Some((operand, value)) => {
-                                let (slot, negated) = l.pred(operand)?;
-                                Some((slot, if *value { negated } else { !negated }))
+                                let pred = l.pred(operand)?;
+                                Some(if *value { pred } else { pred.negated() })
                             }
                             None => None,
                         };
@@ -540,7 +535,7 @@ impl Deferred {
     }
 
     /// Its access has this number, and stands there.
-    pub(super) fn begun(&mut self, here: usize, known: Option<(u32, u32)>) {
+    pub(super) fn begun(&mut self, here: usize, known: Option<(AccessId, SpanId)>) {
         if let Some(load) = self.begins.get(&here) {
             self.loads[*load].known = known;
         }

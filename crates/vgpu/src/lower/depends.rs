@@ -3,11 +3,7 @@
 //! Who got the last ticket knows that all others have theirs: what an atomic gave orders its thread behind theirs. But
 //! where a thread would go on in the same way whatever it got, it could have come before them as well.
 
-use super::{
-    cfg::{Block, Term},
-    roles,
-    uniform::insts,
-};
+use crate::analysis::{Block, Term, roles, uniform::insts};
 use warpsmith_ptx::{
     ir::{Function, Inst, Operand, RegId, Stmt},
     op::Op,

@@ -1,7 +1,9 @@
 //! What the access of an instruction is, for the checker.
 
-use super::roles;
-use crate::check::{Access, AccessInfo, MOST, Order, Space};
+use crate::{
+    analysis::roles,
+    check::{Access, AccessInfo, MOST, Order, Space},
+};
 use warpsmith_ptx::{
     ir::{Imm, Inst, Operand},
     op::Op,

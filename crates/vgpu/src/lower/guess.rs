@@ -4,7 +4,7 @@
 //! add what no instruction adds. A load that races with other swaps costs a round, nothing else: for the checker it is
 //! as strong as the swap.
 
-use super::{cfg::Block, uniform::insts};
+use crate::analysis::{Block, uniform::insts};
 use warpsmith_ptx::{
     ir::{Address, Inst, Operand, RegId, Stmt},
     op::Op,

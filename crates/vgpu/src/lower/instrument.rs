@@ -5,19 +5,14 @@
 //! registers that loads, copies and gaps reach have a shadow: 32 cells with a bit for each undefined byte.
 
 use super::{
-    Lowerer,
-    cfg::{Block, Term},
-    deferred::Deferred,
-    depends::Depends,
-    describe::access,
-    guess::Guesses,
-    preds::Preds,
-    reach, roles,
-    uniform::insts,
+    Lowerer, deferred::Deferred, depends::Depends, describe::access, guess::Guesses, preds::Preds,
+    reach,
 };
 use crate::{
+    analysis::{Block, Term, roles, uniform::insts},
     error::Error,
     exec::{checked, deferred, ordered, shadows},
+    op::Slot,
 };
 use rustc_hash::FxHashSet;
 use warpsmith_ptx::{
@@ -30,7 +25,7 @@ use warpsmith_ptx::{
 /// Registers with shadows.
 pub(crate) struct Shadows {
     /// By register: the slot of its shadow.
-    slots: Vec<Option<u32>>,
+    slots: Vec<Option<Slot>>,
     /// Those that may be read before they are written.
     gaps: Vec<RegId>,
     /// Those that were found defined in this block.
@@ -213,7 +208,7 @@ impl Shadows {
         }
     }
 
-    fn slot(&self, reg: RegId) -> Option<u32> {
+    fn slot(&self, reg: RegId) -> Option<Slot> {
         self.slots.get(reg.index()).copied().flatten()
     }
 }
@@ -221,7 +216,7 @@ impl Shadows {
 /// The start of a kernel: what was not written is undefined.
 pub(super) fn enter(l: &mut Lowerer<'_>, shadows: &Shadows) {
     let slots = shadows.gaps.iter().filter_map(|reg| shadows.slot(*reg));
-    let slots: Vec<u32> = slots.collect();
+    let slots: Vec<Slot> = slots.collect();
     let preds = shadows.preds.unwritten();
     if !slots.is_empty() || !preds.is_empty() {
         shadows::emit_unwritten(l, &slots, &preds);
@@ -375,7 +370,7 @@ pub(super) fn before(
             };
             for (slot, item) in info.values.iter_mut().zip(items) {
                 if let Operand::Reg(reg) = item {
-                    *slot = shadows.slot(*reg);
+                    *slot = shadows.slot(*reg).map(|slot| slot.0);
                 }
             }
             let reading = shadows.deferred.waits(shadows.here);

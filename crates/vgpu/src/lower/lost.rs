@@ -4,15 +4,12 @@
 //! get. So each register that a shuffle's result may reach has a mask of lanes whose value is lost. Arithmetic and
 //! selections hand it on; branches, addresses, what is stored, and products of matrices are uses, and are reported.
 
-use super::{
-    Lowerer,
-    cfg::{Block, Term},
-    roles,
-    uniform::insts,
-};
+use super::Lowerer;
 use crate::{
+    analysis::{Block, Term, roles, uniform::insts},
     error::Error,
-    exec::{MicroOp, lost},
+    exec::lost,
+    op::{MicroOp, Slot},
 };
 use warpsmith_ptx::{
     ir::{Function, Inst, Operand, RegId, Stmt},
@@ -22,7 +19,7 @@ use warpsmith_ptx::{
 /// The masks of a kernel.
 pub(crate) struct Lost {
     /// By register: the slot of its mask.
-    slots: Vec<Option<u32>>,
+    slots: Vec<Option<Slot>>,
     /// Ops that are put off, until someone needs what they do.
     later: Vec<MicroOp>,
 }
@@ -94,11 +91,11 @@ impl Lost {
         })
     }
 
-    fn slot(&self, reg: RegId) -> Option<u32> {
+    fn slot(&self, reg: RegId) -> Option<Slot> {
         self.slots.get(reg.index()).copied().flatten()
     }
 
-    fn of(&self, operand: &Operand) -> Option<u32> {
+    fn of(&self, operand: &Operand) -> Option<Slot> {
         match operand {
             Operand::Reg(reg) | Operand::NotReg(reg) => self.slot(*reg),
             _ => None,
@@ -116,7 +113,7 @@ impl Lost {
         }
     }
 
-    fn used(&mut self, l: &mut Lowerer<'_>, slots: &mut Vec<u32>) {
+    fn used(&mut self, l: &mut Lowerer<'_>, slots: &mut Vec<Slot>) {
         slots.sort_unstable();
         slots.dedup();
         if !slots.is_empty() {
@@ -177,7 +174,7 @@ impl Lost {
             let sources = [self.of(a), self.of(b), self.of(pred)];
             return lost::emit_select(l, targets[0], sources, pred);
         }
-        let mut sources: Vec<u32> = guard.into_iter().collect();
+        let mut sources: Vec<Slot> = guard.into_iter().collect();
         if is_plain(inst) {
             for operand in inst.operands.iter().skip(1) {
                 roles::each_reg(operand, &mut |reg| sources.extend(self.slot(reg)));

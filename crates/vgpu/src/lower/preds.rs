@@ -2,16 +2,12 @@
 //!
 //! Each has a mask of the lanes that have not written it. Logic hands that on as far as the other side leaves it open.
 
-use super::{
-    Lowerer,
-    cfg::{Block, Term},
-    instrument::bare,
-    roles,
-    uniform::insts,
-};
+use super::{Lowerer, instrument::bare};
 use crate::{
+    analysis::{Block, Term, roles, uniform::insts},
     error::Error,
     exec::unset::{self, Logic, Side},
+    op::Slot,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use warpsmith_ptx::{
@@ -23,7 +19,7 @@ use warpsmith_ptx::{
 
 /// Predicates with masks.
 pub(super) struct Preds {
-    slots: FxHashMap<RegId, u32>,
+    slots: FxHashMap<RegId, Slot>,
     /// Those that no path to the start of the kernel has written.
     gaps: Vec<RegId>,
     /// Those that all lanes of this block are known to have written.
@@ -98,7 +94,7 @@ impl Preds {
     }
 
     /// The masks that are full at the start of a kernel.
-    pub(super) fn unwritten(&self) -> Vec<u32> {
+    pub(super) fn unwritten(&self) -> Vec<Slot> {
         let slots = self.gaps.iter().filter_map(|reg| self.slots.get(reg));
         slots.copied().collect()
     }
@@ -132,14 +128,10 @@ impl Preds {
             };
             let mut sides = Vec::new();
             for source in sources {
-                let (value, negated) = l.pred(source)?;
+                let value = l.pred(source)?;
                 let mut mask = None;
                 roles::each_reg(source, &mut |reg| mask = self.slots.get(&reg).copied());
-                sides.push(Side {
-                    mask,
-                    value,
-                    negated,
-                });
+                sides.push(Side { mask, value });
             }
             unset::emit_logic(l, to, kind, &sides);
             return Ok(());
@@ -161,7 +153,7 @@ impl Preds {
         Ok(())
     }
 
-    fn target(&self, operand: Option<&Operand>) -> Option<u32> {
+    fn target(&self, operand: Option<&Operand>) -> Option<Slot> {
         match operand {
             Some(Operand::Reg(reg)) => self.slots.get(reg).copied(),
             _ => None,

@@ -5,7 +5,7 @@ use super::{
     nodes::{Arg, Code, Place, Vector},
     values::{Coder, Skip, ValueId},
 };
-use crate::lower::Lowerer;
+use crate::{exec::Slot, lower::Lowerer};
 use regalloc2::VReg;
 use warpsmith_ptx::{ir::Inst, op::Op, qual::Qual};
 use warpsmith_x86::{MaskAlu, vector};
@@ -54,7 +54,7 @@ pub(super) fn kind(l: &Lowerer<'_>, inst: &Inst) -> Option<Carry> {
     } else {
         &[bits, bits]
     };
-    let slot = l.carry_slot()?;
+    let Slot(slot) = l.carry_slot()?;
     (known && fits(l, inst, bits, sources)).then_some(Carry {
         slot,
         sub: matches!(inst.op, Op::Sub | Op::Subc),

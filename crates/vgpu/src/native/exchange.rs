@@ -10,7 +10,7 @@ use super::{
     values::{Coder, Skip, ValueId},
 };
 use crate::{
-    exec::mode_of,
+    exec::{Mode, mode_of},
     lower::{Lowerer, immediate},
 };
 use regalloc2::RegClass;
@@ -25,7 +25,7 @@ use warpsmith_x86::{Cond, Vop, vector};
 /// An exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Exchange {
-    Shuffle { mode: u32 },
+    Shuffle { mode: Mode },
     Vote(Vote),
     Reduce(Join),
 }
@@ -155,7 +155,7 @@ impl Coder<'_, '_> {
     }
 
     /// As `source` of the interpreter, for all lanes.
-    fn shuffle_by_lanes(&mut self, mode: u32, inst: &Inst) -> Result<(), Skip> {
+    fn shuffle_by_lanes(&mut self, mode: Mode, inst: &Inst) -> Result<(), Skip> {
         let (to, pred) = match source(inst, 0)? {
             Operand::Pair(pair) => (&pair.0, Some(&pair.1)),
             to => (to, None),
@@ -252,7 +252,7 @@ impl Coder<'_, '_> {
 }
 
 /// The word of a mode's number.
-fn mode_name(mode: u32) -> Qual {
+fn mode_name(mode: Mode) -> Qual {
     let is = |word: Qual| mode_of(&Inst::new(Op::Shfl, &[word], [])) == mode;
     [Qual::Up, Qual::Down, Qual::Bfly]
         .into_iter()

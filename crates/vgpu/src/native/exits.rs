@@ -119,6 +119,7 @@ impl Coder<'_, '_> {
         for (reg, value) in dirty {
             let reg = RegId(reg);
             let Dst { slot, uniform } = self.l.dst_of(reg);
+            let slot = slot.0;
             let home = match self.l.type_of(reg) {
                 Type::Pred => Home::Scalar(slot),
                 _ if uniform => Home::Scalar(slot),

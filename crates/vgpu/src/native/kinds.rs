@@ -8,7 +8,7 @@ use super::{
     rows::{Matrices, Part, copies, matrices, prefetches},
 };
 use crate::{
-    exec::mode_of,
+    exec::{Mode, mode_of},
     lower::{Lowerer, immediate, roles},
 };
 use warpsmith_ptx::{
@@ -153,7 +153,7 @@ pub(super) enum Kind {
     Logic(Op),
     /// By lane numbers that are known: mode, b and c.
     Shuffle {
-        mode: u32,
+        mode: Mode,
         by: Option<u32>,
         ends: u32,
     },
@@ -463,13 +463,8 @@ fn shuffles(l: &Lowerer<'_>, inst: &Inst) -> Option<Kind> {
         && pred.is_none_or(|pred| matches!(pred, Operand::Sink) || is_pred(l, Some(pred)));
     let (mode, by, ends) = (mode_of(inst), known(o(2)), known(o(3))?);
     // Lanes that are not known are those of `idx` in the whole warp.
-    let free = mode == mode_of_index() && ends == 31 && reads(l, o(2), 32) && pred.is_none();
+    let free = mode == Mode::Idx && ends == 31 && reads(l, o(2), 32) && pred.is_none();
     (fits && (by.is_some() || free)).then_some(Kind::Shuffle { mode, by, ends })
-}
-
-/// The number of mode `idx`.
-fn mode_of_index() -> u32 {
-    mode_of(&Inst::new(Op::Shfl, &[Qual::Idx], []))
 }
 
 fn moves(l: &Lowerer<'_>, inst: &Inst, ty: Type) -> Option<Kind> {

@@ -5,7 +5,7 @@ use super::{
     nodes::{Arg, Code, Vector},
     values::{Coder, Skip, ValueId},
 };
-use crate::exec::source;
+use crate::exec::{Mode, source};
 use regalloc2::{RegClass, VReg};
 use warpsmith_ptx::{
     ir::{Inst, Operand, RegId},
@@ -150,7 +150,7 @@ impl Coder<'_, '_> {
     /// An exchange of all lanes.
     pub(super) fn shuffle(
         &mut self,
-        mode: u32,
+        mode: Mode,
         by: Option<u32>,
         ends: u32,
         inst: &Inst,

@@ -56,8 +56,8 @@ mod shorts;
 mod values;
 
 use crate::{
-    exec::{Ctx, MicroOp, Run},
-    lower::{Block, Lowerer, Piece, Term, roles},
+    exec::{Ctx, MicroOp},
+    lower::{Block, Compiled, Lowerer, Piece, Term, roles},
 };
 use accesses::is_direct;
 use encode::{Encoder, Shared, Unit};
@@ -74,14 +74,6 @@ use warpsmith_ptx::{
     op::Op,
 };
 use warpsmith_x86::{Assembler, Cond, Executable, Label, MaskAlu};
-
-/// The code of a program's runs.
-#[derive(Debug)]
-pub(crate) struct Native {
-    _pages: Executable,
-    /// The ops where runs begin, with their own code and the code of the run.
-    pub(crate) runs: Vec<(u32, Run, Run)>,
-}
 
 /// Runs with fewer instructions and jumps are faster left to the interpreter.
 const FEWEST: usize = 3;
@@ -121,7 +113,7 @@ pub(crate) fn compile(
     (pieces, firsts, ends): (&[Vec<Piece>], Vec<u32>, Vec<u32>),
     convergent: &[bool],
     ops: &[MicroOp],
-) -> Option<Arc<Native>> {
+) -> Option<Arc<Compiled>> {
     // What is live is kept for each instruction.
     let count: usize = pieces.iter().map(Vec::len).sum();
     if count.saturating_mul(l.register_count().div_ceil(64)) > LARGEST {
@@ -207,7 +199,7 @@ pub(crate) fn compile(
             .iter()
             .map(|run| (run, labels.get(&run.first).copied())),
     ) {
-        let plain = ops[run.first as usize].run;
+        let plain = ops[run.first as usize].run();
         let unit = Unit {
             nodes: &run.coder.nodes,
             output: &run.output,
@@ -226,10 +218,7 @@ pub(crate) fn compile(
         .into_iter()
         .map(|(first, (plain, offset))| (first, plain, entry(&pages, offset)))
         .collect();
-    Some(Arc::new(Native {
-        _pages: pages,
-        runs,
-    }))
+    Some(Arc::new(Compiled::new(runs, pages)))
 }
 
 /// What is known of a kernel's registers: what lanes hold, which are wanted as one value, and which are read later on; the

@@ -8,7 +8,10 @@ use super::{
     reach::Reach,
     shapes::Lanes,
 };
-use crate::lower::{Dst, Lowerer, Value as Preset, immediate};
+use crate::{
+    exec::Slot,
+    lower::{Dst, Lowerer, Value as Preset, immediate},
+};
 use regalloc2::VReg;
 use rustc_hash::FxHashMap;
 use warpsmith_ptx::{
@@ -254,7 +257,10 @@ impl<'a, 'b> Coder<'a, 'b> {
         if let Some(id) = self.specials.get(&special) {
             return Ok(*id);
         }
-        let Dst { slot, uniform } = self.l.special_home(special).ok_or(Skip)?;
+        let Dst {
+            slot: Slot(slot),
+            uniform,
+        } = self.l.special_home(special).ok_or(Skip)?;
         let id = if uniform {
             self.add(Forms {
                 source: Some(Source::Scalar(slot)),
@@ -293,6 +299,7 @@ impl<'a, 'b> Coder<'a, 'b> {
         let ty = self.l.type_of(reg);
         let wide = ty.bits() > 32;
         let preset = self.l.preset_at(slot);
+        let Slot(slot) = slot;
         let value = match (preset, self.shapes[reg.index()]) {
             (Some(Preset::Lanes(special)), _) => self.lanes_of(special, slot),
             (None, Lanes::Affine(step)) if !uniform && step != 0 && ty != Type::Pred => {

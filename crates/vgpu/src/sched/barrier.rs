@@ -3,8 +3,7 @@
 use super::{Cta, frame};
 use crate::{
     check::{At, Kind, New},
-    exec::{Ctx, How, Parked, Reduce},
-    lower::Program,
+    op::{Ctx, How, Parked, Program, Reduce, SpanId},
 };
 
 /// What has come to a barrier.
@@ -127,8 +126,8 @@ impl Cta {
             if lanes == warp.live {
                 continue;
             }
-            let at = |span: u32| At {
-                program,
+            let at = |span: SpanId| At {
+                subject: &program.subject,
                 view,
                 warp: i as u32,
                 mask: lanes,

@@ -1,7 +1,7 @@
 //! Registers that matter: whose values decide where threads go, and what they access and store, as long as they stay
 //! within some blocks. A counter that nothing else reads is not among them.
 
-use crate::lower::{Code, End};
+use crate::analysis::{Code, End};
 
 /// Registers that matter at the start of blocks.
 pub(super) struct Live {

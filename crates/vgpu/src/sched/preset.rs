@@ -1,9 +1,6 @@
 //! Values that a warp finds in its frame: special registers and parameters.
 
-use crate::{
-    exec::Ctx,
-    lower::{Preset, Value},
-};
+use crate::op::{Ctx, Preset, Value};
 use warpsmith_ptx::special::Special;
 
 /// Sets a slot that the program reads and does not write, for the warp whose first thread is `first`.

@@ -11,9 +11,10 @@ use super::{
     live::{Live, live},
 };
 use crate::{
-    exec::{Calls, Ctx, FUEL, How, Stay, Trace},
+    analysis::{Code, Home},
+    exec::{self, FUEL},
     job::Job,
-    lower::{Code, Home, Program},
+    op::{Calls, Ctx, How, Program, Stay, Trace},
 };
 use std::sync::Arc;
 
@@ -99,7 +100,7 @@ impl Cta {
     /// Points the context at the program to run.
     pub(super) fn aim(&self, ctx: &mut Ctx, job: &Job) {
         let program = if self.watch.is_on {
-            job.program.watched()
+            job.program.watched(exec::watched)
         } else {
             &job.program
         };

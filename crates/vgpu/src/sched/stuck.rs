@@ -4,9 +4,9 @@ use super::{Cta, frame};
 use crate::{
     check::{Kind, New, Place},
     error::{Awaited, Fault, FaultKind, Waiting, names},
-    exec::{Ctx, How},
+    exec::{awaited, gate},
     job::Job,
-    lower::Program,
+    op::{Ctx, How, MicroOp, Program, SpanId},
 };
 
 /// Who is named first: those that wait for what somebody would have to do.
@@ -29,13 +29,16 @@ impl Cta {
             let mut held = Vec::new();
             for stay in warp.stays() {
                 let first = program.blocks[stay.block as usize].first;
-                let start = program.ops.get(first as usize).map_or(0, |op| op.span);
+                let start = program
+                    .ops
+                    .get(first as usize)
+                    .map_or(SpanId(0), MicroOp::span);
                 let lane = stay.lanes.trailing_zeros() & 31;
                 let (span, awaits) = match stay.how {
                     How::Runs => {
                         let trace = warp.trace.as_ref();
                         match trace.and_then(|trace| trace.polled[lane as usize]) {
-                            Some(word) => (program.span(word.span), word.awaited(ctx)),
+                            Some(word) => (program.span(word.span), awaited(&word, ctx)),
                             None => (program.span(start), Awaited::Nothing),
                         }
                     }
@@ -47,14 +50,10 @@ impl Cta {
                             Awaited::Others(others),
                         )
                     }
-                    How::Gated => match program.gate(stay.block) {
+                    How::Gated => match gate(program, stay.block) {
                         Some(gate) => {
-                            let members = match gate.b {
-                                0 => ctx.scalar(gate.a) as u32,
-                                _ => ctx.cells::<u32>(gate.a)[lane as usize],
-                            };
-                            let missing = members & warp.live & !stay.lanes;
-                            (program.span(gate.span), Awaited::Lanes(missing))
+                            let missing = gate.members(ctx, lane) & warp.live & !stay.lanes;
+                            (program.span(gate.span()), Awaited::Lanes(missing))
                         }
                         None => (program.span(start), Awaited::Nothing),
                     },
@@ -96,7 +95,7 @@ impl Cta {
         let program = &job.program;
         waiting.sort_by_key(rank);
         let place = |ctx: &Ctx, waiting: &Waiting| Place {
-            kernel: program.name.clone(),
+            kernel: program.subject.name.clone(),
             span: waiting.span,
             cta: waiting.cta,
             thread: ctx.thread(waiting.warp * 32 + (waiting.lanes.trailing_zeros() & 31)),
@@ -130,7 +129,7 @@ impl Cta {
         {
             let allocation = word.and_then(|(address, shared)| {
                 if shared {
-                    program.shared.nearest(address)
+                    program.subject.shared.nearest(address)
                 } else {
                     checker.global.nearest(address)
                 }
@@ -150,7 +149,7 @@ impl Cta {
         }
         let here = here.as_ref();
         Fault {
-            kernel: program.name.clone(),
+            kernel: program.subject.name.clone(),
             span: here.map(|here| here.span).unwrap_or_default(),
             cta: here.map_or(self.cta, |here| here.cta),
             thread: here.map_or([0; 3], |here| here.thread),

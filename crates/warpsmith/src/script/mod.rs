@@ -9,6 +9,7 @@ mod launch;
 mod number;
 mod order;
 mod place;
+mod programs;
 mod read;
 mod run;
 mod schema;

@@ -16,7 +16,7 @@ use warpsmith_ptx::{
     verify::{Verified, verify},
 };
 use warpsmith_vgpu::{
-    Config, Error as DeviceError, Launch, Limit, Machine, Module, Stop, Stream,
+    Config, Error as DeviceError, Kernel, Launch, Limit, Machine, Module, Stop, Stream,
     check::{Allocation, Checks, Kind, Verdict},
 };
 
@@ -62,22 +62,14 @@ pub(super) fn once(
     order: Option<u64>,
     all: bool,
 ) -> (Report, Kept) {
-    let mut run = Run {
-        script,
-        settings,
-        order,
-        all,
-        report: Report::default(),
-        kept: vec![None; script.buffers.len()],
-        telling: None,
-    };
+    let mut run = Run::new(script, settings, order, all);
     if let Err(error) = run.run() {
         run.refused(error);
     }
     (run.report, run.kept)
 }
 
-struct Run<'s> {
+pub(super) struct Run<'s> {
     script: &'s Script,
     settings: &'s Settings,
     order: Option<u64>,
@@ -88,7 +80,7 @@ struct Run<'s> {
 }
 
 /// A machine with the script's module and buffers.
-struct Bench {
+pub(super) struct Bench {
     machine: Machine,
     stream: Stream,
     module: Module,
@@ -99,8 +91,31 @@ struct Bench {
     gone: Vec<bool>,
 }
 
-impl Run<'_> {
-    fn run(&mut self) -> Result<(), Error> {
+impl<'s> Run<'s> {
+    pub(super) fn new(
+        script: &'s Script,
+        settings: &'s Settings,
+        order: Option<u64>,
+        all: bool,
+    ) -> Run<'s> {
+        Run {
+            script,
+            settings,
+            order,
+            all,
+            report: Report::default(),
+            kept: vec![None; script.buffers.len()],
+            telling: None,
+        }
+    }
+
+    /// The text of the module, as far as it is read.
+    pub(super) fn text(&self) -> &str {
+        self.report.source.text()
+    }
+
+    /// A machine with the module, and without buffers yet.
+    pub(super) fn bench(&mut self) -> Result<Bench, Error> {
         let script = self.script;
         let text = read_ptx(&script.ptx).map_err(|error| self.place(error, "$.ptx"))?;
         self.report.source = Source::new(script.ptx.display().to_string(), text);
@@ -122,14 +137,18 @@ impl Run<'_> {
             directives: function.directives.clone(),
             ..Function::new(function.name.clone(), function.kind)
         });
-        let mut bench = Bench {
+        Ok(Bench {
             functions: functions.collect(),
             machine,
             stream,
             module: loaded,
             addresses: Vec::new(),
             gone: vec![false; script.buffers.len()],
-        };
+        })
+    }
+
+    fn run(&mut self) -> Result<(), Error> {
+        let mut bench = self.bench()?;
         self.fill(&mut bench)?;
         let ran = self.launches(&mut bench);
         self.report.printed = bench.machine.take_printed();
@@ -346,7 +365,13 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn launch(&self, bench: &Bench, at: usize, spec: &LaunchSpec) -> Result<Launch, Error> {
+    /// The kernel of a launch whose shape it can have.
+    pub(super) fn kernel<'b>(
+        &self,
+        bench: &'b Bench,
+        at: usize,
+        spec: &'b LaunchSpec,
+    ) -> Result<(Kernel, Checked<'b>), Error> {
         let function = bench.functions.iter().find(|one| one.name == spec.kernel);
         let (Some(kernel), Some(function)) = (bench.module.kernel(&spec.kernel), function) else {
             let known: Vec<&str> = bench.module.kernels().take(8).collect();
@@ -367,6 +392,11 @@ impl Run<'_> {
             addresses: &bench.addresses,
         };
         checked.shape()?;
+        Ok((kernel, checked))
+    }
+
+    fn launch(&self, bench: &Bench, at: usize, spec: &LaunchSpec) -> Result<Launch, Error> {
+        let (kernel, checked) = self.kernel(bench, at, spec)?;
         let params = checked.params(&kernel)?;
         self.fits(&kernel, spec)?;
         Ok(Launch {
@@ -380,7 +410,7 @@ impl Run<'_> {
     }
 
     /// Whether the device holds all CTAs of a cooperative launch at once.
-    fn fits(&self, kernel: &warpsmith_vgpu::Kernel, spec: &LaunchSpec) -> Result<(), Error> {
+    fn fits(&self, kernel: &Kernel, spec: &LaunchSpec) -> Result<(), Error> {
         let Some(each) = self
             .script
             .max_blocks_per_sm

@@ -1,35 +1,6 @@
 //! Lanes of a warp in an order that a seed decides: until something orders them, any of them may be ahead.
 
 use super::super::{Ctx, MicroOp};
-use crate::order::Order;
-
-/// What decides the order of a warp's lanes in a turn.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct LaneOrder {
-    order: Order,
-    /// Whether lanes that are together part. Half of the warps of an order keep them together, since parting takes time.
-    parts: bool,
-}
-
-impl LaneOrder {
-    /// For a warp of a CTA, and a turn of it.
-    pub(crate) fn new(seed: u64, cta: u64, warp: u64, turn: u64) -> LaneOrder {
-        let mut own = Order::new(seed, cta.wrapping_mul(0x1_0001) + warp);
-        let parts = own.below(2) == 0;
-        LaneOrder {
-            order: Order::new(own.next(), turn),
-            parts,
-        }
-    }
-
-    fn below(&mut self, end: u64) -> u64 {
-        self.order.below(end)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.order.next()
-    }
-}
 
 /// Of how many turns of a warp that parts its lanes one does so at once, and of how many ways to a block that they take
 /// together.

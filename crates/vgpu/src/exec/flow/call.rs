@@ -1,30 +1,23 @@
 //! Calls and returns: each lane has a stack of where to go on and of what its registers held.
 
-use super::super::{Ctx, Flow, MicroOp};
-use super::Stop;
+use super::super::{Ctx, Flow, Micro, MicroOp, Slot, SpanId, Words, args};
+use crate::op::{Stack, Stop};
 use crate::{
+    analysis::{CallTerm, function_at},
+    build::Lowerer,
     error::{Error, FaultKind, Misuse},
-    lower::{CallTerm, Lowerer, function_at},
 };
 use warpsmith_ptx::{
     ir::{Operand, RegId},
     types::Type,
 };
 
-/// Saved words and call sites of one lane.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Stack {
-    words: Vec<u64>,
-    /// The chain of call sites, as one number.
-    context: u64,
-}
-
 impl Ctx {
     /// There is no room for a call of a function, by its number.
     pub(in crate::exec) fn stack_full(&self, function: u32) -> FaultKind {
         let function = self.program.functions.get(function as usize);
         FaultKind::StackFull {
-            function: function.unwrap_or(&self.program.name).clone(),
+            function: function.unwrap_or(&self.program.subject.name).clone(),
         }
     }
 
@@ -51,51 +44,62 @@ mod cells {
     pub(super) const SHADOW: u32 = 3;
 }
 
-/// The site at `aux` of the extra table: next block, number of saved slots, each slot with its cells, then
-/// three words for each function: address and first block. `a` holds addresses, as lanes or (`b` is 1) a
-/// scalar, if `imm` is not 0.
-struct Call;
-impl Flow for Call {
-    fn run(ctx: &mut Ctx, op: &MicroOp) -> *const MicroOp {
+args! {
+    struct Call {
+        /// Next block, number of saved slots, each slot with its cells, then three words for each function that it may
+        /// go to: address and first block.
+        site: Words,
+        functions: u32,
+        /// Whether the function is said by a register: lanes of addresses, or one for the warp.
+        by_pointer: bool,
+        scalar: bool,
+        pointer: Slot,
+    }
+}
+
+/// To a function: what its caller's slots hold is put on the stacks of the lanes.
+struct Calls;
+impl Flow for Calls {
+    type Args = Call;
+    fn run(ctx: &mut Ctx, op: &Micro<Call>) -> *const MicroOp {
         call(ctx, op)
     }
 }
 
 #[inline(never)]
-fn call(ctx: &mut Ctx, op: &MicroOp) -> *const MicroOp {
+fn call(ctx: &mut Ctx, op: &Micro<Call>) -> *const MicroOp {
     let active = ctx.warp.active;
-    let count = ctx.extra(op.aux, 2)[1] as usize;
-    let saves = ctx.extra(op.aux + 2, 2 * count).to_vec();
-    let targets = ctx
-        .extra(op.aux + 2 + 2 * count as u32, 3 * op.c as usize)
-        .to_vec();
+    let count = ctx.extra(op.site, 2)[1] as usize;
+    let saves = ctx.extra(op.site.behind(2), 2 * count).to_vec();
+    let targets = op.site.behind(2 + 2 * count as u32);
+    let targets = ctx.extra(targets, 3 * op.functions as usize).to_vec();
     ctx.warp.calls.resize_with(32, Stack::default);
     for lane in lanes(active) {
         let mut stack = std::mem::take(&mut ctx.warp.calls[lane]);
         for save in saves.chunks_exact(2) {
-            stack.words.push(load(ctx, save[0], save[1], lane));
+            stack.words.push(load(ctx, Slot(save[0]), save[1], lane));
         }
         stack.words.push(stack.context);
-        stack.words.push(u64::from(op.aux));
-        let mixed = stack.context.rotate_left(5) ^ (u64::from(op.aux) + 1);
+        stack.words.push(u64::from(op.site.0));
+        let mixed = stack.context.rotate_left(5) ^ (u64::from(op.site.0) + 1);
         stack.context = mixed.wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let full = stack.words.len() > LIMIT;
         ctx.warp.calls[lane] = stack;
         if full {
             let address = match targets.first_chunk() {
-                Some(target) if op.imm == 0 => address(target),
+                Some(target) if !op.by_pointer => address(target),
                 _ => callee(ctx, op, lane),
             };
             let kind = ctx.stack_full(function_at(address).unwrap_or(u32::MAX));
-            return fault(ctx, op, kind, lane);
+            return fault(ctx, op.span(), kind, lane);
         }
     }
-    if op.imm == 0 {
+    if !op.by_pointer {
         return match targets.get(2) {
             Some(block) => ctx.goto(*block),
             None => {
                 let kind = FaultKind::Misuse(Misuse::NoCallee);
-                fault(ctx, op, kind, active.trailing_zeros() as usize)
+                fault(ctx, op.span(), kind, active.trailing_zeros() as usize)
             }
         };
     }
@@ -105,15 +109,15 @@ fn call(ctx: &mut Ctx, op: &MicroOp) -> *const MicroOp {
         let found = targets.iter().find(|target| address(target) == wanted);
         found.map(|target| target[2])
     };
-    part(ctx, op, Misuse::Callee, goal)
+    part(ctx, op.span(), Misuse::Callee, goal)
 }
 
 /// What a lane's pointer is to.
-fn callee(ctx: &Ctx, op: &MicroOp, lane: usize) -> u64 {
-    if op.b == 1 {
-        ctx.scalar(op.a)
+fn callee(ctx: &Ctx, op: &Micro<Call>, lane: usize) -> u64 {
+    if op.scalar {
+        ctx.scalar(op.pointer)
     } else {
-        ctx.cells::<u64>(op.a)[lane]
+        ctx.cells::<u64>(op.pointer)[lane]
     }
 }
 
@@ -125,13 +129,14 @@ fn address(target: &[u32; 3]) -> u64 {
 /// To behind the call that each lane is in.
 struct Return;
 impl Flow for Return {
-    fn run(ctx: &mut Ctx, op: &MicroOp) -> *const MicroOp {
+    type Args = ();
+    fn run(ctx: &mut Ctx, op: &Micro<()>) -> *const MicroOp {
         back(ctx, op)
     }
 }
 
 #[inline(never)]
-fn back(ctx: &mut Ctx, op: &MicroOp) -> *const MicroOp {
+fn back(ctx: &mut Ctx, op: &Micro<()>) -> *const MicroOp {
     let mut next = [None; 32];
     for lane in lanes(ctx.warp.active) {
         let mut stack = match ctx.warp.calls.get_mut(lane) {
@@ -140,25 +145,25 @@ fn back(ctx: &mut Ctx, op: &MicroOp) -> *const MicroOp {
         };
         if let Some(site) = stack.words.pop() {
             stack.context = stack.words.pop().unwrap_or(0);
-            let site = site as u32;
+            let site = Words(site as u32);
             let head = ctx.extra(site, 2);
             let (block, count) = (head[0], head[1] as usize);
-            let saves = ctx.extra(site + 2, 2 * count).to_vec();
+            let saves = ctx.extra(site.behind(2), 2 * count).to_vec();
             for save in saves.chunks_exact(2).rev() {
                 let value = stack.words.pop().unwrap_or(0);
-                restore(ctx, save[0], save[1], lane, value);
+                restore(ctx, Slot(save[0]), save[1], lane, value);
             }
             next[lane] = Some(block);
         }
         ctx.warp.calls[lane] = stack;
     }
-    part(ctx, op, Misuse::Return, |_, lane| next[lane])
+    part(ctx, op.span(), Misuse::Return, |_, lane| next[lane])
 }
 
 /// Lanes go to where each wants to.
 fn part(
     ctx: &mut Ctx,
-    op: &MicroOp,
+    span: SpanId,
     misuse: Misuse,
     goal: impl Fn(&Ctx, usize) -> Option<u32>,
 ) -> *const MicroOp {
@@ -166,7 +171,7 @@ fn part(
     let goals: [Option<u32>; 32] =
         std::array::from_fn(|lane| (active >> lane & 1 != 0).then(|| goal(ctx, lane)).flatten());
     if let Some(lane) = lanes(active).find(|lane| goals[*lane].is_none()) {
-        return fault(ctx, op, FaultKind::Misuse(misuse), lane);
+        return fault(ctx, span, FaultKind::Misuse(misuse), lane);
     }
     let first = goals.iter().flatten().next().copied();
     if let Some(block) = first
@@ -189,8 +194,8 @@ fn part(
     ctx.pick()
 }
 
-fn fault(ctx: &mut Ctx, op: &MicroOp, kind: FaultKind, lane: usize) -> *const MicroOp {
-    ctx.fault(op, kind, lane as u32, None);
+fn fault(ctx: &mut Ctx, span: SpanId, kind: FaultKind, lane: usize) -> *const MicroOp {
+    ctx.fault(span, kind, lane as u32, None);
     ctx.stop = Stop::Fuel;
     std::ptr::null()
 }
@@ -199,24 +204,24 @@ fn lanes(mask: u32) -> impl Iterator<Item = usize> {
     (0..32).filter(move |lane| mask >> lane & 1 != 0)
 }
 
-fn load(ctx: &Ctx, slot: u32, kind: u32, lane: usize) -> u64 {
+fn load(ctx: &Ctx, slot: Slot, kind: u32, lane: usize) -> u64 {
     match kind {
         cells::NARROW => u64::from(ctx.cells::<u32>(slot)[lane]),
         cells::WIDE => ctx.cells::<u64>(slot)[lane],
         cells::SHADOW if !ctx.warp.tainted => 0,
         cells::SHADOW => u64::from(ctx.cells::<u32>(slot)[lane]),
-        _ => u64::from(ctx.pred(slot) >> lane & 1),
+        _ => u64::from(ctx.mask_at(slot) >> lane & 1),
     }
 }
 
-fn restore(ctx: &mut Ctx, slot: u32, kind: u32, lane: usize, value: u64) {
+fn restore(ctx: &mut Ctx, slot: Slot, kind: u32, lane: usize, value: u64) {
     match kind {
         cells::NARROW => ctx.cells_mut::<u32>(slot)[lane] = value as u32,
         cells::WIDE => ctx.cells_mut::<u64>(slot)[lane] = value,
         cells::SHADOW if !ctx.warp.tainted => {}
         cells::SHADOW => ctx.cells_mut::<u32>(slot)[lane] = value as u32,
         _ => {
-            let old = ctx.pred(slot) & !(1 << lane);
+            let old = ctx.mask_at(slot) & !(1 << lane);
             ctx.set_scalar(slot, u64::from(old | (value as u32 & 1) << lane));
         }
     }
@@ -237,45 +242,45 @@ pub(super) fn emit(l: &mut Lowerer, term: &CallTerm) -> Result<MicroOp, Error> {
             && !seen.contains(&save)
         {
             seen.push(save);
-            words.extend([save.0, save.1]);
+            words.extend([save.0.0, save.1]);
             // Registers that share a slot do not share a shadow.
         }
         if let Some(slot) = l.shadow_of(*reg)
             && !seen.contains(&(slot, cells::SHADOW))
         {
             seen.push((slot, cells::SHADOW));
-            words.extend([slot, cells::SHADOW]);
+            words.extend([slot.0, cells::SHADOW]);
         }
     }
     words[1] = seen.len() as u32;
     for (address, block) in targets {
         words.extend([*address as u32, (*address >> 32) as u32, *block]);
     }
-    let (a, b) = match pointer {
+    let (slot, scalar) = match pointer {
         Some(pointer @ Operand::Reg(_)) => {
             let src = l.src(pointer, 64)?;
-            (src.slot, u32::from(src.uniform))
+            (src.slot, src.uniform)
         }
         Some(_) => return Err(l.refuse("a call of this operand".to_owned())),
-        None => (0, 0),
+        None => (Slot::SCRATCH, false),
     };
-    Ok(MicroOp {
-        a,
-        b,
-        c: targets.len() as u32,
-        imm: u64::from(pointer.is_some()),
-        aux: l.extra(&words),
-        ..l.flow::<Call>()
-    })
+    let args = Call {
+        site: l.extra(&words),
+        functions: targets.len() as u32,
+        by_pointer: pointer.is_some(),
+        scalar,
+        pointer: slot,
+    };
+    Ok(l.flow::<Calls>(args))
 }
 
 /// The slot of a register and its cells; `None` for those that hold one value always, or none.
-fn saved(l: &mut Lowerer, reg: RegId) -> Option<(u32, u32)> {
+fn saved(l: &mut Lowerer, reg: RegId) -> Option<(Slot, u32)> {
     let ty = l.type_of(reg);
     let dst = l.dst(&Operand::Reg(reg)).ok()?;
     match ty {
         Type::Pred => Some((dst.slot, cells::MASK)),
-        _ if dst.uniform || dst.slot == crate::lower::SCRATCH => None,
+        _ if dst.uniform || dst.slot == Slot::SCRATCH => None,
         _ if ty.bits() > 32 => Some((dst.slot, cells::WIDE)),
         _ => Some((dst.slot, cells::NARROW)),
     }
@@ -283,5 +288,5 @@ fn saved(l: &mut Lowerer, reg: RegId) -> Option<(u32, u32)> {
 
 /// Emits a return.
 pub(super) fn emit_return(l: &Lowerer) -> MicroOp {
-    l.flow::<Return>()
+    l.flow::<Return>(())
 }

@@ -1,48 +1,56 @@
 //! Instructions under a guard: the lanes for which it does not hold stand aside.
 
 use crate::{
-    exec::{Ctx, Flow, MicroOp},
-    lower::Lowerer,
+    build::Lowerer,
+    exec::{Ctx, Flow, Micro, MicroOp, Ops, Pred, args},
 };
 
-/// Narrows the mask to predicate `a`; skips `aux` ops if no lane is left.
+args! {
+    struct Guard {
+        pred: Pred,
+        /// What is left out where no lane is left.
+        skip: Ops,
+    }
+}
+
+/// Narrows the mask to a predicate.
 struct GuardOn;
 impl Flow for GuardOn {
+    type Args = Guard;
     #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) -> *const MicroOp {
-        let mask = (ctx.pred(op.a) ^ op.imm as u32) & ctx.warp.active;
+    fn run(ctx: &mut Ctx, op: &Micro<Guard>) -> *const MicroOp {
+        let mask = ctx.pred(op.pred) & ctx.warp.active;
         if mask == 0 {
-            return std::ptr::from_ref(op).wrapping_add(1 + op.aux as usize);
+            return op.skip(op.skip);
         }
         ctx.mask = mask;
         ctx.full = mask == ctx.warp.live;
-        std::ptr::from_ref(op).wrapping_add(1)
+        op.next()
     }
 }
 
 /// All active lanes again.
 struct GuardOff;
 impl Flow for GuardOff {
+    type Args = ();
     #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) -> *const MicroOp {
+    fn run(ctx: &mut Ctx, op: &Micro<()>) -> *const MicroOp {
         ctx.mask = ctx.warp.active;
         ctx.full = ctx.mask == ctx.warp.live;
-        std::ptr::from_ref(op).wrapping_add(1)
+        op.next()
     }
 }
 
 /// Begins the ops under a guard; returns where, for [`end_guard`].
-pub(crate) fn begin_guard(l: &mut Lowerer, slot: u32, negated: u32) -> usize {
-    l.emit(MicroOp {
-        a: slot,
-        imm: u64::from(negated),
-        ..l.flow::<GuardOn>()
-    })
+pub(crate) fn begin_guard(l: &mut Lowerer, pred: Pred) -> usize {
+    let skip = Ops(0);
+    l.emit(l.flow::<GuardOn>(Guard { pred, skip }))
 }
 
 /// Ends the ops under the guard that began at `at`.
 pub(crate) fn end_guard(l: &mut Lowerer, at: usize) {
-    let op = l.flow::<GuardOff>();
-    let end = l.emit(op);
-    l.ops[at].aux = (end - at) as u32;
+    let end = l.emit(l.flow::<GuardOff>(()));
+    if let Some(guard) = l.ops[at].of_flow_mut::<GuardOn>() {
+        guard.skip = Ops((end - at) as u32);
+    }
 }

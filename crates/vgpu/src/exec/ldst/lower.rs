@@ -1,14 +1,15 @@
 //! How `ld` and `st` become ops.
 
 use super::{
-    Acquire, Byte, Double, Element, Half, Load, LoadParam, LoadScalar, Release, Single, Store,
-    StoreScalar, Wide, place,
+    Acquire, Byte, Double, Element, Half, Load, LoadParam, LoadScalar, Memory, ParamTransfer,
+    Release, Single, Store, StoreScalar, Transfer, Wide,
 };
 use crate::{
     Tier,
+    analysis::roles,
+    build::{Dst, Lowerer, Src},
     error::Error,
-    exec::{MicroOp, Note, Reaches, mov, operand},
-    lower::{Dst, Lowerer, Src, roles},
+    exec::{Base as Addresses, MicroOp, Note, Reaches, Slot, mov, operand},
 };
 use warpsmith_ptx::{
     ir::{Address, Base, Inst, Operand},
@@ -137,17 +138,13 @@ fn lower_load(l: &mut Lowerer, inst: &Inst, access: &Access) -> Result<(), Error
     let private = access.space == Space::Local
         || (access.space == Space::Generic && l.layout().local_bytes != 0);
     let scalar = at.src.uniform && !private;
-    let mut op = MicroOp {
-        imm: at.offset,
-        ..pick(l, access, &at, scalar, Direction::Load)
-    };
-    op.a = if scalar {
+    let slot = if scalar {
         at.src.slot
     } else {
         varying_address(l, &at)
     };
     // Where each element lands, and what is left to do to bring it to its register.
-    let mut places = [0u32; 4];
+    let mut places = [Slot::SCRATCH; 4];
     let mut after = Vec::new();
     for (k, item) in to.iter().enumerate() {
         let dst = l.dst(item)?;
@@ -159,22 +156,20 @@ fn lower_load(l: &mut Lowerer, inst: &Inst, access: &Access) -> Result<(), Error
             after.push((dst, places[k], bits));
         }
     }
-    op.dst = places[0];
-    op.more[..3].copy_from_slice(&places[1..]);
-    l.emit(op);
-    l.note(Note::Reads(reaches(access, &at, scalar)));
+    let args = transfer(access, &at, slot, places);
+    l.emit(pick(l, access, &at, scalar, (Direction::Load, args)));
+    l.note(Note::Reads(reaches(access, &at, slot, scalar)));
     for (dst, from, bits) in after {
         land(l, access.ty, scalar, dst, from, bits);
     }
     if access.ordered {
-        let op = l.cold::<Acquire>();
-        l.emit(op);
+        l.emit(l.cold::<Acquire>(()));
     }
     Ok(())
 }
 
 /// Brings an element to a register of another width or shape, and extends its sign.
-fn land(l: &mut Lowerer, ty: Type, scalar: bool, dst: Dst, from: u32, bits: u32) {
+fn land(l: &mut Lowerer, ty: Type, scalar: bool, dst: Dst, from: Slot, bits: u32) {
     let src = if ty.is_signed() && ty.bits() < 32 {
         mov::emit_extend(l, from, scalar, ty);
         from
@@ -218,17 +213,19 @@ fn load_params(l: &mut Lowerer, access: &Access, to: &[Operand], at: &At) -> Res
         } else {
             dst.slot
         };
-        let op = MicroOp {
+        let args = ParamTransfer {
             dst: slot,
-            a: at.src.slot,
-            b: u32::from(at.src.uniform),
-            c: bytes,
-            aux: if access.ty.is_signed() { 8 * bytes } else { 0 },
-            imm: at.offset.wrapping_add(k as u64 * u64::from(bytes)),
-            more: [u32::from(bits > 32), u32::from(at.wide), 0, 0],
-            ..l.cold::<LoadParam>()
+            wide: bits > 32,
+            at: Addresses {
+                slot: at.src.slot,
+                scalar: at.src.uniform,
+                wide: at.wide,
+            },
+            offset: at.offset.wrapping_add(k as u64 * u64::from(bytes)),
+            bytes,
+            signed: if access.ty.is_signed() { 8 * bytes } else { 0 },
         };
-        l.emit(op);
+        l.emit(l.cold::<LoadParam>(args));
         if at.src.uniform {
             if bits > 32 {
                 l.spread::<u64>(dst, slot);
@@ -240,7 +237,7 @@ fn load_params(l: &mut Lowerer, access: &Access, to: &[Operand], at: &At) -> Res
     Ok(())
 }
 
-fn varying_address(l: &mut Lowerer, at: &At) -> u32 {
+fn varying_address(l: &mut Lowerer, at: &At) -> Slot {
     if at.wide {
         l.splat::<u64>(at.src).slot
     } else {
@@ -254,7 +251,7 @@ fn lower_store(l: &mut Lowerer, inst: &Inst, access: &Access) -> Result<(), Erro
     if from.len() != access.count || matches!(access.space, Space::Param | Space::Const) {
         return Err(l.unsupported(inst));
     }
-    let mut places = [0u32; 4];
+    let mut places = [Slot::SCRATCH; 4];
     for (k, item) in from.iter().enumerate() {
         places[k] = if access.ty.bits() > 32 {
             l.src64(item)?
@@ -263,28 +260,34 @@ fn lower_store(l: &mut Lowerer, inst: &Inst, access: &Access) -> Result<(), Erro
         };
     }
     if inst.quals.has(Qual::Release) {
-        let op = l.cold::<Release>();
-        l.emit(op);
+        l.emit(l.cold::<Release>(()));
     }
     let scalar = at.src.uniform;
-    let mut op = MicroOp {
-        a: at.src.slot,
-        imm: at.offset,
-        ..pick(l, access, &at, scalar, Direction::Store)
-    };
-    op.dst = places[0];
-    op.more[..3].copy_from_slice(&places[1..]);
-    l.emit(op);
-    l.note(Note::Writes(reaches(access, &at, scalar)));
+    let slot = at.src.slot;
+    let args = transfer(access, &at, slot, places);
+    l.emit(pick(l, access, &at, scalar, (Direction::Store, args)));
+    l.note(Note::Writes(reaches(access, &at, slot, scalar)));
     Ok(())
 }
 
+fn transfer(access: &Access, at: &At, slot: Slot, data: [Slot; 4]) -> Transfer {
+    Transfer {
+        data,
+        at: slot,
+        memory: memory_of(access.space),
+        offset: at.offset,
+    }
+}
+
 /// Where an access reaches.
-fn reaches(access: &Access, at: &At, scalar: bool) -> Reaches {
+fn reaches(access: &Access, at: &At, slot: Slot, scalar: bool) -> Reaches {
     Reaches {
-        place: place_of(access.space),
-        wide: at.wide,
-        scalar,
+        memory: memory_of(access.space),
+        at: Addresses {
+            slot,
+            scalar,
+            wide: at.wide,
+        },
         offset: at.offset,
         bytes: access.ty.bytes() * access.count as u32,
         object: false,
@@ -292,12 +295,12 @@ fn reaches(access: &Access, at: &At, scalar: bool) -> Reaches {
 }
 
 /// A state space as ops hold it.
-pub(in crate::exec) fn place_of(space: Space) -> u32 {
+pub(in crate::exec) fn memory_of(space: Space) -> Memory {
     match space {
-        Space::Global | Space::Const | Space::Param => place::GLOBAL,
-        Space::Shared => place::SHARED,
-        Space::Local => place::LOCAL,
-        Space::Generic => place::GENERIC,
+        Space::Global | Space::Const | Space::Param => Memory::Global,
+        Space::Shared => Memory::Shared,
+        Space::Local => Memory::Local,
+        Space::Generic => Memory::Generic,
     }
 }
 
@@ -307,8 +310,10 @@ enum Direction {
     Store,
 }
 
-fn pick(l: &Lowerer, access: &Access, at: &At, scalar: bool, way: Direction) -> MicroOp {
-    let op = match access.ty.bits() {
+type Way = (Direction, Transfer);
+
+fn pick(l: &Lowerer, access: &Access, at: &At, scalar: bool, way: Way) -> MicroOp {
+    match access.ty.bits() {
         0..=8 => by_count::<Byte>(l, access.count, at, scalar, way),
         9..=16 => by_count::<Half>(l, access.count, at, scalar, way),
         17..=32 if access.count == 4 && l.tier() == Tier::Avx512 => {
@@ -316,20 +321,10 @@ fn pick(l: &Lowerer, access: &Access, at: &At, scalar: bool, way: Direction) -> 
         }
         17..=32 => by_count::<Single>(l, access.count, at, scalar, way),
         33.. => by_count::<Double>(l, access.count, at, scalar, way),
-    };
-    MicroOp {
-        aux: place_of(access.space),
-        ..op
     }
 }
 
-fn by_count<E: Element>(
-    l: &Lowerer,
-    count: usize,
-    at: &At,
-    scalar: bool,
-    way: Direction,
-) -> MicroOp {
+fn by_count<E: Element>(l: &Lowerer, count: usize, at: &At, scalar: bool, way: Way) -> MicroOp {
     match count {
         4 => by_shape::<E, 4>(l, at, scalar, way),
         2 => by_shape::<E, 2>(l, at, scalar, way),
@@ -341,16 +336,16 @@ fn by_shape<E: Element, const N: usize>(
     l: &Lowerer,
     at: &At,
     scalar: bool,
-    way: Direction,
+    (way, args): Way,
 ) -> MicroOp {
     match (way, scalar, at.wide) {
-        (Direction::Load, false, true) => l.op::<Load<E, u64, N>>(),
-        (Direction::Load, false, false) => l.op::<Load<E, u32, N>>(),
-        (Direction::Load, true, true) => l.op::<LoadScalar<E, u64, N>>(),
-        (Direction::Load, true, false) => l.op::<LoadScalar<E, u32, N>>(),
-        (Direction::Store, false, true) => l.op::<Store<E, u64, N>>(),
-        (Direction::Store, false, false) => l.op::<Store<E, u32, N>>(),
-        (Direction::Store, true, true) => l.cold::<StoreScalar<E, u64, N>>(),
-        (Direction::Store, true, false) => l.cold::<StoreScalar<E, u32, N>>(),
+        (Direction::Load, false, true) => l.op::<Load<E, u64, N>>(args),
+        (Direction::Load, false, false) => l.op::<Load<E, u32, N>>(args),
+        (Direction::Load, true, true) => l.op::<LoadScalar<E, u64, N>>(args),
+        (Direction::Load, true, false) => l.op::<LoadScalar<E, u32, N>>(args),
+        (Direction::Store, false, true) => l.op::<Store<E, u64, N>>(args),
+        (Direction::Store, false, false) => l.op::<Store<E, u32, N>>(args),
+        (Direction::Store, true, true) => l.cold::<StoreScalar<E, u64, N>>(args),
+        (Direction::Store, true, false) => l.cold::<StoreScalar<E, u32, N>>(args),
     }
 }

@@ -1,19 +1,28 @@
 //! `mma.sync` on f64.
 
-use super::super::{Ctx, Handler, MicroOp, lane::one_nan};
-use crate::lower::Lowerer;
+use super::super::{Ctx, Handler, Micro, Slot, Words, args, lane::one_nan};
+use crate::build::Lowerer;
+
+args! {
+    struct Doubles {
+        /// The slots of a, b, c and d.
+        slots: Words,
+    }
+}
 
 /// 8 rows for each of `HALVES`, k in `BLOCKS` blocks of 4. Registers: a of block j and half h at
 /// `HALVES * j + h`, b of block j, c and d of half h at `2 * h`.
 struct Product<const HALVES: usize, const BLOCKS: usize>;
 
 impl<const HALVES: usize, const BLOCKS: usize> Handler for Product<HALVES, BLOCKS> {
+    type Args = Doubles;
     #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
+    fn run(ctx: &mut Ctx, op: &Micro<Doubles>) {
         let (a_len, b_len, c_len) = (HALVES * BLOCKS, BLOCKS, 2 * HALVES);
         let mut slots = [0; 20];
         let len = a_len + b_len + 2 * c_len;
-        slots[..len].copy_from_slice(ctx.extra(op.aux, len));
+        slots[..len].copy_from_slice(ctx.extra(op.slots, len));
+        let slots = slots.map(Slot);
         let mut d = [[0u64; 32]; 4];
         for lane in 0..32 {
             let row = lane / 4;
@@ -35,15 +44,20 @@ impl<const HALVES: usize, const BLOCKS: usize> Handler for Product<HALVES, BLOCK
 }
 
 /// Emits a product of `halves` times 8 rows and `blocks` times 4 k; `false` if there is no such.
-pub(super) fn emit(l: &mut Lowerer, halves: usize, blocks: usize, slots: &[u32]) -> bool {
-    let op = match (halves, blocks) {
-        (1, 1) => l.op::<Product<1, 1>>(),
-        (2, 1) => l.op::<Product<2, 1>>(),
-        (2, 2) => l.op::<Product<2, 2>>(),
-        (2, 4) => l.op::<Product<2, 4>>(),
-        _ => return false,
+pub(super) fn emit(l: &mut Lowerer, halves: usize, blocks: usize, slots: &[Slot]) -> bool {
+    if !matches!((halves, blocks), (1, 1) | (2, 1 | 2 | 4)) {
+        return false;
+    }
+    let words: Vec<u32> = slots.iter().map(|slot| slot.0).collect();
+    let args = Doubles {
+        slots: l.extra(&words),
     };
-    let aux = l.extra(slots);
-    l.emit(MicroOp { aux, ..op });
+    let op = match (halves, blocks) {
+        (1, _) => l.op::<Product<1, 1>>(args),
+        (_, 1) => l.op::<Product<2, 1>>(args),
+        (_, 2) => l.op::<Product<2, 2>>(args),
+        _ => l.op::<Product<2, 4>>(args),
+    };
+    l.emit(op);
     true
 }

@@ -1,15 +1,21 @@
 //! `mma.sync` on 8-bit floats.
 
 use super::{
-    super::{Ctx, Handler, MicroOp, half::F16},
+    super::{Ctx, Handler, Micro, Slot, Words, args, half::F16},
     Frags,
     tile::NAN,
 };
-use crate::lower::Lowerer;
+use crate::build::Lowerer;
 
-/// Bits of an op's `imm`: which operands are `.e5m2`; the others are `.e4m3`.
-pub(super) const A_IS_E5M2: u64 = 1;
-pub(super) const B_IS_E5M2: u64 = 2;
+args! {
+    struct Eighths {
+        /// As [`Frags`] has them.
+        frags: Words,
+        /// Which operands are `.e5m2`; the others are `.e4m3`.
+        a_is_e5m2: bool,
+        b_is_e5m2: bool,
+    }
+}
 
 /// 4 bits of exponent, 3 of fraction; no infinity.
 fn e4m3(byte: u8) -> f32 {
@@ -27,18 +33,17 @@ fn e5m2(byte: u8) -> f32 {
     F16(u16::from(byte) << 8).to_f32()
 }
 
-/// 16 rows and 32 k. Slots as in [`Frags`] at `aux`, the formats in `imm`.
+/// 16 rows and 32 k.
 struct Product;
 
 impl Handler for Product {
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
-        let frags = Frags::read(ctx, op.aux);
-        let value = |flag| {
-            if op.imm & flag != 0 { e5m2 } else { e4m3 }
-        };
-        let (a_value, b_value) = (value(A_IS_E5M2), value(B_IS_E5M2));
+    type Args = Eighths;
+    fn run(ctx: &mut Ctx, op: &Micro<Eighths>) {
+        let frags = Frags::read(ctx, op.frags);
+        let value = |is_e5m2| if is_e5m2 { e5m2 } else { e4m3 };
+        let (a_value, b_value) = (value(op.a_is_e5m2), value(op.b_is_e5m2));
         // Row or column `i` of block `k / 16` begins at lane `4 * i`.
-        let byte = |slot: u32, i: usize, k: usize| {
+        let byte = |slot: Slot, i: usize, k: usize| {
             ctx.cells::<u32>(slot)[4 * i + k % 16 / 4].to_le_bytes()[k % 4]
         };
         let mut d = [[0; 32]; 4];
@@ -62,12 +67,12 @@ impl Handler for Product {
     }
 }
 
-/// Emits a product.
-pub(super) fn emit(l: &mut Lowerer, formats: u64, frags: &Frags) {
-    let aux = l.extra(&frags.words());
-    l.emit(MicroOp {
-        aux,
-        imm: formats,
-        ..l.cold::<Product>()
-    });
+/// Emits a product; whether A and B are `.e5m2`.
+pub(super) fn emit(l: &mut Lowerer, [a_is_e5m2, b_is_e5m2]: [bool; 2], frags: &Frags) {
+    let args = Eighths {
+        frags: l.extra(&frags.words()),
+        a_is_e5m2,
+        b_is_e5m2,
+    };
+    l.emit(l.cold::<Product>(args));
 }

@@ -1,17 +1,16 @@
 //! `mma.sync` on f16, bf16 and tf32: runs of products that share widened fragments.
 
 use super::{
-    super::{Ctx, Handler, MicroOp, half::F16, lane::lanes},
+    super::{Ctx, Handler, Micro, Slot, Words, args, half::F16, lane::lanes},
     Frags,
-    tile::{Engine, Lanes, Numbers, Pairs, Spread, Sums, TileA, TileB},
+    tile::{Engine, Lanes, Numbers, Pairs, Sums, TileB},
 };
-use crate::lower::Lowerer;
+use crate::{
+    build::Lowerer,
+    op::{TILES_A, TILES_B},
+};
 use std::marker::PhantomData;
 
-/// Fragments of A that are kept in one run.
-const TILES_A: usize = 8;
-/// Different fragments of B in one run.
-const TILES_B: usize = 32;
 /// The most products of one sum that are done together.
 const CHAIN: usize = 4;
 /// Words of a product in the extra table: the tiles of A and B, then the slots of a, b, c and d.
@@ -24,24 +23,6 @@ const GOES_ON: u32 = 1 << 30;
 const TWIN: u32 = 1 << 30;
 /// What is left of the words of tiles.
 const NUMBER: u32 = TWIN - 1;
-
-/// Widened fragments: kept by the context so that no op has to clear them.
-#[derive(Clone, Debug)]
-pub(crate) struct Tiles {
-    pub(super) a: Vec<TileA>,
-    pub(super) spread: Vec<Spread>,
-    pub(super) b: Vec<TileB>,
-}
-
-impl Default for Tiles {
-    fn default() -> Tiles {
-        Tiles {
-            a: vec![TileA([[0.0; 16]; 16]); TILES_A],
-            spread: vec![Spread([[[0.0; 16]; 4]; 16]); TILES_A],
-            b: vec![TileB([[0.0; 8]; 16]); TILES_B],
-        }
-    }
-}
 
 /// What the accumulators are.
 pub(super) trait Sum: 'static {
@@ -129,7 +110,7 @@ impl Sum for Half {
 #[derive(Clone, Copy)]
 pub(super) struct Chain {
     /// Where their records begin.
-    at: u32,
+    at: Words,
     len: u32,
     /// Their tiles.
     numbers: Numbers,
@@ -142,7 +123,7 @@ impl Chain {
     #[inline(always)]
     fn read<E: Engine, const BLOCKS: usize>(
         ctx: &Ctx,
-        [at, end]: [u32; 2],
+        [at, end]: [Words; 2],
         tiles_a: &mut [E::A],
         tiles_b: &mut [TileB],
     ) -> Chain {
@@ -153,7 +134,7 @@ impl Chain {
             twin: ctx.extra(at, RECORD)[1] & TWIN != 0,
         };
         let mut next = at;
-        while next < end && chain.len < CHAIN as u32 {
+        while next.0 < end.0 && chain.len < CHAIN as u32 {
             let record = ctx.extra(next, RECORD);
             if chain.len > 0 && record[0] & GOES_ON == 0 {
                 break;
@@ -161,54 +142,65 @@ impl Chain {
             let [a, b] = [record[0], record[1]].map(|word| (word & NUMBER) as usize);
             let (a, b) = (a % TILES_A, b % TILES_B);
             if record[0] & FRESH != 0 {
-                let regs = [2, 3, 4, 5].map(|i| ctx.cells(record[i]));
+                let regs = [2, 3, 4, 5].map(|i| ctx.cells(Slot(record[i])));
                 E::widen_a::<BLOCKS>(regs, &mut tiles_a[a]);
             }
             if record[1] & FRESH != 0 {
-                let regs = [6, 7].map(|i| ctx.cells(record[i]));
+                let regs = [6, 7].map(|i| ctx.cells(Slot(record[i])));
                 E::widen_b::<BLOCKS>(regs, &mut tiles_b[b]);
             }
             chain.numbers.push(a, b);
             chain.len += 1;
-            next += RECORD as u32;
+            next = next.behind(RECORD as u32);
         }
         chain
     }
 
     /// Where the next chain begins.
-    fn end(self) -> u32 {
-        self.at + self.len * RECORD as u32
+    fn end(self) -> Words {
+        self.at.behind(self.len * RECORD as u32)
     }
 
     /// The slots of C before the first product.
     #[inline(always)]
-    fn c(self, ctx: &Ctx) -> [u32; 4] {
-        let slots = ctx.extra(self.at + 8, 4);
-        [slots[0], slots[1], slots[2], slots[3]]
+    fn c(self, ctx: &Ctx) -> [Slot; 4] {
+        let slots = ctx.extra(self.at.behind(8), 4);
+        [0, 1, 2, 3].map(|i| Slot(slots[i]))
     }
 
     /// The slots of D after the last.
     #[inline(always)]
-    fn d(self, ctx: &Ctx) -> [u32; 4] {
-        let slots = ctx.extra(self.end() - 4, 4);
-        [slots[0], slots[1], slots[2], slots[3]]
+    fn d(self, ctx: &Ctx) -> [Slot; 4] {
+        let last = self.len * RECORD as u32 - 4;
+        let slots = ctx.extra(self.at.behind(last), 4);
+        [0, 1, 2, 3].map(|i| Slot(slots[i]))
     }
 }
 
-/// `imm` products in order, with their records at `aux`.
+args! {
+    struct Products {
+        /// Their records, in order.
+        records: Words,
+        count: u32,
+    }
+}
+
+/// Products in order.
 struct Run<E, S, const BLOCKS: usize>(PhantomData<(E, S)>);
 
 impl<E: Engine, S: Sum, const BLOCKS: usize> Handler for Run<E, S, BLOCKS> {
+    type Args = Products;
     #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
+    fn run(ctx: &mut Ctx, op: &Micro<Products>) {
         let mut tiles = ctx.tiles.take().unwrap_or_default();
         let (all_a, all_b) = E::tiles(&mut tiles);
         let depth = BLOCKS * E::PER_BLOCK;
-        let (mut at, end) = (op.aux, op.aux + op.imm as u32 * RECORD as u32);
-        while at < end {
+        let mut at = op.records;
+        let end = at.behind(op.count * RECORD as u32);
+        while at.0 < end.0 {
             let one = Chain::read::<E, BLOCKS>(ctx, [at, end], all_a, all_b);
             at = one.end();
-            if one.twin && at < end {
+            if one.twin && at.0 < end.0 {
                 let two = Chain::read::<E, BLOCKS>(ctx, [at, end], all_a, all_b);
                 at = two.end();
                 let pairs = [one, two].map(|chain| Pairs {
@@ -232,59 +224,45 @@ impl<E: Engine, S: Sum, const BLOCKS: usize> Handler for Run<E, S, BLOCKS> {
 
 /// Emits a product, into the run before it where that holds the same kind of products.
 pub(super) fn emit<E: Engine, S: Sum, const BLOCKS: usize>(l: &mut Lowerer, frags: &Frags) {
-    join::<E, S, BLOCKS>(l, frags, l.op::<Run<E, S, BLOCKS>>());
-}
-
-/// [`emit`] with an engine of the widest tier.
-pub(super) fn emit_wide<E: Engine, S: Sum, const BLOCKS: usize>(l: &mut Lowerer, frags: &Frags) {
-    join::<E, S, BLOCKS>(l, frags, l.op::<Run<E, S, BLOCKS>>());
-}
-
-fn join<E: Engine, S: Sum, const BLOCKS: usize>(l: &mut Lowerer, frags: &Frags, op: MicroOp) {
-    let mut join = None;
-    if let Some(last) = l.ops.last()
-        && std::ptr::fn_addr_eq(last.run, op.run)
-    {
-        let before = l.extra_from(last.aux);
+    let last = l.ops.last().and_then(|op| op.of::<Run<E, S, BLOCKS>>());
+    let before = last.and_then(|run| {
+        let before = l.extra_from(run.records);
         // A later block may not have used the extra table in between.
-        if before.len() == last.imm as usize * RECORD {
-            join = place(before, frags);
-        }
-    }
+        (before.len() == run.count as usize * RECORD).then_some(before)
+    });
+    let join = before.and_then(|before| place(before, frags));
     let (a, b) = join.unwrap_or((FRESH, FRESH));
+    let [frags_a, frags_b] = [&frags.a[..], &frags.b[..]].map(words);
+    let [c, d] = [&frags.c[..], &frags.d[..]].map(words);
     let goes_on = |records: &[u32]| {
         let records = records.as_chunks::<RECORD>().0;
-        let after = records.last().is_some_and(|last| last[12..] == frags.c);
+        let after = records.last().is_some_and(|last| last[12..] == c);
         after && records.len() - last_chain(records) < CHAIN
     };
-    let goes_on = S::CHAINS
-        && join.is_some()
-        && frags.owns_c
-        && l.ops.last().is_some_and(|op| goes_on(l.extra_from(op.aux)));
+    let goes_on = S::CHAINS && join.is_some() && frags.owns_c && before.is_some_and(goes_on);
     let mut record = [0; RECORD];
     record[0] = a | if goes_on { GOES_ON } else { 0 };
     record[1] = b;
-    record[2..6].copy_from_slice(&frags.a);
-    record[6..8].copy_from_slice(&frags.b);
-    record[8..12].copy_from_slice(&frags.c);
-    record[12..16].copy_from_slice(&frags.d);
-    let at = l.extra(&record);
-    match (join, l.ops.last_mut()) {
-        (Some(_), Some(last)) => {
-            last.imm += 1;
-            let from = last.aux;
-            if S::CHAINS {
-                mark_twins(l.extra_from_mut(from).as_chunks_mut::<RECORD>().0);
-            }
+    record[2..6].copy_from_slice(&frags_a);
+    record[6..8].copy_from_slice(&frags_b);
+    record[8..12].copy_from_slice(&c);
+    record[12..16].copy_from_slice(&d);
+    let records = l.extra(&record);
+    let last = l.ops.last_mut().filter(|_| join.is_some());
+    if let Some(run) = last.and_then(|op| op.of_mut::<Run<E, S, BLOCKS>>()) {
+        run.count += 1;
+        let from = run.records;
+        if S::CHAINS {
+            mark_twins(l.extra_from_mut(from).as_chunks_mut::<RECORD>().0);
         }
-        (None, _) | (_, None) => {
-            l.emit(MicroOp {
-                aux: at,
-                imm: 1,
-                ..op
-            });
-        }
+        return;
     }
+    l.emit(l.op::<Run<E, S, BLOCKS>>(Products { records, count: 1 }));
+}
+
+/// Slots as records hold them.
+fn words(slots: &[Slot]) -> Vec<u32> {
+    slots.iter().map(|slot| slot.0).collect()
 }
 
 /// Where the last sum of some records begins.
@@ -324,26 +302,27 @@ fn mark_twins(records: &mut [[u32; RECORD]]) {
 fn place(records: &[u32], frags: &Frags) -> Option<(u32, u32)> {
     let records = records.as_chunks::<RECORD>().0;
     let writes = |slot: &u32| records.iter().any(|r| r[12..16].contains(slot));
-    if frags.a.iter().chain(&frags.b).any(writes) {
+    let (a, b) = (words(&frags.a), words(&frags.b));
+    if a.iter().chain(&b).any(writes) {
         return None;
     }
     let find_b = || {
-        let same = records.iter().find(|r| r[6..8] == frags.b);
+        let same = records.iter().find(|r| r[6..8] == b);
         let next = 1 + records.iter().map(|r| r[1] & NUMBER).max()?;
         let fresh = ((next as usize) < TILES_B).then_some(next | FRESH);
         same.map(|r| r[1] & NUMBER).or(fresh)
     };
-    Some((find_a(records, frags)?, find_b()?))
+    Some((find_a(records, &a)?, find_b()?))
 }
 
 /// The tile of A of a product behind `records`. The oldest tile makes room, but not while a sum of its product may
 /// still be waiting for the rest of its chain.
-fn find_a(records: &[[u32; RECORD]], frags: &Frags) -> Option<u32> {
+fn find_a(records: &[[u32; RECORD]], a: &[u32]) -> Option<u32> {
     let is_fresh = |r: &&[u32; RECORD]| r[0] & FRESH != 0;
     let mut lost = 0u32;
     for record in records.iter().rev() {
         let number = record[0] & NUMBER;
-        if record[2..6] == frags.a && lost >> number & 1 == 0 {
+        if record[2..6] == *a && lost >> number & 1 == 0 {
             return Some(number);
         }
         lost |= u32::from(is_fresh(&record)) << number;

@@ -1,22 +1,12 @@
 //! `mma.sync` on 8-bit integers.
 
 use super::{
-    super::{Ctx, Handler, MicroOp},
-    Frags,
+    super::{Ctx, Handler, Micro},
+    Frags, Integers, Signs,
     tile::{COLUMNS, Lanes, Sums},
 };
-use crate::lower::Lowerer;
+use crate::build::Lowerer;
 use std::marker::PhantomData;
-
-/// Bits of an op's `imm`.
-pub(super) mod flags {
-    /// A is `.s8`.
-    pub(in super::super) const SIGNED_A: u64 = 1;
-    /// B is `.s8`.
-    pub(in super::super) const SIGNED_B: u64 = 2;
-    /// `.satfinite`: the sum is clamped once.
-    pub(in super::super) const SATURATE: u64 = 4;
-}
 
 /// How dot products of bytes are found.
 pub(super) trait Bytes: 'static {
@@ -83,39 +73,35 @@ impl Bytes for Loops {
     }
 }
 
-/// Slots as in [`Frags`] at `aux`, [`flags`] in `imm`.
+/// `D = A B + C`.
 struct Product<B, const HALVES: usize, const BLOCKS: usize>(PhantomData<B>);
 
 impl<B: Bytes, const HALVES: usize, const BLOCKS: usize> Handler for Product<B, HALVES, BLOCKS> {
+    type Args = Integers;
     #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
-        let frags = Frags::read(ctx, op.aux);
-        let sign = |flag| if op.imm & flag != 0 { 0x80 } else { 0 };
-        let signs = [sign(flags::SIGNED_A), sign(flags::SIGNED_B)];
+    fn run(ctx: &mut Ctx, op: &Micro<Integers>) {
+        let frags = Frags::read(ctx, op.frags);
+        let signs = [op.signed_a, op.signed_b].map(|signed| if signed { 0x80 } else { 0 });
         let mut d = [[0; 32]; 4];
         let (a, b) = (
             frags.a.map(|slot| ctx.cells(slot)),
             frags.b.map(|slot| ctx.cells(slot)),
         );
         B::dots::<HALVES, BLOCKS>(a, b, signs, &mut d);
-        finish(ctx, op, &frags, d, 2 * HALVES);
+        finish(ctx, op.saturates, &frags, d, 2 * HALVES);
     }
 }
 
-/// Adds C to `count` registers of dot products, as `imm` says, and lays down D.
+/// Adds C to `count` registers of dot products, clamped once if asked for, and lays down D.
 #[inline(always)]
-pub(super) fn finish(ctx: &mut Ctx, op: &MicroOp, frags: &Frags, mut dots: Sums, count: usize) {
+pub(super) fn finish(ctx: &mut Ctx, saturates: bool, frags: &Frags, mut dots: Sums, count: usize) {
     // All of C is read before D is written: they may share registers, in any order.
     for (i, d) in dots.iter_mut().enumerate().take(count) {
         let c = ctx.cells::<u32>(frags.c[i]);
         for (d, c) in d.iter_mut().zip(c) {
             let (dot, sum) = (*d as i32, *c as i32);
             let (clamped, wrapped) = (dot.saturating_add(sum), dot.wrapping_add(sum));
-            *d = if op.imm & flags::SATURATE != 0 {
-                clamped
-            } else {
-                wrapped
-            } as u32;
+            *d = if saturates { clamped } else { wrapped } as u32;
         }
     }
     for (slot, d) in frags.d.into_iter().zip(dots).take(count) {
@@ -128,18 +114,14 @@ pub(super) fn emit<B: Bytes>(
     l: &mut Lowerer,
     halves: usize,
     blocks: usize,
-    flags: u64,
+    signs: Signs,
     frags: &Frags,
 ) {
+    let args = signs.args(l.extra(&frags.words()));
     let op = match (halves, blocks) {
-        (1, _) => l.op::<Product<B, 1, 1>>(),
-        (_, 1) => l.op::<Product<B, 2, 1>>(),
-        (_, _) => l.op::<Product<B, 2, 2>>(),
+        (1, _) => l.op::<Product<B, 1, 1>>(args),
+        (_, 1) => l.op::<Product<B, 2, 1>>(args),
+        (_, _) => l.op::<Product<B, 2, 2>>(args),
     };
-    let aux = l.extra(&frags.words());
-    l.emit(MicroOp {
-        aux,
-        imm: flags,
-        ..op
-    });
+    l.emit(op);
 }

@@ -7,9 +7,8 @@
 #![allow(unsafe_code)]
 
 use super::{
-    float::Tiles,
     int::Bytes,
-    tile::{COLUMNS, Engine, Lanes, NAN, Pairs, Sums, TileA, TileB},
+    tile::{COLUMNS, Engine, Lanes, NAN, Pairs, Sums, TileA, TileB, Tiles},
 };
 use std::arch::x86_64::*;
 

@@ -1,12 +1,12 @@
 //! `mma.sync` on 4-bit integers: fragments as those of 8-bit ones, with two elements in each byte, the lower first.
 
 use super::{
-    super::{Ctx, Handler, MicroOp, lane::lanes},
-    Frags,
-    int::{self, Bytes, Loops, flags},
+    super::{Ctx, Handler, Micro, lane::lanes},
+    Frags, Integers, Signs,
+    int::{self, Bytes, Loops},
     tile::{Lanes, Sums},
 };
-use crate::lower::Lowerer;
+use crate::build::Lowerer;
 
 /// The four elements of each cell from bit `shift` of their bytes on, as bytes.
 #[inline(always)]
@@ -19,14 +19,15 @@ fn widen(cells: &Lanes, shift: u32, signed: bool) -> Lanes {
     })
 }
 
-/// Slots as in [`Frags`] at `aux`, [`flags`] in `imm`.
+/// `D = A B + C`.
 struct Product<const HALVES: usize, const BLOCKS: usize>;
 
 impl<const HALVES: usize, const BLOCKS: usize> Handler for Product<HALVES, BLOCKS> {
+    type Args = Integers;
     #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
-        let frags = Frags::read(ctx, op.aux);
-        let signed = [flags::SIGNED_A, flags::SIGNED_B].map(|flag| op.imm & flag != 0);
+    fn run(ctx: &mut Ctx, op: &Micro<Integers>) {
+        let frags = Frags::read(ctx, op.frags);
+        let signed = [op.signed_a, op.signed_b];
         let signs = signed.map(|signed| if signed { 0x80 } else { 0 });
         let mut d: Sums = [[0; 32]; 4];
         for shift in [0, 4] {
@@ -38,21 +39,17 @@ impl<const HALVES: usize, const BLOCKS: usize> Handler for Product<HALVES, BLOCK
                 *d = d.wrapping_add(*part);
             }
         }
-        int::finish(ctx, op, &frags, d, 2 * HALVES);
+        int::finish(ctx, op.saturates, &frags, d, 2 * HALVES);
     }
 }
 
 /// Emits a product of `halves` times 8 rows and `blocks` times 32 k.
-pub(super) fn emit(l: &mut Lowerer, halves: usize, blocks: usize, flags: u64, frags: &Frags) {
+pub(super) fn emit(l: &mut Lowerer, halves: usize, blocks: usize, signs: Signs, frags: &Frags) {
+    let args = signs.args(l.extra(&frags.words()));
     let op = match (halves, blocks) {
-        (1, _) => l.cold::<Product<1, 1>>(),
-        (_, 1) => l.cold::<Product<2, 1>>(),
-        (_, _) => l.cold::<Product<2, 2>>(),
+        (1, _) => l.cold::<Product<1, 1>>(args),
+        (_, 1) => l.cold::<Product<2, 1>>(args),
+        (_, _) => l.cold::<Product<2, 2>>(args),
     };
-    let aux = l.extra(&frags.words());
-    l.emit(MicroOp {
-        aux,
-        imm: flags,
-        ..op
-    });
+    l.emit(op);
 }

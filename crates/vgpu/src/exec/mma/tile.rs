@@ -1,28 +1,12 @@
 //! Fragments of float matrices as tiles of f32, and their product in portable code.
 
-use super::{super::half, float::Tiles};
+use super::super::half;
+pub(super) use crate::op::{Spread, TileA, TileB, Tiles};
 
 /// A register of a fragment across the warp.
 pub(super) type Lanes = [u32; 32];
 /// The four registers of an accumulator: columns 2t and 2t+1 of rows 0 to 7, then of rows 8 to 15.
 pub(super) type Sums = [Lanes; 4];
-
-/// 16 rows of A, each with its k along.
-#[derive(Clone, Debug)]
-#[repr(C, align(32))]
-pub(super) struct TileA(pub(super) [[f32; 16]; 16]);
-
-/// B with k outside: the columns 0, 2, 4, 6, 1, 3, 5, 7 of each k, which is how two accumulator registers
-/// lie beside each other.
-#[derive(Clone, Debug)]
-#[repr(C, align(64))]
-pub(super) struct TileB(pub(super) [[f32; 8]; 16]);
-
-/// A with k outside: four rows of which each element stands four times, for each four rows of each k. That is how
-/// an accumulator register lies in memory: four columns of four rows.
-#[derive(Clone, Debug)]
-#[repr(C, align(64))]
-pub(super) struct Spread(pub(super) [[[f32; 16]; 4]; 16]);
 
 /// The columns of a [`TileB`] row.
 pub(super) const COLUMNS: [usize; 8] = [0, 2, 4, 6, 1, 3, 5, 7];

@@ -7,9 +7,8 @@
 #![allow(unsafe_code)]
 
 use super::{
-    float::Tiles,
     native::{Bf16, F16, Widen},
-    tile::{COLUMNS, Engine, Lanes, NAN, Pairs, Spread, TileB},
+    tile::{COLUMNS, Engine, Lanes, NAN, Pairs, Spread, TileB, Tiles},
 };
 use std::{arch::x86_64::*, marker::PhantomData};
 

@@ -4,7 +4,7 @@ use super::{
     rule::{Rule, apply},
     soft::{self, BF16, F16, F32, F64, Format, Mode},
 };
-use crate::{error::Error, lower::Lowerer};
+use crate::{build::Lowerer, error::Error};
 use warpsmith_ptx::{ir::Inst, op::Op, qual::Qual, types::Type};
 
 /// What is asked of a floating-point instruction, packed into a constant of the op.

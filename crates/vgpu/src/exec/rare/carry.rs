@@ -1,35 +1,51 @@
 //! Arithmetic with the carry flag: one bit per lane, in a mask of its own.
 
-use super::super::{Ctx, Handler, MicroOp, operand};
-use crate::{error::Error, lower::Lowerer};
-use warpsmith_ptx::{ir::Inst, op::Op, qual::Qual};
+use super::super::{Ctx, Handler, Micro, Slot, args, choices, operand};
+use crate::{build::Lowerer, error::Error};
+use warpsmith_ptx::{ir::Inst, op::Op, qual::Qual, types::Type};
 
-const ADD: u64 = 0;
-const SUB: u64 = 1;
-const MAD_LO: u64 = 2;
-const MAD_HI: u64 = 3;
-/// The flag is added; a difference is short by one where it is clear, as in an adder of `!b`.
-const READS: u64 = 8;
-const WRITES: u64 = 16;
-const SIGNED: u64 = 32;
-const WIDE: u64 = 64;
+choices! {
+    enum What {
+        Add,
+        Sub,
+        MadLo,
+        MadHi,
+    }
+}
 
-/// `imm` says what; the flag's mask is in `more[0]`.
+args! {
+    struct Carried {
+        dst: Slot,
+        a: Slot,
+        b: Slot,
+        c: Slot,
+        /// The mask of the flag.
+        flag: Slot,
+        what: What,
+        /// The flag is added; a difference is short by one where it is clear, as in an adder of `!b`.
+        reads: bool,
+        writes: bool,
+        signed: bool,
+        wide: bool,
+    }
+}
+
+/// One of them.
 struct Carry;
 impl Handler for Carry {
+    type Args = Carried;
     #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
+    fn run(ctx: &mut Ctx, op: &Micro<Carried>) {
         carry(ctx, op);
     }
 }
 
 #[inline(never)]
-fn carry(ctx: &mut Ctx, op: &MicroOp) {
-    let has = |flag| op.imm & flag != 0;
-    let flags = ctx.pred(op.more[0]);
-    let width = if has(WIDE) { 64 } else { 32 };
-    let get = |slot: u32, lane: usize| {
-        if has(WIDE) {
+fn carry(ctx: &mut Ctx, op: &Micro<Carried>) {
+    let flags = ctx.mask_at(op.flag);
+    let width = if op.wide { 64 } else { 32 };
+    let get = |slot: Slot, lane: usize| {
+        if op.wide {
             ctx.cells::<u64>(slot)[lane]
         } else {
             u64::from(ctx.cells::<u32>(slot)[lane])
@@ -42,12 +58,12 @@ fn carry(ctx: &mut Ctx, op: &MicroOp) {
             continue;
         }
         let (a, b) = (get(op.a, lane), get(op.b, lane));
-        let flag = u64::from(has(READS) && flags >> lane & 1 != 0);
-        let (x, y) = match op.imm & 7 {
-            ADD | SUB => (a, b),
-            kind => {
-                let product = product(a, b, width, has(SIGNED));
-                let part = if kind == MAD_LO {
+        let flag = u64::from(op.reads && flags >> lane & 1 != 0);
+        let (x, y) = match op.what {
+            What::Add | What::Sub => (a, b),
+            What::MadLo | What::MadHi => {
+                let product = product(a, b, width, op.signed);
+                let part = if op.what == What::MadLo {
                     product
                 } else {
                     product >> width
@@ -55,8 +71,8 @@ fn carry(ctx: &mut Ctx, op: &MicroOp) {
                 (part as u64 & (u64::MAX >> (64 - width)), get(op.c, lane))
             }
         };
-        let (y, flag) = if op.imm & 7 == SUB {
-            let whole = if has(READS) { flag } else { 1 };
+        let (y, flag) = if op.what == What::Sub {
+            let whole = if op.reads { flag } else { 1 };
             (!y & (u64::MAX >> (64 - width)), whole)
         } else {
             (y, flag)
@@ -65,10 +81,10 @@ fn carry(ctx: &mut Ctx, op: &MicroOp) {
         *out = wide as u64;
         new |= ((wide >> width) as u32 & 1) << lane;
     }
-    if has(WRITES) {
-        ctx.put_mask(op.more[0], new);
+    if op.writes {
+        ctx.put_mask(op.flag, new);
     }
-    if has(WIDE) {
+    if op.wide {
         ctx.put_cells(op.dst, out);
     } else {
         ctx.put_cells(op.dst, out.map(|x| x as u32));
@@ -92,50 +108,40 @@ fn product(a: u64, b: u64, width: u32, signed: bool) -> u128 {
 pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Option<Result<(), Error>> {
     let has = |word| inst.quals.has(word);
     let reads = matches!(inst.op, Op::Addc | Op::Subc | Op::Madc);
-    let kind = match inst.op {
-        Op::Add | Op::Addc => ADD,
-        Op::Sub | Op::Subc => SUB,
-        Op::Mad | Op::Madc if has(Qual::Hi) => MAD_HI,
-        Op::Mad | Op::Madc => MAD_LO,
+    let what = match inst.op {
+        Op::Add | Op::Addc => What::Add,
+        Op::Sub | Op::Subc => What::Sub,
+        Op::Mad | Op::Madc if has(Qual::Hi) => What::MadHi,
+        Op::Mad | Op::Madc => What::MadLo,
         _ => return None,
     };
     if !(reads || has(Qual::Cc)) {
         return None;
     }
     let ty = inst.quals.types().next()?;
-    let flags = [
-        (reads, READS),
-        (has(Qual::Cc), WRITES),
-        (ty.is_signed(), SIGNED),
-        (ty.bits() == 64, WIDE),
-    ];
-    let imm = flags
-        .iter()
-        .filter(|(set, _)| *set)
-        .fold(kind, |all, (_, flag)| all | flag);
-    Some(emit(l, inst, imm))
+    Some(emit(l, inst, what, reads, ty))
 }
 
-fn emit(l: &mut Lowerer, inst: &Inst, imm: u64) -> Result<(), Error> {
-    let mut slots = [0; 3];
+fn emit(l: &mut Lowerer, inst: &Inst, what: What, reads: bool, ty: Type) -> Result<(), Error> {
+    let wide = ty.bits() == 64;
+    let mut slots = [Slot::SCRATCH; 3];
     for (at, slot) in slots.iter_mut().enumerate().take(inst.operands.len() - 1) {
         let from = operand(l, inst, at + 1)?;
-        *slot = if imm & WIDE != 0 {
-            l.src64(from)?
-        } else {
-            l.src32(from)?
-        };
+        *slot = if wide { l.src64(from)? } else { l.src32(from)? };
     }
-    let dst = l.dst(operand(l, inst, 0)?)?.slot;
-    let flag = l.carry_flag();
-    l.emit(MicroOp {
-        dst,
-        a: slots[0],
-        b: slots[1],
-        c: slots[2],
-        imm,
-        more: [flag, 0, 0, 0],
-        ..l.cold::<Carry>()
-    });
+    let [a, b, c] = slots;
+    let args = Carried {
+        dst: l.dst(operand(l, inst, 0)?)?.slot,
+        a,
+        b,
+        c,
+        flag: l.carry_flag(),
+        what,
+        reads,
+        writes: inst.quals.has(Qual::Cc),
+        signed: ty.is_signed(),
+        wide,
+    };
+    l.emit(l.cold::<Carry>(args));
     Ok(())
 }

@@ -5,7 +5,7 @@ use super::{
     rule::{Rule, apply},
     soft::{BF16, E4M3, E5M2, F16, F32, F64, Format, Mode, Num, TF32, add},
 };
-use crate::{error::Error, lower::Lowerer};
+use crate::{build::Lowerer, error::Error};
 use warpsmith_ptx::{
     ir::Inst,
     qual::Qual,

@@ -5,17 +5,17 @@
 
 use super::{
     super::{
-        Ctx, Handler, MicroOp, Note, Reaches,
-        flow::SPIN_COST,
-        ldst::{self, At},
+        Base, Ctx, Handler, Micro, Note, OptSlot, Reaches, Slot, args, choices,
+        ldst::{self, At, Memory},
         ordered,
     },
     rule::{Rule, apply},
 };
+use crate::op::SPIN_COST;
 use crate::{
+    build::Lowerer,
     check::ObjectEvent,
     error::{Awaited, Error, FaultKind, Misuse},
-    lower::Lowerer,
     memory::{Bad, WINDOW},
 };
 use warpsmith_ptx::{
@@ -28,21 +28,48 @@ use warpsmith_ptx::{
 const COUNT: u64 = (1 << 20) - 1;
 const BYTES: u64 = (1 << 23) - 1;
 
-/// What an op does.
-mod what {
-    pub(super) const INIT: u64 = 0;
-    pub(super) const INVAL: u64 = 1;
-    pub(super) const ARRIVE: u64 = 2;
-    pub(super) const DROP: u64 = 3;
-    pub(super) const EXPECT: u64 = 4;
-    pub(super) const COMPLETE: u64 = 5;
-    pub(super) const TEST: u64 = 6;
-    pub(super) const PARITY: u64 = 7;
-    /// Bytes to expect stand in `b`, and one arrival follows.
-    pub(super) const ARRIVE_EXPECT: u64 = 8;
-    pub(super) const DROP_EXPECT: u64 = 9;
-    /// Copies of the thread arrive when they are done, which they are; nothing is counted.
-    pub(super) const COPIES: u64 = 10;
+choices! {
+    /// What an op does.
+    enum What {
+        Init,
+        Inval,
+        Arrive,
+        Drop,
+        Expect,
+        Complete,
+        Test,
+        Parity,
+        /// The value is of bytes to expect, and one arrival follows.
+        ArriveExpect,
+        DropExpect,
+        /// Copies of the thread arrive when they are done, which they are; nothing is counted.
+        Copies,
+    }
+}
+
+impl What {
+    fn tests(self) -> bool {
+        matches!(self, What::Test | What::Parity)
+    }
+}
+
+args! {
+    struct Operation {
+        /// Where the results go: lanes, or a mask of a test.
+        dst: OptSlot,
+        what: What,
+        /// Addresses of 64 bits.
+        wide: bool,
+        generic: bool,
+        /// The value has 64 bits.
+        wide_value: bool,
+        relaxed: bool,
+        /// Copies arrive.
+        copies: bool,
+        at: Slot,
+        value: Slot,
+        offset: u64,
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -92,18 +119,18 @@ pub(crate) fn phase(address: u64, word: u64) -> Awaited {
     }
 }
 
-/// The address in lanes `a` plus `imm >> 8` (64 bits wide where `aux` is 1), a value in lanes `b`; result to
-/// `dst` unless `more[0]` is 1; generic addresses if `more[1]` is 1; 64-bit values if `more[2]` is 1.
+/// An operation on the objects at the lanes' addresses.
 struct Mbarrier;
 impl Handler for Mbarrier {
+    type Args = Operation;
     #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
+    fn run(ctx: &mut Ctx, op: &Micro<Operation>) {
         mbarrier(ctx, op);
     }
 }
 
 #[inline(never)]
-fn mbarrier(ctx: &mut Ctx, op: &MicroOp) {
+fn mbarrier(ctx: &mut Ctx, op: &Micro<Operation>) {
     let mut out = [0u64; 32];
     let mut done = 0u32;
     for lane in 0..32u32 {
@@ -111,16 +138,15 @@ fn mbarrier(ctx: &mut Ctx, op: &MicroOp) {
             continue;
         }
         let i = lane as usize;
-        let offset = (op.imm as i64 >> 8) as u64;
-        let address = if op.aux == 1 {
-            ctx.cells::<u64>(op.a)[i].wrapping_add(offset)
+        let address = if op.wide {
+            ctx.cells::<u64>(op.at)[i].wrapping_add(op.offset)
         } else {
-            u64::from(ctx.cells::<u32>(op.a)[i].wrapping_add(offset as u32))
+            u64::from(ctx.cells::<u32>(op.at)[i].wrapping_add(op.offset as u32))
         };
-        let value = if op.more[2] == 1 {
-            ctx.cells::<u64>(op.b)[i]
+        let value = if op.wide_value {
+            ctx.cells::<u64>(op.value)[i]
         } else {
-            u64::from(ctx.cells::<u32>(op.b)[i])
+            u64::from(ctx.cells::<u32>(op.value)[i])
         };
         match step(ctx, op, lane, address, value) {
             Ok(word) => {
@@ -130,47 +156,52 @@ fn mbarrier(ctx: &mut Ctx, op: &MicroOp) {
                     tell(ctx, op, lane, address, word & 1 != 0);
                 }
             }
-            Err(bad) => ctx.refuse(op, bad, lane, address, 8),
+            Err(bad) => ctx.refuse(op.span(), bad, lane, address, 8),
         }
     }
-    let test = matches!(op.imm & 0xFF, what::TEST | what::PARITY);
-    if test {
+    if op.what.tests() {
         ctx.fuel -= SPIN_COST;
     }
-    if op.more[0] == 1 {
+    let Some(dst) = op.dst.get() else {
         return;
-    }
-    if test {
-        ctx.put_mask(op.dst, done);
+    };
+    if op.what.tests() {
+        ctx.put_mask(dst, done);
     } else {
-        ctx.put_cells(op.dst, out);
+        ctx.put_cells(dst, out);
     }
 }
 
 /// Tells the checker what one lane's operation orders.
 #[cold]
-fn tell(ctx: &mut Ctx, op: &MicroOp, lane: u32, address: u64, done: bool) {
-    let inside = if op.more[1] == 1 {
+fn tell(ctx: &mut Ctx, op: &Micro<Operation>, lane: u32, address: u64, done: bool) {
+    let inside = if op.generic {
         address.wrapping_sub(ctx.view.own.shared)
     } else {
         address
     };
-    let (releases, copies) = (op.more[3] & 1 == 0, op.more[3] & 2 != 0);
-    let event = match op.imm & 0xFF {
-        what::INIT => ObjectEvent::Init,
-        what::INVAL => ObjectEvent::Inval,
-        what::TEST | what::PARITY if done => ObjectEvent::Wait { acquires: releases },
-        what::ARRIVE | what::DROP | what::ARRIVE_EXPECT | what::DROP_EXPECT | what::COPIES => {
+    let (releases, copies) = (!op.relaxed, op.copies);
+    let event = match op.what {
+        What::Init => ObjectEvent::Init,
+        What::Inval => ObjectEvent::Inval,
+        What::Test | What::Parity if done => ObjectEvent::Wait { acquires: releases },
+        What::Arrive | What::Drop | What::ArriveExpect | What::DropExpect | What::Copies => {
             ObjectEvent::Arrive { releases, copies }
         }
-        _ => return,
+        What::Test | What::Parity | What::Expect | What::Complete => return,
     };
-    ordered::object(ctx, op, lane, inside, event);
+    ordered::object(ctx, op.span(), lane, inside, event);
 }
 
 /// One lane's operation: the result, if it has one.
-fn step(ctx: &mut Ctx, op: &MicroOp, lane: u32, address: u64, value: u64) -> Result<u64, Bad> {
-    let (window, at) = if op.more[1] == 1 {
+fn step(
+    ctx: &mut Ctx,
+    op: &Micro<Operation>,
+    lane: u32,
+    address: u64,
+    value: u64,
+) -> Result<u64, Bad> {
+    let (window, at) = if op.generic {
         // Objects are in shared memory only.
         let inside = address.wrapping_sub(ctx.view.own.shared);
         if inside >= WINDOW {
@@ -183,8 +214,8 @@ fn step(ctx: &mut Ctx, op: &MicroOp, lane: u32, address: u64, value: u64) -> Res
     let word: u64 = window.load(at)?;
     let mut object = Object::of(word);
     let mut misuse = None;
-    match op.imm & 0xFF {
-        what::INIT => {
+    match op.what {
+        What::Init => {
             let count = value & COUNT;
             if count == 0 || count != value {
                 misuse = Some(Misuse::ArrivalCount);
@@ -196,17 +227,17 @@ fn step(ctx: &mut Ctx, op: &MicroOp, lane: u32, address: u64, value: u64) -> Res
                 phase: 0,
             };
         }
-        what::INVAL => object = Object::of(0),
-        what::EXPECT => object.bytes = object.bytes.wrapping_add(value) & BYTES,
-        what::COMPLETE => {
+        What::Inval => object = Object::of(0),
+        What::Expect => object.bytes = object.bytes.wrapping_add(value) & BYTES,
+        What::Complete => {
             object.bytes = object.bytes.wrapping_sub(value) & BYTES;
             object = object.turned();
         }
-        what::COPIES => return Ok(word),
-        what::TEST => return Ok(u64::from(object.phase != value >> 63)),
-        what::PARITY => return Ok(u64::from(object.phase != value & 1)),
-        kind => {
-            let expects = matches!(kind, what::ARRIVE_EXPECT | what::DROP_EXPECT);
+        What::Copies => return Ok(word),
+        What::Test => return Ok(u64::from(object.phase != value >> 63)),
+        What::Parity => return Ok(u64::from(object.phase != value & 1)),
+        What::Arrive | What::Drop | What::ArriveExpect | What::DropExpect => {
+            let expects = matches!(op.what, What::ArriveExpect | What::DropExpect);
             let count = if expects { 1 } else { value };
             if expects {
                 object.bytes = object.bytes.wrapping_add(value) & BYTES;
@@ -215,14 +246,14 @@ fn step(ctx: &mut Ctx, op: &MicroOp, lane: u32, address: u64, value: u64) -> Res
                 misuse = Some(Misuse::Arrivals);
             }
             object.pending = object.pending.saturating_sub(count);
-            if matches!(kind, what::DROP | what::DROP_EXPECT) {
+            if matches!(op.what, What::Drop | What::DropExpect) {
                 object.expected = object.expected.saturating_sub(count);
             }
             object = object.turned();
         }
     }
     if let Some(misuse) = misuse {
-        ctx.fault(op, FaultKind::Misuse(misuse), lane, Some(address));
+        ctx.fault(op.span(), FaultKind::Misuse(misuse), lane, Some(address));
     }
     window.store(at, object.word())?;
     Ok(word)
@@ -246,9 +277,9 @@ pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Option<Result<(), Error>> {
         // Without `.noinc` the arrival was added to the pending ones just before.
         let place = inst.operands.first()?;
         let kind = if has(Qual::Noinc) {
-            what::ARRIVE
+            What::Arrive
         } else {
-            what::COPIES
+            What::Copies
         };
         return Some(emit(l, inst, kind, None, place, None));
     }
@@ -260,31 +291,31 @@ pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Option<Result<(), Error>> {
     }
     let drop = has(Qual::ArriveDrop);
     let kind = if has(Qual::Init) {
-        what::INIT
+        What::Init
     } else if has(Qual::Inval) {
-        what::INVAL
+        What::Inval
     } else if (has(Qual::Arrive) || drop) && has(Qual::ExpectTx) {
         if drop {
-            what::DROP_EXPECT
+            What::DropExpect
         } else {
-            what::ARRIVE_EXPECT
+            What::ArriveExpect
         }
     } else if drop {
-        what::DROP
+        What::Drop
     } else if has(Qual::Arrive) {
-        what::ARRIVE
+        What::Arrive
     } else if has(Qual::ExpectTx) {
-        what::EXPECT
+        What::Expect
     } else if has(Qual::CompleteTx) {
-        what::COMPLETE
+        What::Complete
     } else if has(Qual::Parity) {
-        what::PARITY
+        What::Parity
     } else {
-        what::TEST
+        What::Test
     };
     let mut operands = inst.operands.iter();
     let to = match kind {
-        what::INIT | what::INVAL | what::EXPECT | what::COMPLETE => None,
+        What::Init | What::Inval | What::Expect | What::Complete => None,
         _ if matches!(inst.operands.first(), Some(Operand::Addr(_))) => None,
         _ => operands.next().filter(|to| **to != Operand::Sink),
     };
@@ -295,7 +326,7 @@ pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Option<Result<(), Error>> {
 fn emit(
     l: &mut Lowerer,
     inst: &Inst,
-    kind: u64,
+    what: What,
     to: Option<&Operand>,
     place: &Operand,
     value: Option<&Operand>,
@@ -308,13 +339,13 @@ fn emit(
         }
     };
     let At { src, wide, offset } = ldst::address(l, place)?;
-    let a = if wide {
+    let slot = if wide {
         l.splat::<u64>(src).slot
     } else {
         l.splat::<u32>(src).slot
     };
-    let token = kind == what::TEST;
-    let b = match value {
+    let token = what == What::Test;
+    let value = match value {
         Some(value) if token => l.src64(value)?,
         Some(value) => l.src32(value)?,
         None => {
@@ -323,31 +354,33 @@ fn emit(
         }
     };
     let dst = match to {
-        Some(to) => l.dst(to)?.slot,
-        None => 0,
+        Some(to) => Some(l.dst(to)?.slot),
+        None => None,
     };
-    l.emit(MicroOp {
-        dst,
-        a,
-        b,
-        imm: kind | offset << 8,
-        aux: u32::from(wide),
-        more: [
-            u32::from(to.is_none()),
-            u32::from(generic),
-            u32::from(token),
-            u32::from(inst.quals.has(Qual::Relaxed)) | u32::from(inst.op == Op::Cp) << 1,
-        ],
-        ..l.cold::<Mbarrier>()
-    });
-    l.note(Note::Swaps(Reaches {
-        place: if generic {
-            ldst::place::GENERIC
-        } else {
-            ldst::place::SHARED
-        },
+    let args = Operation {
+        dst: dst.into(),
+        what,
         wide,
-        scalar: false,
+        generic,
+        wide_value: token,
+        relaxed: inst.quals.has(Qual::Relaxed),
+        copies: inst.op == Op::Cp,
+        at: slot,
+        value,
+        offset,
+    };
+    l.emit(l.cold::<Mbarrier>(args));
+    l.note(Note::Swaps(Reaches {
+        memory: if generic {
+            Memory::Generic
+        } else {
+            Memory::Shared
+        },
+        at: Base {
+            slot,
+            scalar: false,
+            wide,
+        },
         offset,
         bytes: 8,
         object: true,

@@ -9,11 +9,7 @@ use super::{
     rule::{Cells, Place, Rule, apply, emit},
     soft::{self, F32, F64, Format},
 };
-use crate::{
-    error::Error,
-    lower::{Lowerer, roles},
-    memory::GLOBAL_BASE,
-};
+use crate::{analysis::roles, build::Lowerer, error::Error, memory::GLOBAL_BASE};
 use warpsmith_ptx::{
     ir::{Imm, Inst, Operand},
     op::Op,
@@ -164,7 +160,7 @@ fn isspacep(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
     let dst = Place::target(l, operand(l, inst, 0)?)?;
     let mask = |l: &mut Lowerer| Place {
         slot: l.temp(),
-        cells: Cells::Mask(0),
+        cells: Cells::Mask,
     };
     let window = |l: &mut Lowerer, to: Place, before: Place, start: u64, size: u64| {
         let start = Place {
@@ -370,7 +366,7 @@ fn setp(l: &mut Lowerer, inst: &Inst, widths: &[u32], imm: u64, pair: bool) -> R
         }
         let to = Place {
             slot: l.temp(),
-            cells: Cells::Mask(0),
+            cells: Cells::Mask,
         };
         let imm = imm | if at == 1 { second } else { 0 };
         emit::<Compare>(l, to, &sources, imm);

@@ -1,6 +1,6 @@
 //! Accesses of 256 bits, as two of 128.
 
-use crate::{error::Error, lower::Lowerer};
+use crate::{build::Lowerer, error::Error};
 use warpsmith_ptx::{
     ir::{Address, Inst, Operand},
     op::Op,

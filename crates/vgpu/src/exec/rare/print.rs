@@ -6,35 +6,37 @@
 mod format;
 
 use super::super::{
-    Ctx, Handler, MicroOp,
-    ldst::{self, place},
+    Ctx, Handler, Micro, Slot, args,
+    ldst::{self, Memory as Space},
 };
-use crate::{error::Error, lower::Lowerer, memory::Bad};
+use crate::{analysis::print::RESULT, build::Lowerer, error::Error, memory::Bad};
 use format::{Source, formatted};
 use warpsmith_ptx::ir::{Inst, Operand};
 
-/// The name of the function.
-pub(crate) const NAME: &str = "vprintf";
+args! {
+    struct Printing {
+        /// Where the parts of the call are in local memory: a scalar, and what is added to it.
+        at: Slot,
+        offset: u64,
+    }
+}
 
-/// Where the parts of a call are in the transfer area: the two addresses, and the result behind them.
-pub(crate) const RESULT: u64 = 16;
-pub(crate) const BYTES: u64 = 24;
-
-/// A call whose parts are in local memory at scalar `a` plus `imm`.
+/// A call.
 struct Print;
 impl Handler for Print {
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
+    type Args = Printing;
+    fn run(ctx: &mut Ctx, op: &Micro<Printing>) {
         print(ctx, op);
     }
 }
 
 #[cold]
 #[inline(never)]
-fn print(ctx: &mut Ctx, op: &MicroOp) {
-    let own = ctx.scalar(op.a).wrapping_add(op.imm);
+fn print(ctx: &mut Ctx, op: &Micro<Printing>) {
+    let own = ctx.scalar(op.at).wrapping_add(op.offset);
     for lane in (0..32).filter(|lane| ctx.mask >> lane & 1 != 0) {
         if let Err((bad, address)) = call(ctx, lane, own) {
-            ctx.refuse(op, bad, lane, address, 1);
+            ctx.refuse(op.span(), bad, lane, address, 1);
             return;
         }
     }
@@ -42,7 +44,7 @@ fn print(ctx: &mut Ctx, op: &MicroOp) {
 
 /// The call of one lane.
 fn call(ctx: &Ctx, lane: u32, own: u64) -> Result<(), (Bad, u64)> {
-    let (window, at) = ldst::window(ctx, place::LOCAL, own, lane);
+    let (window, at) = ldst::window(ctx, Space::Local, own, lane);
     let word = |offset: u64| {
         let address = at.wrapping_add(offset);
         window.load::<u64>(address).map_err(|bad| (bad, own))
@@ -67,7 +69,7 @@ impl Source for Memory<'_> {
     type Error = (Bad, u64);
 
     fn byte(&mut self, address: u64) -> Result<u8, (Bad, u64)> {
-        let (window, at) = ldst::window(self.ctx, place::GENERIC, address, self.lane);
+        let (window, at) = ldst::window(self.ctx, Space::Generic, address, self.lane);
         window.load::<u8>(at).map_err(|bad| (bad, address))
     }
 }
@@ -81,10 +83,9 @@ pub(in crate::exec) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> 
     if !at.src.uniform {
         return Err(l.refuse("a transfer area that lanes do not share".to_owned()));
     }
-    l.emit(MicroOp {
-        a: at.src.slot,
-        imm: at.offset,
-        ..l.cold::<Print>()
-    });
+    l.emit(l.cold::<Print>(Printing {
+        at: at.src.slot,
+        offset: at.offset,
+    }));
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Instructions that are seldom run, computed lane by lane: one small function each, compiled once.
 
-use super::super::{Ctx, Handler, MicroOp, operand};
-use crate::{error::Error, lower::Lowerer};
+use super::super::{Ctx, Handler, Micro, Pred, Slot, args, choices, operand};
+use crate::{build::Lowerer, error::Error};
 use std::marker::PhantomData;
 use warpsmith_ptx::{
     ir::{Inst, Operand},
@@ -13,32 +13,23 @@ pub(super) trait Rule: 'static {
     fn f(x: [u64; 3], imm: u64) -> u64;
 }
 
-/// How a slot holds a value.
-#[derive(Clone, Copy)]
-pub(super) enum Cells {
-    Narrow,
-    Wide,
-    Scalar,
-    /// A predicate, or its negation.
-    Mask(u32),
-}
-
-impl Cells {
-    fn code(self) -> u32 {
-        match self {
-            Cells::Narrow => 0,
-            Cells::Wide => 1,
-            Cells::Scalar => 2,
-            Cells::Mask(0) => 3,
-            Cells::Mask(_) => 4,
-        }
+choices! {
+    /// How a slot holds a value.
+    pub(super) enum Cells {
+        Narrow,
+        Wide,
+        Scalar,
+        /// A predicate.
+        Mask,
+        /// The negation of one.
+        Not,
     }
 }
 
 /// A slot and how to read or write it.
 #[derive(Clone, Copy)]
 pub(super) struct Place {
-    pub(super) slot: u32,
+    pub(super) slot: Slot,
     pub(super) cells: Cells,
 }
 
@@ -48,10 +39,10 @@ impl Place {
         if let Operand::Reg(reg) | Operand::NotReg(reg) = operand
             && l.type_of(*reg) == Type::Pred
         {
-            let (slot, negated) = l.pred(operand)?;
+            let Pred { mask, flip } = l.pred(operand)?;
             return Ok(Place {
-                slot,
-                cells: Cells::Mask(negated),
+                slot: mask,
+                cells: if flip == 0 { Cells::Mask } else { Cells::Not },
             });
         }
         let src = l.src(operand, bits)?;
@@ -70,7 +61,7 @@ impl Place {
     pub(super) fn target(l: &mut Lowerer, operand: &Operand) -> Result<Place, Error> {
         let dst = l.dst(operand)?;
         let cells = match (operand, l.reg_bits(operand)) {
-            (_, Some(1)) => Cells::Mask(0),
+            (_, Some(1)) => Cells::Mask,
             _ if dst.uniform => Cells::Scalar,
             (_, Some(33..)) => Cells::Wide,
             _ => Cells::Narrow,
@@ -82,25 +73,37 @@ impl Place {
     }
 }
 
+args! {
+    struct Ruled {
+        dst: Slot,
+        a: Slot,
+        b: Slot,
+        c: Slot,
+        /// How they hold their values, the destination first.
+        cells: [Cells; 4],
+        imm: u64,
+    }
+}
+
 struct ByLane<R>(PhantomData<R>);
 
 impl<R: Rule> Handler for ByLane<R> {
+    type Args = Ruled;
     #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
+    fn run(ctx: &mut Ctx, op: &Micro<Ruled>) {
         by_lane(ctx, op, R::f);
     }
 }
 
-/// `more[0]` packs the codes of `a`, `b`, `c` and `dst`.
 #[inline(never)]
-fn by_lane(ctx: &mut Ctx, op: &MicroOp, f: fn([u64; 3], u64) -> u64) {
-    let code = |at: u32| op.more[0] >> (4 * at) & 15;
-    let sources = [(op.a, code(0)), (op.b, code(1)), (op.c, code(2))];
+fn by_lane(ctx: &mut Ctx, op: &Micro<Ruled>, f: fn([u64; 3], u64) -> u64) {
+    let [to, a, b, c] = op.cells;
+    let sources = [(op.a, a), (op.b, b), (op.c, c)];
     let at = |ctx: &Ctx, lane: usize| {
-        let x = sources.map(|(slot, code)| read(ctx, slot, code, lane));
+        let x = sources.map(|(slot, cells)| read(ctx, slot, cells, lane));
         f(x, op.imm)
     };
-    if code(3) == 2 {
+    if to == Cells::Scalar {
         let lane = ctx.mask.trailing_zeros() as usize & 31;
         let value = at(ctx, lane);
         ctx.set_scalar(op.dst, value);
@@ -112,10 +115,10 @@ fn by_lane(ctx: &mut Ctx, op: &MicroOp, f: fn([u64; 3], u64) -> u64) {
             *out = at(ctx, lane);
         }
     }
-    match code(3) {
-        0 => ctx.put_cells(op.dst, out.map(|x| x as u32)),
-        1 => ctx.put_cells(op.dst, out),
-        _ => {
+    match to {
+        Cells::Narrow => ctx.put_cells(op.dst, out.map(|x| x as u32)),
+        Cells::Wide => ctx.put_cells(op.dst, out),
+        Cells::Scalar | Cells::Mask | Cells::Not => {
             let bits = (0..32).fold(0, |bits, i| bits | (out[i] as u32 & 1) << i);
             ctx.put_mask(op.dst, bits);
         }
@@ -123,13 +126,13 @@ fn by_lane(ctx: &mut Ctx, op: &MicroOp, f: fn([u64; 3], u64) -> u64) {
 }
 
 /// The value of a lane.
-fn read(ctx: &Ctx, slot: u32, code: u32, lane: usize) -> u64 {
-    match code {
-        0 => u64::from(ctx.cells::<u32>(slot)[lane]),
-        1 => ctx.cells::<u64>(slot)[lane],
-        2 => ctx.scalar(slot),
-        3 => u64::from(ctx.pred(slot) >> lane & 1),
-        _ => u64::from(!ctx.pred(slot) >> lane & 1),
+fn read(ctx: &Ctx, slot: Slot, cells: Cells, lane: usize) -> u64 {
+    match cells {
+        Cells::Narrow => u64::from(ctx.cells::<u32>(slot)[lane]),
+        Cells::Wide => ctx.cells::<u64>(slot)[lane],
+        Cells::Scalar => ctx.scalar(slot),
+        Cells::Mask => u64::from(ctx.mask_at(slot) >> lane & 1),
+        Cells::Not => u64::from(!ctx.mask_at(slot) >> lane & 1),
     }
 }
 
@@ -141,21 +144,15 @@ pub(super) fn emit<R: Rule>(l: &mut Lowerer, dst: Place, sources: &[Place], imm:
     };
     let source = |at: usize| sources.get(at).copied().unwrap_or(none);
     let [a, b, c] = [source(0), source(1), source(2)];
-    let codes = [a, b, c, dst].map(|place| place.cells.code());
-    l.emit(MicroOp {
+    let args = Ruled {
         dst: dst.slot,
         a: a.slot,
         b: b.slot,
         c: c.slot,
+        cells: [dst, a, b, c].map(|place| place.cells),
         imm,
-        more: [
-            codes[0] | codes[1] << 4 | codes[2] << 8 | codes[3] << 12,
-            0,
-            0,
-            0,
-        ],
-        ..l.cold::<ByLane<R>>()
-    });
+    };
+    l.emit(l.cold::<ByLane<R>>(args));
 }
 
 /// Lowers `d, a, b...` with sources of these widths.

@@ -4,16 +4,18 @@
 //! those beyond the matrix repeat it. Products take k in ascending order from C, fused, in f32.
 
 use super::super::{
-    Ctx, Handler, MicroOp, checked,
+    AccessId, Ctx, Handler, Micro, Offset, Slot, Words, args, checked, choices,
     half::{Bf16, F16},
-    ldst::{self, items},
+    ldst::{self, Memory, items},
     operand,
+    show::Show,
 };
 use crate::{
+    build::Lowerer,
     check,
     error::Error,
-    lower::Lowerer,
     memory::{Bad, Window},
+    op::Frame,
 };
 use warpsmith_ptx::{
     ir::Inst,
@@ -22,38 +24,50 @@ use warpsmith_ptx::{
     types::{Space, Type},
 };
 
-/// The element types, as ops hold them.
-mod kind {
-    pub(super) const F16: u32 = 0;
-    pub(super) const BF16: u32 = 1;
-    pub(super) const F32: u32 = 2;
-    pub(super) const S32: u32 = 3;
-    pub(super) const U8: u32 = 4;
-    pub(super) const S8: u32 = 5;
+choices! {
+    /// The element types.
+    enum Kind {
+        F16,
+        Bf16,
+        F32,
+        S32,
+        U8,
+        S8,
+    }
 }
 
-fn kind_of(ty: Type) -> Option<u32> {
+fn kind_of(ty: Type) -> Option<Kind> {
     Some(match ty {
-        Type::F16 => kind::F16,
-        Type::BF16 => kind::BF16,
-        Type::F32 => kind::F32,
-        Type::S32 => kind::S32,
-        Type::U8 => kind::U8,
-        Type::S8 => kind::S8,
+        Type::F16 => Kind::F16,
+        Type::BF16 => Kind::Bf16,
+        Type::F32 => Kind::F32,
+        Type::S32 => Kind::S32,
+        Type::U8 => Kind::U8,
+        Type::S8 => Kind::S8,
         _ => return None,
     })
 }
 
-fn bits_of(kind: u32) -> u32 {
+/// By their number in the extra table.
+const KINDS: [Kind; 6] = [
+    Kind::F16,
+    Kind::Bf16,
+    Kind::F32,
+    Kind::S32,
+    Kind::U8,
+    Kind::S8,
+];
+
+fn bits_of(kind: Kind) -> u32 {
     match kind {
-        kind::F16 | kind::BF16 => 16,
-        kind::U8 | kind::S8 => 8,
-        _ => 32,
+        Kind::F16 | Kind::Bf16 => 16,
+        Kind::U8 | Kind::S8 => 8,
+        Kind::F32 | Kind::S32 => 32,
     }
 }
 
 /// Rows, columns of A and columns of the result.
-fn shape(inst: &Inst) -> Option<[u32; 3]> {
+fn shape(inst: &Inst) -> Option<[u8; 3]> {
     let has = |word| inst.quals.has(word);
     if has(Qual::M16n16k16) {
         Some([16, 16, 16])
@@ -69,14 +83,21 @@ fn shape(inst: &Inst) -> Option<[u32; 3]> {
 /// A fragment in registers: their slots stand in the program's extra table.
 #[derive(Clone, Copy)]
 struct Fragment {
-    at: u32,
-    regs: u32,
-    kind: u32,
+    at: Words,
+    regs: u16,
+    kind: Kind,
+}
+
+impl Show for Fragment {
+    fn show(&self, frame: &Frame) -> String {
+        let (at, kind) = (self.at.show(frame), self.kind.show(frame));
+        format!("{}x{kind}:{at}", self.regs)
+    }
 }
 
 impl Fragment {
     fn per_lane(self) -> u32 {
-        self.regs * 32 / bits_of(self.kind)
+        u32::from(self.regs) * 32 / bits_of(self.kind)
     }
 
     /// Register, lane and shift of element `i`.
@@ -88,60 +109,81 @@ impl Fragment {
 
     fn get(self, ctx: &Ctx, i: u32) -> u32 {
         let (reg, lane, shift) = self.place(i);
-        let slot = ctx.extra(self.at, self.regs as usize)[reg as usize];
-        let bits = ctx.cells::<u32>(slot)[lane] >> shift;
+        let slot = ctx.extra(self.at, usize::from(self.regs))[reg as usize];
+        let bits = ctx.cells::<u32>(Slot(slot))[lane] >> shift;
         bits & (u32::MAX >> (32 - bits_of(self.kind)))
     }
 
     fn set(self, ctx: &mut Ctx, i: u32, value: u32) {
         let (reg, lane, shift) = self.place(i);
-        let slot = ctx.extra(self.at, self.regs as usize)[reg as usize];
+        let slot = ctx.extra(self.at, usize::from(self.regs))[reg as usize];
         let mask = (u32::MAX >> (32 - bits_of(self.kind))) << shift;
-        let cell = &mut ctx.cells_mut::<u32>(slot)[lane];
+        let cell = &mut ctx.cells_mut::<u32>(Slot(slot))[lane];
         *cell = *cell & !mask | value << shift & mask;
     }
 
     fn float(self, ctx: &Ctx, i: u32) -> f32 {
         let bits = self.get(ctx, i);
         match self.kind {
-            kind::F16 => F16(bits as u16).to_f32(),
-            kind::BF16 => Bf16(bits as u16).to_f32(),
-            _ => f32::from_bits(bits),
+            Kind::F16 => F16(bits as u16).to_f32(),
+            Kind::Bf16 => Bf16(bits as u16).to_f32(),
+            Kind::F32 | Kind::S32 | Kind::U8 | Kind::S8 => f32::from_bits(bits),
         }
     }
 
     fn int(self, ctx: &Ctx, i: u32) -> i64 {
         let bits = self.get(ctx, i);
         match self.kind {
-            kind::U8 => i64::from(bits as u8),
-            kind::S8 => i64::from(bits as i8),
-            _ => i64::from(bits as i32),
+            Kind::U8 => i64::from(bits as u8),
+            Kind::S8 => i64::from(bits as i8),
+            Kind::F16 | Kind::Bf16 | Kind::F32 | Kind::S32 => i64::from(bits as i32),
         }
     }
 }
 
-/// A fragment from or to memory: `b` the stride in elements (lanes), `c` rows and columns, `dst` the
-/// fragment's place in the extra table, `more` registers, kind, space and flags: 1 for columns first, 2 for
-/// a store, 4 for 64-bit addresses; description `aux` is of its accesses.
+args! {
+    struct Motion {
+        fragment: Fragment,
+        /// Of the matrix.
+        rows: u8,
+        columns: u8,
+        memory: Memory,
+        by_columns: bool,
+        stores: bool,
+        /// Addresses of 64 bits.
+        wide: bool,
+        at: Slot,
+        /// Elements from one row or column to the next: lanes.
+        stride: Slot,
+        offset: Offset,
+        access: AccessId,
+    }
+
+    struct Multiplication {
+        /// The fragments of D, A, B and C: three words each.
+        fragments: Words,
+        m: u8,
+        n: u8,
+        k: u8,
+        saturates: bool,
+    }
+}
+
+/// A fragment from or to memory.
 struct Move;
 impl Handler for Move {
+    type Args = Motion;
     #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
+    fn run(ctx: &mut Ctx, op: &Micro<Motion>) {
         moves(ctx, op);
     }
 }
 
 #[inline(never)]
-fn moves(ctx: &mut Ctx, op: &MicroOp) {
-    let [regs, kind, space, flags] = op.more;
-    let fragment = Fragment {
-        at: op.dst,
-        regs,
-        kind,
-    };
-    let (rows, columns) = (op.c >> 16, op.c & 0xFFFF);
-    let bytes = bits_of(kind) / 8;
-    let is_store = flags & 2 != 0;
+fn moves(ctx: &mut Ctx, op: &Micro<Motion>) {
+    let (fragment, is_store) = (op.fragment, op.stores);
+    let (rows, columns) = (u32::from(op.rows), u32::from(op.columns));
+    let bytes = bits_of(fragment.kind) / 8;
     // Elements beyond the matrix are loaded again and stored once.
     let lanes_of = |own: u32| {
         let inside = |lane: &u32| lane * fragment.per_lane() + own < rows * columns;
@@ -158,19 +200,19 @@ fn moves(ctx: &mut Ctx, op: &MicroOp) {
     for (own, addresses) in (0..).zip(&all) {
         let mut mask = ctx.mask & lanes_of(own);
         if ctx.checker.is_some() {
-            mask &= !checked::each_of_many(ctx, op, mask, addresses);
+            mask &= !checked::each_of_many(ctx, op.span(), op.access, mask, addresses);
         }
         for lane in (0..32).filter(|lane| mask >> lane & 1 != 0) {
             let i = lane * fragment.per_lane() + own;
             let address = addresses[lane as usize];
-            let (window, at) = ldst::window(ctx, space, address, lane);
+            let (window, at) = ldst::window(ctx, op.memory, address, lane);
             let done = if is_store {
                 store(&window, at, bytes, fragment.get(ctx, i))
             } else {
                 load(&window, at, bytes).map(|value| fragment.set(ctx, i, value))
             };
             if let Err(bad) = done {
-                ctx.refuse(op, bad, lane, address, bytes);
+                ctx.refuse(op.span(), bad, lane, address, bytes);
                 return;
             }
         }
@@ -178,23 +220,23 @@ fn moves(ctx: &mut Ctx, op: &MicroOp) {
 }
 
 /// The address of element `i` of a fragment.
-fn address(ctx: &Ctx, op: &MicroOp, i: u32) -> u64 {
-    let [regs, kind, _, flags] = op.more;
-    let (rows, columns) = (op.c >> 16, op.c & 0xFFFF);
-    let lane = i / (regs * 32 / bits_of(kind));
+fn address(ctx: &Ctx, op: &Motion, i: u32) -> u64 {
+    let (rows, columns) = (u32::from(op.rows), u32::from(op.columns));
+    let lane = i / op.fragment.per_lane();
     let element = i % (rows * columns);
     let (row, column) = (element / columns, element % columns);
-    let stride = u64::from(ctx.cells::<u32>(op.b)[lane as usize]);
-    let index = if flags & 1 != 0 {
+    let stride = u64::from(ctx.cells::<u32>(op.stride)[lane as usize]);
+    let index = if op.by_columns {
         u64::from(column) * stride + u64::from(row)
     } else {
         u64::from(row) * stride + u64::from(column)
     };
-    let offset = op.imm.wrapping_add(index * u64::from(bits_of(kind) / 8));
-    if flags & 4 != 0 {
-        ctx.cells::<u64>(op.a)[lane as usize].wrapping_add(offset)
+    let bytes = u64::from(bits_of(op.fragment.kind) / 8);
+    let offset = op.offset.get().wrapping_add(index * bytes);
+    if op.wide {
+        ctx.cells::<u64>(op.at)[lane as usize].wrapping_add(offset)
     } else {
-        u64::from(ctx.cells::<u32>(op.a)[lane as usize].wrapping_add(offset as u32))
+        u64::from(ctx.cells::<u32>(op.at)[lane as usize].wrapping_add(offset as u32))
     }
 }
 
@@ -214,25 +256,25 @@ fn store(window: &Window, at: u64, bytes: u32, value: u32) -> Result<(), Bad> {
     }
 }
 
-/// `d = a b + c`: `a` and `b` of the op are where the fragments' slots begin in the extra table; `imm` packs
-/// m, n, k in bytes; `aux` is 1 to saturate.
+/// `d = a b + c`.
 struct Product;
 impl Handler for Product {
+    type Args = Multiplication;
     #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
+    fn run(ctx: &mut Ctx, op: &Micro<Multiplication>) {
         product(ctx, op);
     }
 }
 
 #[inline(never)]
-fn product(ctx: &mut Ctx, op: &MicroOp) {
-    let [m, n, k] = [0, 8, 16].map(|shift| (op.imm >> shift) as u32 & 0xFF);
+fn product(ctx: &mut Ctx, op: &Micro<Multiplication>) {
+    let [m, n, k] = [op.m, op.n, op.k].map(u32::from);
     let fragments: [Fragment; 4] = std::array::from_fn(|i| {
-        let head = ctx.extra(op.a + 3 * i as u32, 3);
+        let head = ctx.extra(op.fragments.behind(3 * i as u32), 3);
         Fragment {
-            at: head[0],
-            regs: head[1],
-            kind: head[2],
+            at: Words(head[0]),
+            regs: head[1] as u16,
+            kind: KINDS[head[2] as usize % KINDS.len()],
         }
     });
     let [d, a, b, c] = fragments;
@@ -240,11 +282,11 @@ fn product(ctx: &mut Ctx, op: &MicroOp) {
     for row in 0..m {
         for column in 0..n {
             let at = row * n + column;
-            out.push(if c.kind == kind::S32 {
+            out.push(if c.kind == Kind::S32 {
                 let sum = (0..k).fold(c.int(ctx, at), |sum, i| {
                     sum + a.int(ctx, row * k + i) * b.int(ctx, i * n + column)
                 });
-                if op.aux == 1 {
+                if op.saturates {
                     sum.clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as u32
                 } else {
                     sum as u32
@@ -255,7 +297,7 @@ fn product(ctx: &mut Ctx, op: &MicroOp) {
                         .mul_add(b.float(ctx, i * n + column), sum)
                 });
                 match d.kind {
-                    kind::F16 => u32::from(F16::from_f32(sum).0),
+                    Kind::F16 => u32::from(F16::from_f32(sum).0),
                     _ if sum.is_nan() => 0x7FFF_FFFF,
                     _ => sum.to_bits(),
                 }
@@ -272,20 +314,21 @@ fn fragment(
     l: &mut Lowerer,
     inst: &Inst,
     index: usize,
-    kind: u32,
+    kind: Kind,
     is_target: bool,
 ) -> Result<Fragment, Error> {
     let regs = items(operand(l, inst, index)?);
     let mut slots = Vec::with_capacity(regs.len());
     for reg in regs {
-        slots.push(if is_target {
+        let slot = if is_target {
             l.dst(reg)?.slot
         } else {
             l.src32(reg)?
-        });
+        };
+        slots.push(slot.0);
     }
     Ok(Fragment {
-        regs: slots.len() as u32,
+        regs: slots.len() as u16,
         at: l.extra(&slots),
         kind,
     })
@@ -302,7 +345,7 @@ pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Option<Result<(), Error>> {
         let [d, c] = [kind_of(*types.first()?)?, kind_of(*types.last()?)?];
         // Of halves the types of A and B are not written.
         let ab = if types.len() == 2 {
-            kind::F16
+            Kind::F16
         } else {
             kind_of(types[1])?
         };
@@ -312,24 +355,25 @@ pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Option<Result<(), Error>> {
     Some(moving(l, inst, shape, kind))
 }
 
-fn mma(l: &mut Lowerer, inst: &Inst, shape: [u32; 3], kinds: [u32; 4]) -> Result<(), Error> {
+fn mma(l: &mut Lowerer, inst: &Inst, shape: [u8; 3], kinds: [Kind; 4]) -> Result<(), Error> {
     let mut heads = Vec::new();
     for (i, kind) in kinds.into_iter().enumerate() {
         let Fragment { at, regs, kind } = fragment(l, inst, i, kind, i == 0)?;
-        heads.extend([at, regs, kind]);
+        heads.extend([at.0, u32::from(regs), kind as u32]);
     }
-    let [m, n, k] = shape.map(u64::from);
-    let a = l.extra(&heads);
-    l.emit(MicroOp {
-        a,
-        imm: m | n << 8 | k << 16,
-        aux: u32::from(inst.quals.has(Qual::Satfinite)),
-        ..l.cold::<Product>()
-    });
+    let [m, n, k] = shape;
+    let args = Multiplication {
+        fragments: l.extra(&heads),
+        m,
+        n,
+        k,
+        saturates: inst.quals.has(Qual::Satfinite),
+    };
+    l.emit(l.cold::<Product>(args));
     Ok(())
 }
 
-fn moving(l: &mut Lowerer, inst: &Inst, shape: [u32; 3], kind: u32) -> Result<(), Error> {
+fn moving(l: &mut Lowerer, inst: &Inst, shape: [u8; 3], kind: Kind) -> Result<(), Error> {
     let has = |word| inst.quals.has(word);
     let [m, n, k] = shape;
     let is_store = has(Qual::Store);
@@ -342,10 +386,10 @@ fn moving(l: &mut Lowerer, inst: &Inst, shape: [u32; 3], kind: u32) -> Result<()
     };
     let by_columns = has(Qual::Col);
     let place = operand(l, inst, usize::from(!is_store))?;
-    let (space, named) = match ldst::space_of(l, inst, place) {
-        Space::Global => (ldst::place::GLOBAL, check::Space::Global),
-        Space::Shared => (ldst::place::SHARED, check::Space::Shared),
-        Space::Generic => (ldst::place::GENERIC, check::Space::Generic),
+    let (memory, named) = match ldst::space_of(l, inst, place) {
+        Space::Global => (Memory::Global, check::Space::Global),
+        Space::Shared => (Memory::Shared, check::Space::Shared),
+        Space::Generic => (Memory::Generic, check::Space::Generic),
         Space::Local | Space::Const | Space::Param => return Err(l.unsupported(inst)),
     };
     let at = ldst::address(l, place)?;
@@ -367,17 +411,20 @@ fn moving(l: &mut Lowerer, inst: &Inst, shape: [u32; 3], kind: u32) -> Result<()
     } else {
         check::Access::Read
     };
-    let aux = checked::many(l, named, access, bits_of(kind) / 8, !is_store);
-    let flags = u32::from(by_columns) | u32::from(is_store) << 1 | u32::from(at.wide) << 2;
-    l.emit(MicroOp {
-        dst: fragment.at,
-        a,
-        b,
-        c: rows << 16 | columns,
-        imm: at.offset,
-        aux,
-        more: [fragment.regs, kind, space, flags],
-        ..l.cold::<Move>()
-    });
+    let access = checked::many(l, named, access, bits_of(kind) / 8, !is_store);
+    let args = Motion {
+        fragment,
+        rows,
+        columns,
+        memory,
+        by_columns,
+        stores: is_store,
+        wide: at.wide,
+        at: a,
+        stride: b,
+        offset: Offset::new(at.offset),
+        access,
+    };
+    l.emit(l.cold::<Move>(args));
     Ok(())
 }

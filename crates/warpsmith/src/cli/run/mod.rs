@@ -13,7 +13,12 @@ use anyhow::{Result, bail};
 use arg::ArgSpec;
 use clap::Args;
 use live::Live;
-use std::{io::Write, path::PathBuf, process::ExitCode, time::Duration};
+use std::{
+    io::Write,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::Duration,
+};
 use warpsmith::{
     ptx::target::Target,
     script::{Arg, Error, LaunchSpec, Script, Settings},
@@ -33,6 +38,7 @@ use warpsmith::{
 Examples:
   warpsmith run k.ptx --entry k --grid 4 --block 256 --arg in:x.bin --arg out:y.bin:4096 --arg u32:1000
   warpsmith run --script fault.json --check --format json
+  warpsmith run k.ptx --entry k --block 256 --dump-program
   warpsmith run --schema > run-script.schema.json
 
 A run that lasts shows its findings as they come; Ctrl-C stops it, and what was found until then is reported.
@@ -72,6 +78,10 @@ pub(crate) struct RunPtx {
     /// An argument, see below.
     #[arg(long = "arg", value_name = "SPEC")]
     args: Vec<ArgSpec>,
+    /// Prints what the virtual GPU makes of each kernel for the shape of its blocks, and runs nothing: `--arg` and
+    /// buffers are not looked at; `--check`, `--budget`, `--seed` and `--schedules` say how it would be run.
+    #[arg(long)]
+    dump_program: bool,
     /// Checks memory, races, barriers and more; KINDS, separated by commas, limits that.
     #[arg(long, value_name = "KINDS", num_args = 0..=1, require_equals = true,
         default_missing_value = "all", value_parser = kinds)]
@@ -148,42 +158,25 @@ impl RunPtx {
             super::output::print_json(&warpsmith::script::schema())?;
             return Ok(ExitCode::SUCCESS);
         }
+        if self.dump_program {
+            return self.dump();
+        }
         let suppressions = self.show.suppressions()?;
         let mut files = Files::default();
         let (script, saves) = match &self.script {
-            Some(path) => {
-                let mut script = Script::read(path)?;
-                script.target = self.sm.or(script.target);
-                script.sms = self.sms.or(script.sms);
-                script.co_resident |= self.cooperative;
-                (script, Vec::new())
-            }
+            Some(path) => (self.script(path)?, Vec::new()),
             None => self.single(&mut files)?,
         };
         let live = Live::begin(self.timeout);
         let tells = self.show.format == Format::Text;
         let settings = Settings {
-            checks: self.check.as_deref().map(|kinds| Checks {
-                kinds: kinds.to_vec(),
-            }),
-            schedules: self.schedules,
-            seed: self.seed,
-            budget: self.budget,
             stop: live.stop(),
             tell: tells.then(|| live.tell(&suppressions)),
+            ..self.settings()
         };
         let (mut report, kept) = script.run_keeping(&settings);
         let (drawn, raised) = live.end();
-        if let Some(Error::Script { at, line, .. } | Error::At { at, line, .. }) =
-            &mut report.failure
-        {
-            // The command line comes before the script.
-            if at == "$.target" && self.sm.is_some() {
-                (*at, *line) = ("--sm".to_owned(), None);
-            } else if self.script.is_none() {
-                *at = self.option(at);
-            }
-        }
+        report.failure.iter_mut().for_each(|error| self.name(error));
         for (buffer, mut draft) in saves {
             if let Some(bytes) = &kept[buffer] {
                 let written = draft.write_all(bytes);
@@ -206,6 +199,55 @@ impl RunPtx {
             return Ok(interrupt::exit_code());
         }
         Ok(ExitCode::from(report.status().exit_code()))
+    }
+
+    /// A script from a file, with what the command line says before it.
+    fn script(&self, path: &Path) -> Result<Script> {
+        let mut script = Script::read(path)?;
+        script.target = self.sm.or(script.target);
+        script.sms = self.sms.or(script.sms);
+        script.co_resident |= self.cooperative;
+        Ok(script)
+    }
+
+    fn settings(&self) -> Settings {
+        Settings {
+            checks: self.check.as_deref().map(|kinds| Checks {
+                kinds: kinds.to_vec(),
+            }),
+            schedules: self.schedules,
+            seed: self.seed,
+            budget: self.budget,
+            ..Settings::default()
+        }
+    }
+
+    /// Prints programs.
+    fn dump(&self) -> Result<ExitCode> {
+        let script = match (&self.script, &self.file, &self.entry) {
+            (Some(path), ..) => self.script(path)?,
+            (None, Some(ptx), Some(entry)) => self.launch_of(ptx, entry),
+            (None, ..) => bail!("a PTX file and `--entry`, or `--script`, are needed"),
+        };
+        let text = script.programs(&self.settings()).map_err(|mut error| {
+            self.name(&mut error);
+            error
+        })?;
+        super::output::print(&text)?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// Says of an error which option it is about.
+    fn name(&self, error: &mut Error) {
+        let (Error::Script { at, line, .. } | Error::At { at, line, .. }) = error else {
+            return;
+        };
+        // The command line comes before the script.
+        if at == "$.target" && self.sm.is_some() {
+            (*at, *line) = ("--sm".to_owned(), None);
+        } else if self.script.is_none() {
+            *at = self.option(at);
+        }
     }
 
     /// The option that a place in the script of one launch comes from.
@@ -237,21 +279,7 @@ impl RunPtx {
         let (Some(ptx), Some(entry)) = (&self.file, &self.entry) else {
             bail!("a PTX file and `--entry`, or `--script`, are needed");
         };
-        let mut script = Script {
-            ptx: ptx.clone(),
-            target: self.sm,
-            sms: self.sms,
-            max_blocks_per_sm: None,
-            buffers: Vec::new(),
-            globals: Vec::new(),
-            launches: Vec::new(),
-            freed: Vec::new(),
-            host_reads: Vec::new(),
-            leaked: Vec::new(),
-            co_resident: self.cooperative,
-            cluster: None,
-            text: String::new(),
-        };
+        let mut script = self.launch_of(ptx, entry);
         files.reads("FILE", ptx)?;
         self.args.iter().try_for_each(|spec| spec.read(files))?;
         let mut saves = Vec::new();
@@ -271,13 +299,34 @@ impl RunPtx {
             Arg::Pointer { buffer: None, .. } | Arg::Bytes { .. } => None,
         };
         let saves = saves.into_iter().filter_map(buffer).collect();
-        script.launches.push(LaunchSpec {
-            kernel: entry.clone(),
-            grid: self.grid,
-            block: self.block,
-            dynamic_shared: self.shared,
-            args,
-        });
+        for launch in &mut script.launches {
+            launch.args.append(&mut args);
+        }
         Ok((script, saves))
+    }
+
+    /// The script of one launch, without arguments.
+    fn launch_of(&self, ptx: &Path, entry: &str) -> Script {
+        Script {
+            ptx: ptx.to_owned(),
+            target: self.sm,
+            sms: self.sms,
+            max_blocks_per_sm: None,
+            buffers: Vec::new(),
+            globals: Vec::new(),
+            launches: vec![LaunchSpec {
+                kernel: entry.to_owned(),
+                grid: self.grid,
+                block: self.block,
+                dynamic_shared: self.shared,
+                args: Vec::new(),
+            }],
+            freed: Vec::new(),
+            host_reads: Vec::new(),
+            leaked: Vec::new(),
+            co_resident: self.cooperative,
+            cluster: None,
+            text: String::new(),
+        }
     }
 }

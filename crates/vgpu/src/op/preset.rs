@@ -1,11 +1,12 @@
 //! Slots whose values come from outside of the code: special registers and parameters.
 
+use super::Slot;
 use warpsmith_ptx::special::Special;
 
 /// A slot to be set before a warp runs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Preset {
-    pub(crate) slot: u32,
+    pub(crate) slot: Slot,
     pub(crate) value: Value,
 }
 

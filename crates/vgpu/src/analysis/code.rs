@@ -78,7 +78,7 @@ pub(crate) struct Code {
 }
 
 impl Code {
-    pub(super) fn new(body: &[Stmt], blocks: &[Block], homes: Vec<Home>) -> Code {
+    pub(crate) fn new(body: &[Stmt], blocks: &[Block], homes: Vec<Home>) -> Code {
         let mut code = Code {
             homes,
             ..Code::default()

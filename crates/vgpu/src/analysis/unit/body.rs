@@ -5,8 +5,8 @@ mod stack;
 use super::{
     STACK, address_of,
     graph::{Callee, Graph, Parts, parts},
+    print,
 };
-use crate::exec::rare::print;
 use warpsmith_ptx::{
     ir::{
         Address, Base, FuncId, Function, Guard, Imm, Inst, LabelId, Module, Operand, Reg, RegId,

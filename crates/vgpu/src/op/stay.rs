@@ -1,6 +1,6 @@
 //! Where the lanes of a warp are between its turns.
 
-use super::{Warp, call::Stack};
+use super::{Stack, Warp};
 
 /// Why lanes are where they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

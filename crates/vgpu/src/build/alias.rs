@@ -1,11 +1,12 @@
 //! Registers that only rename a special register or a parameter: they share its slot, and their moves are left out.
 
-use super::{
-    Dst, Lowerer, Value,
-    cfg::Block,
-    presets::is_clock,
-    roles,
-    uniform::{Uniformity, insts},
+use super::{Dst, Lowerer};
+use crate::{
+    analysis::{
+        Block, roles,
+        uniform::{Uniformity, insts},
+    },
+    op::{Value, is_clock},
 };
 use warpsmith_ptx::{
     ir::{Inst, Operand, RegId, Stmt, VarId},
@@ -15,7 +16,7 @@ use warpsmith_ptx::{
 
 impl Lowerer<'_> {
     /// Finds registers that only rename a preset.
-    pub(super) fn find_aliases(&mut self, body: &[Stmt], blocks: &[Block], uniform: &Uniformity) {
+    pub(crate) fn find_aliases(&mut self, body: &[Stmt], blocks: &[Block], uniform: &Uniformity) {
         for block in blocks {
             for (_, inst) in insts(block, body) {
                 roles::each_def(inst, &mut |reg| self.counts[reg.index()][0] += 1);
@@ -88,12 +89,12 @@ impl Lowerer<'_> {
         }
     }
 
-    pub(super) fn is_alias(&self, reg: usize) -> bool {
+    pub(crate) fn is_alias(&self, reg: usize) -> bool {
         self.aliases[reg].is_some()
     }
 
     /// Whether the instruction's only effect is an alias.
-    pub(super) fn is_aliased(&self, inst: &Inst) -> bool {
+    pub(crate) fn is_aliased(&self, inst: &Inst) -> bool {
         matches!(inst.op, Op::Mov | Op::Ld)
             && matches!(inst.operands.first(), Some(Operand::Reg(reg)) if self.is_alias(reg.index()))
     }

@@ -14,6 +14,7 @@
 
 mod body;
 mod graph;
+pub(crate) mod print;
 
 use body::Merge;
 use graph::Graph;

@@ -1,16 +1,14 @@
 //! The builder that instruction families use: operands to slots, ops to the program.
 
-use super::{
-    BlockInfo, Code, Home, Input, Layout, Preset, Program, Value, immediate,
-    presets::{is_clock, is_per_cta},
-    roles,
-    slots::Need,
-    watch::Watched,
-};
+use super::{Chain, Halves, Input, Piece, moves, slots::Need, watched::Watched};
 use crate::{
+    analysis::{Code, Home, Layout, immediate, roles},
+    check::Subject,
     error::Error,
-    exec::{Flow, Handler, MicroOp, Note, mov},
-    tier,
+    op::{
+        BlockInfo, Cell, Flow, Handler, MicroOp, Note, Pred, Preset, Program, Slot, SpanId, Value,
+        Words, is_clock, is_per_cta,
+    },
 };
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -24,59 +22,59 @@ use warpsmith_ptx::{
 /// A source operand: a slot with one scalar or 32 lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Src {
-    pub(crate) slot: u32,
+    pub(crate) slot: Slot,
     pub(crate) uniform: bool,
 }
 
 /// A destination: a slot with one scalar or 32 lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Dst {
-    pub(crate) slot: u32,
+    pub(crate) slot: Slot,
     pub(crate) uniform: bool,
 }
 
 /// Lowers one kernel.
 pub(crate) struct Lowerer<'a> {
-    pub(super) input: &'a Input<'a>,
+    pub(crate) input: &'a Input<'a>,
     /// The program so far.
     pub(crate) ops: Vec<MicroOp>,
-    pub(super) regs: Vec<Dst>,
-    pub(super) aliases: Vec<Option<Dst>>,
+    pub(crate) regs: Vec<Dst>,
+    pub(crate) aliases: Vec<Option<Dst>>,
     /// Definitions and reads of each register.
-    pub(super) counts: Vec<[u32; 2]>,
-    consts: FxHashMap<u64, u32>,
-    const_list: Vec<(u32, u64)>,
-    pub(super) presets: FxHashMap<Value, u32>,
-    pub(super) per_launch: Vec<Preset>,
-    pub(super) per_cta: Vec<Preset>,
+    pub(crate) counts: Vec<[u32; 2]>,
+    consts: FxHashMap<u64, Slot>,
+    const_list: Vec<(Slot, u64)>,
+    pub(crate) presets: FxHashMap<Value, Slot>,
+    pub(crate) per_launch: Vec<Preset>,
+    pub(crate) per_cta: Vec<Preset>,
     extra: Vec<u32>,
     spans: Vec<Span>,
     /// The end of the frame so far.
-    pub(super) next: u32,
-    temps: Vec<u32>,
+    pub(crate) next: u32,
+    temps: Vec<Slot>,
     temps_used: usize,
-    pub(super) watched: Watched,
+    pub(crate) watched: Watched,
     pub(crate) gates: Vec<(u32, u32)>,
     pub(crate) marks: Vec<(u32, Note)>,
-    lost: Vec<u32>,
-    carry: Option<u32>,
+    lost: Vec<Slot>,
+    carry: Option<Slot>,
     /// The multiply-adds that the next may join.
-    pub(crate) chain: Option<crate::exec::Chain>,
+    pub(crate) chain: Option<Chain>,
     /// The pair of halves that was taken apart last.
-    pub(crate) halves: Option<crate::exec::Halves>,
+    pub(crate) halves: Option<Halves>,
     /// The instructions of each block and their ops.
-    pub(super) pieces: Vec<Vec<super::Piece>>,
+    pub(crate) pieces: Vec<Vec<Piece>>,
 }
 
 impl<'a> Lowerer<'a> {
-    pub(super) fn new(input: &'a Input<'a>, start: u32) -> Lowerer<'a> {
+    pub(crate) fn new(input: &'a Input<'a>, start: u32) -> Lowerer<'a> {
         let count = input.function.regs.len();
         Lowerer {
             input,
             ops: Vec::new(),
             regs: vec![
                 Dst {
-                    slot: 0,
+                    slot: Slot::SCRATCH,
                     uniform: false
                 };
                 count
@@ -105,7 +103,7 @@ impl<'a> Lowerer<'a> {
     }
 
     /// The slot of the carry flags: a lane mask.
-    pub(crate) fn carry_flag(&mut self) -> u32 {
+    pub(crate) fn carry_flag(&mut self) -> Slot {
         match self.carry {
             Some(slot) => slot,
             None => {
@@ -121,7 +119,7 @@ impl<'a> Lowerer<'a> {
         body.iter().any(|stmt| {
             stmt.inst().is_some_and(|inst| {
                 let other = matches!(
-                    super::roles::space(inst),
+                    roles::space(inst),
                     Space::Shared | Space::Local | Space::Param
                 );
                 inst.op == Op::Cvta && other && !inst.quals.has(Qual::To)
@@ -130,7 +128,7 @@ impl<'a> Lowerer<'a> {
     }
 
     /// The same, if there is one.
-    pub(crate) fn carry_slot(&self) -> Option<u32> {
+    pub(crate) fn carry_slot(&self) -> Option<Slot> {
         self.carry
     }
 
@@ -206,38 +204,29 @@ impl<'a> Lowerer<'a> {
     }
 
     /// A new instruction begins: its place, and its temporaries are free again.
-    pub(super) fn at(&mut self, span: Span) {
+    pub(crate) fn at(&mut self, span: Span) {
         self.spans.push(span);
         self.temps_used = 0;
     }
 
-    /// Handler `H` for the tier, without operands.
-    pub(crate) fn op<H: Handler>(&self) -> MicroOp {
-        self.blank(tier::pick::<H>(self.input.tier))
+    /// The place of the current instruction.
+    pub(crate) fn here(&self) -> SpanId {
+        SpanId(self.spans.len() as u32 - 1)
+    }
+
+    /// Handler `H` for the tier.
+    pub(crate) fn op<H: Handler>(&self, args: H::Args) -> MicroOp {
+        MicroOp::new::<H>(self.input.tier, args, self.here())
     }
 
     /// Handler `H` compiled once, for what is seldom run or has no vectors.
-    pub(crate) fn cold<H: Handler>(&self) -> MicroOp {
-        self.blank(tier::pick_cold::<H>())
+    pub(crate) fn cold<H: Handler>(&self, args: H::Args) -> MicroOp {
+        MicroOp::cold::<H>(args, self.here())
     }
 
-    /// Flow handler `F`, without operands.
-    pub(crate) fn flow<F: Flow>(&self) -> MicroOp {
-        self.blank(tier::pick_flow::<F>(self.input.tier))
-    }
-
-    pub(super) fn blank(&self, run: crate::exec::Run) -> MicroOp {
-        MicroOp {
-            run,
-            dst: 0,
-            a: 0,
-            b: 0,
-            c: 0,
-            more: [0; 4],
-            imm: 0,
-            aux: 0,
-            span: self.spans.len() as u32 - 1,
-        }
+    /// Flow handler `F`.
+    pub(crate) fn flow<F: Flow>(&self, args: F::Args) -> MicroOp {
+        MicroOp::flow::<F>(args, self.here())
     }
 
     /// Appends an op; returns its index.
@@ -247,41 +236,41 @@ impl<'a> Lowerer<'a> {
     }
 
     /// Appends further operands; returns where.
-    pub(crate) fn extra(&mut self, values: &[u32]) -> u32 {
-        let at = self.extra.len() as u32;
+    pub(crate) fn extra(&mut self, values: &[u32]) -> Words {
+        let at = Words(self.extra.len() as u32);
         self.extra.extend_from_slice(values);
         at
     }
 
     /// The further operands from `at` on.
-    pub(crate) fn extra_from(&self, at: u32) -> &[u32] {
-        self.extra.get(at as usize..).unwrap_or(&[])
+    pub(crate) fn extra_from(&self, at: Words) -> &[u32] {
+        self.extra.get(at.0 as usize..).unwrap_or(&[])
     }
 
     /// The same to be changed.
-    pub(crate) fn extra_from_mut(&mut self, at: u32) -> &mut [u32] {
-        self.extra.get_mut(at as usize..).unwrap_or(&mut [])
+    pub(crate) fn extra_from_mut(&mut self, at: Words) -> &mut [u32] {
+        self.extra.get_mut(at.0 as usize..).unwrap_or(&mut [])
     }
 
     /// A slot for a mask of what shuffles did not bring of a register.
-    pub(super) fn lost_slot(&mut self) -> u32 {
+    pub(crate) fn lost_slot(&mut self) -> Slot {
         let slot = self.scalar_slot();
         self.lost.push(slot);
         slot
     }
 
-    pub(super) fn scalar_slot(&mut self) -> u32 {
-        let slot = self.next;
+    pub(crate) fn scalar_slot(&mut self) -> Slot {
+        let slot = Slot(self.next);
         self.next += 8;
         slot
     }
 
     /// A slot of 256 bytes that is free after this instruction.
-    pub(crate) fn temp(&mut self) -> u32 {
+    pub(crate) fn temp(&mut self) -> Slot {
         if self.temps_used == self.temps.len() {
             let slot = self.next.next_multiple_of(64);
             self.next = slot + 256;
-            self.temps.push(slot);
+            self.temps.push(Slot(slot));
         }
         self.temps_used += 1;
         self.temps[self.temps_used - 1]
@@ -318,7 +307,7 @@ impl<'a> Lowerer<'a> {
         } else {
             let slot = self.next.next_multiple_of(64);
             self.next = slot + 128;
-            slot
+            Slot(slot)
         };
         self.presets.insert(value, slot);
         let preset = Preset { slot, value };
@@ -334,7 +323,7 @@ impl<'a> Lowerer<'a> {
     fn special(&mut self, special: warpsmith_ptx::special::Special) -> Src {
         if is_clock(special) {
             let slot = self.temp();
-            mov::emit_clock(self, special, slot);
+            moves::emit_clock(self, special, slot);
             return Src {
                 slot,
                 uniform: true,
@@ -385,9 +374,9 @@ impl<'a> Lowerer<'a> {
         }
     }
 
-    fn resize(&mut self, slot: u32, ty: Type, bits: u32) -> Src {
+    fn resize(&mut self, slot: Slot, ty: Type, bits: u32) -> Src {
         let to = self.temp();
-        mov::emit_resize(self, to, slot, ty, bits);
+        moves::emit_resize(self, to, slot, ty, bits);
         Src {
             slot: to,
             uniform: false,
@@ -395,30 +384,33 @@ impl<'a> Lowerer<'a> {
     }
 
     /// 32 lanes of up to 32 bits.
-    pub(crate) fn src32(&mut self, operand: &Operand) -> Result<u32, Error> {
+    pub(crate) fn src32(&mut self, operand: &Operand) -> Result<Slot, Error> {
         let src = self.src(operand, 32)?;
         Ok(self.splat::<u32>(src).slot)
     }
 
     /// 32 lanes of 64 bits.
-    pub(crate) fn src64(&mut self, operand: &Operand) -> Result<u32, Error> {
+    pub(crate) fn src64(&mut self, operand: &Operand) -> Result<Slot, Error> {
         let src = self.src(operand, 64)?;
         Ok(self.splat::<u64>(src).slot)
     }
 
     /// A scalar: of a varying register the first active lane.
-    pub(crate) fn scalar_src(&mut self, operand: &Operand) -> Result<u32, Error> {
+    pub(crate) fn scalar_src(&mut self, operand: &Operand) -> Result<Slot, Error> {
         let src = self.src(operand, 32)?;
         if src.uniform {
             return Ok(src.slot);
         }
         let to = self.temp();
-        mov::emit_first_lane(self, to, src.slot);
+        moves::emit_first_lane(self, to, src.slot);
         Ok(to)
     }
 
     /// The slot with the member lanes of a gate, and whether each lane has its own.
-    pub(crate) fn gate_members(&mut self, members: Option<&Operand>) -> Result<(u32, bool), Error> {
+    pub(crate) fn gate_members(
+        &mut self,
+        members: Option<&Operand>,
+    ) -> Result<(Slot, bool), Error> {
         let src = match members {
             Some(operand) => self.src(operand, 32)?,
             None => self.constant(0xFFFF_FFFF),
@@ -427,24 +419,26 @@ impl<'a> Lowerer<'a> {
     }
 
     /// Lanes of a source that may be a scalar.
-    pub(crate) fn splat<C: crate::exec::Cell>(&mut self, src: Src) -> Src {
+    pub(crate) fn splat<C: Cell>(&mut self, src: Src) -> Src {
         if !src.uniform {
             return src;
         }
         let slot = self.temp();
-        mov::emit_splat::<C>(self, slot, src.slot);
+        moves::emit_splat::<C>(self, slot, src.slot);
         Src {
             slot,
             uniform: false,
         }
     }
 
-    /// The slot and the negation (all ones or zero) of a predicate source.
-    pub(crate) fn pred(&mut self, operand: &Operand) -> Result<(u32, u32), Error> {
+    /// A predicate source.
+    pub(crate) fn pred(&mut self, operand: &Operand) -> Result<Pred, Error> {
         match operand {
-            Operand::Reg(reg) if self.type_of(*reg) == Type::Pred => Ok((self.slot_of(*reg), 0)),
+            Operand::Reg(reg) if self.type_of(*reg) == Type::Pred => {
+                Ok(Pred::plain(self.slot_of(*reg)))
+            }
             Operand::NotReg(reg) if self.type_of(*reg) == Type::Pred => {
-                Ok((self.slot_of(*reg), !0))
+                Ok(Pred::plain(self.slot_of(*reg)).negated())
             }
             Operand::Imm(imm) => {
                 let value = if immediate(*imm, 32) & 1 != 0 {
@@ -452,7 +446,7 @@ impl<'a> Lowerer<'a> {
                 } else {
                     0
                 };
-                Ok((self.constant(value).slot, 0))
+                Ok(Pred::plain(self.constant(value).slot))
             }
             _ => Err(self.refuse("this predicate operand".to_owned())),
         }
@@ -477,14 +471,14 @@ impl<'a> Lowerer<'a> {
     }
 
     /// The scalar slot to compute into for a destination of either kind.
-    pub(crate) fn scalar_for(&mut self, dst: Dst) -> u32 {
+    pub(crate) fn scalar_for(&mut self, dst: Dst) -> Slot {
         if dst.uniform { dst.slot } else { self.temp() }
     }
 
     /// Copies a scalar that [`Lowerer::scalar_for`] gave to all lanes of a varying destination.
-    pub(crate) fn spread<C: crate::exec::Cell>(&mut self, dst: Dst, from: u32) {
+    pub(crate) fn spread<C: Cell>(&mut self, dst: Dst, from: Slot) {
         if !dst.uniform {
-            mov::emit_splat::<C>(self, dst.slot, from);
+            moves::emit_splat::<C>(self, dst.slot, from);
         }
     }
 
@@ -494,12 +488,12 @@ impl<'a> Lowerer<'a> {
     }
 
     /// The slot of a register.
-    pub(crate) fn slot_of(&self, reg: RegId) -> u32 {
+    pub(crate) fn slot_of(&self, reg: RegId) -> Slot {
         self.regs[reg.index()].slot
     }
 
     /// Gives each register its slot.
-    pub(super) fn place(&mut self, needs: &[Need], slots: &[u32]) {
+    pub(crate) fn place(&mut self, needs: &[Need], slots: &[Slot]) {
         for reg in 0..self.regs.len() {
             self.regs[reg] = if let Some(alias) = self.aliases[reg] {
                 alias
@@ -520,40 +514,45 @@ impl<'a> Lowerer<'a> {
     }
 
     /// Where each register lies.
-    pub(super) fn homes(&self) -> Vec<Home> {
+    pub(crate) fn homes(&self) -> Vec<Home> {
         let regs = self.input.function.regs.iter().zip(&self.regs);
         regs.enumerate()
             .map(|(at, (reg, dst))| match reg.ty {
                 _ if self.is_alias(at) => Home::Fixed,
-                Type::Pred => Home::Mask(dst.slot),
-                _ if dst.uniform => Home::Scalar(dst.slot),
-                ty if ty.bits() <= 32 => Home::Narrow(dst.slot),
-                ty if ty.bits() == 64 => Home::Wide(dst.slot),
+                Type::Pred => Home::Mask(dst.slot.0),
+                _ if dst.uniform => Home::Scalar(dst.slot.0),
+                ty if ty.bits() <= 32 => Home::Narrow(dst.slot.0),
+                ty if ty.bits() == 64 => Home::Wide(dst.slot.0),
                 _ => Home::Fixed,
             })
             .collect()
     }
 
     /// The finished program.
-    pub(super) fn finish(self, blocks: Vec<BlockInfo>, code: Code) -> Program {
-        Program {
-            constants: self.constants(),
+    pub(crate) fn finish(self, blocks: Vec<BlockInfo>, code: Code) -> Program {
+        let layout = self.input.layout;
+        let subject = Subject {
             name: self.input.function.name.clone(),
+            constants: self.constants(),
+            spans: self.spans,
+            accesses: self.watched.accesses,
+            shared: layout.shared.clone(),
+            open_shared: layout.open_shared,
+            local: layout.local.clone(),
+            local_bytes: layout.local_bytes,
+        };
+        Program {
+            subject: Arc::new(subject),
             ops: self.ops,
             blocks,
             extra: self.extra,
-            spans: self.spans,
             frame_bytes: self.next.next_multiple_of(64),
             local_bytes: self.input.layout.local_bytes,
             consts: self.const_list,
             per_launch: self.per_launch,
             per_cta: self.per_cta,
-            accesses: self.watched.accesses,
             shadows: self.watched.shadows,
             lost: self.lost,
-            shared: self.input.layout.shared.clone(),
-            open_shared: self.input.layout.open_shared,
-            local: self.input.layout.local.clone(),
             functions: {
                 let all = self.input.module.functions.iter();
                 all.map(|function| function.name.clone()).collect()

@@ -1,6 +1,10 @@
 //! What the compiler asks of a lowered kernel: which ops are whose, and where everything lies.
 
-use super::{Dst, Lowerer, Value, roles};
+use super::{Dst, Lowerer};
+use crate::{
+    analysis::roles,
+    op::{Slot, Value},
+};
 use warpsmith_ptx::{ir::RegId, special::Special};
 
 /// An instruction of a block and its ops.
@@ -16,11 +20,11 @@ pub(crate) struct Piece {
 impl Lowerer<'_> {
     /// Whether instructions may share an op: in what is compiled, each has its own.
     pub(crate) fn fuses(&self) -> bool {
-        !self.input.native
+        self.input.compile.is_none()
     }
 
     /// An instruction has been lowered, its ops beginning with `first`.
-    pub(super) fn piece(&mut self, stmt: usize, first: u32) {
+    pub(crate) fn piece(&mut self, stmt: usize, first: u32) {
         let end = self.ops.len() as u32;
         if let Some(pieces) = self.pieces.last_mut() {
             pieces.push(Piece {
@@ -59,7 +63,7 @@ impl Lowerer<'_> {
     }
 
     /// What is set from outside at a slot.
-    pub(crate) fn preset_at(&self, slot: u32) -> Option<Value> {
+    pub(crate) fn preset_at(&self, slot: Slot) -> Option<Value> {
         let mut all = self.per_launch.iter().chain(&self.per_cta);
         all.find(|preset| preset.slot == slot)
             .map(|preset| preset.value)

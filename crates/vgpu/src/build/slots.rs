@@ -2,7 +2,10 @@
 //!
 //! Writes are masked per lane, so the liveness of one thread is enough even where lanes run apart.
 
-use super::{cfg::Block, roles, uniform::insts};
+use crate::{
+    analysis::{Block, roles, uniform::insts},
+    op::Slot,
+};
 use std::collections::BTreeSet;
 use warpsmith_ptx::ir::{RegId, Stmt};
 
@@ -23,13 +26,13 @@ pub(crate) fn allocate(
     body: &[Stmt],
     blocks: &[Block],
     start: u32,
-) -> (Vec<u32>, u32) {
+) -> (Vec<Slot>, u32) {
     let mut ranges = ranges(needs, body, blocks);
     ranges.sort_unstable();
-    let mut slots = vec![0; needs.len()];
+    let mut slots = vec![Slot::SCRATCH; needs.len()];
     let mut end = start;
     let mut active: BTreeSet<(u32, u32)> = BTreeSet::new();
-    let mut free: [Vec<u32>; 2] = [Vec::new(), Vec::new()];
+    let mut free: [Vec<Slot>; 2] = [Vec::new(), Vec::new()];
     let class = |reg: u32| usize::from(needs[reg as usize] == Need::Wide);
     for (from, to, reg) in ranges {
         while let Some(&(until, old)) = active.first()
@@ -39,7 +42,7 @@ pub(crate) fn allocate(
             free[class(old)].push(slots[old as usize]);
         }
         slots[reg as usize] = free[class(reg)].pop().unwrap_or_else(|| {
-            let slot = end;
+            let slot = Slot(end);
             end += 128 << class(reg);
             slot
         });

@@ -1,16 +1,15 @@
 //! Element-wise operations of one to three operands, over vector and scalar operand shapes.
 
-use super::{
-    Ctx, Handler, MicroOp,
-    lane::{Cell, Lane, lanes},
-    operand,
-};
+use super::{Dst, Lowerer, Src};
 use crate::{
     error::Error,
-    lower::{Dst, Lowerer, Src},
+    op::{
+        Ctx, Handler, Micro, Slot, args,
+        lane::{Cell, Lane, lanes},
+    },
 };
 use std::marker::PhantomData;
-use warpsmith_ptx::ir::Inst;
+use warpsmith_ptx::ir::{Inst, Operand};
 
 /// `d = f(a)`.
 pub(crate) trait Un: 'static {
@@ -42,7 +41,7 @@ pub(crate) trait Tern: 'static {
 pub(crate) trait Shape: 'static {
     /// Reads the operand once.
     type From<'a, T: Lane>: Lanes<T>;
-    fn read<T: Lane>(ctx: &Ctx, slot: u32) -> Self::From<'_, T>;
+    fn read<T: Lane>(ctx: &Ctx, slot: Slot) -> Self::From<'_, T>;
 }
 
 /// An operand that can be read lane by lane.
@@ -77,7 +76,7 @@ impl<T: Lane> Lanes<T> for Splat<T> {
 impl Shape for V {
     type From<'a, T: Lane> = Cells<'a, T::Cell>;
     #[inline(always)]
-    fn read<T: Lane>(ctx: &Ctx, slot: u32) -> Cells<'_, T::Cell> {
+    fn read<T: Lane>(ctx: &Ctx, slot: Slot) -> Cells<'_, T::Cell> {
         Cells(ctx.cells(slot))
     }
 }
@@ -85,14 +84,37 @@ impl Shape for V {
 impl Shape for U {
     type From<'a, T: Lane> = Splat<T>;
     #[inline(always)]
-    fn read<T: Lane>(ctx: &Ctx, slot: u32) -> Splat<T> {
+    fn read<T: Lane>(ctx: &Ctx, slot: Slot) -> Splat<T> {
         Splat(scalar(ctx, slot))
     }
 }
 
 #[inline(always)]
-pub(crate) fn scalar<T: Lane>(ctx: &Ctx, slot: u32) -> T {
+pub(crate) fn scalar<T: Lane>(ctx: &Ctx, slot: Slot) -> T {
     T::from_cell(T::Cell::narrow(ctx.scalar(slot)))
+}
+
+args! {
+    /// `dst = f(a)`.
+    pub(crate) struct One {
+        pub(crate) dst: Slot,
+        pub(crate) a: Slot,
+    }
+
+    /// `dst = f(a, b)`.
+    pub(crate) struct Two {
+        pub(crate) dst: Slot,
+        pub(crate) a: Slot,
+        pub(crate) b: Slot,
+    }
+
+    /// `dst = f(a, b, c)`.
+    pub(crate) struct Three {
+        pub(crate) dst: Slot,
+        pub(crate) a: Slot,
+        pub(crate) b: Slot,
+        pub(crate) c: Slot,
+    }
 }
 
 pub(crate) struct Map1<O>(PhantomData<O>);
@@ -103,8 +125,9 @@ struct Scalar2<O>(PhantomData<O>);
 struct Scalar3<O>(PhantomData<O>);
 
 impl<O: Un> Handler for Map1<O> {
+    type Args = One;
     #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
+    fn run(ctx: &mut Ctx, op: &Micro<One>) {
         let a = V::read::<O::A>(ctx, op.a);
         let out = lanes(|i| O::f(a.lane(i)).to_cell());
         ctx.put_cells(op.dst, out);
@@ -112,8 +135,9 @@ impl<O: Un> Handler for Map1<O> {
 }
 
 impl<O: Bin, A: Shape, B: Shape> Handler for Map2<O, A, B> {
+    type Args = Two;
     #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
+    fn run(ctx: &mut Ctx, op: &Micro<Two>) {
         let a = A::read::<O::A>(ctx, op.a);
         let b = B::read::<O::B>(ctx, op.b);
         let out = lanes(|i| O::f(a.lane(i), b.lane(i)).to_cell());
@@ -122,8 +146,9 @@ impl<O: Bin, A: Shape, B: Shape> Handler for Map2<O, A, B> {
 }
 
 impl<O: Tern, A: Shape, B: Shape, C: Shape> Handler for Map3<O, A, B, C> {
+    type Args = Three;
     #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
+    fn run(ctx: &mut Ctx, op: &Micro<Three>) {
         let a = A::read::<O::A>(ctx, op.a);
         let b = B::read::<O::B>(ctx, op.b);
         let c = C::read::<O::C>(ctx, op.c);
@@ -133,24 +158,27 @@ impl<O: Tern, A: Shape, B: Shape, C: Shape> Handler for Map3<O, A, B, C> {
 }
 
 impl<O: Un> Handler for Scalar1<O> {
+    type Args = One;
     #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
+    fn run(ctx: &mut Ctx, op: &Micro<One>) {
         let d = O::f(scalar(ctx, op.a));
         ctx.set_scalar(op.dst, d.to_cell().widen());
     }
 }
 
 impl<O: Bin> Handler for Scalar2<O> {
+    type Args = Two;
     #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
+    fn run(ctx: &mut Ctx, op: &Micro<Two>) {
         let d = O::f(scalar(ctx, op.a), scalar(ctx, op.b));
         ctx.set_scalar(op.dst, d.to_cell().widen());
     }
 }
 
 impl<O: Tern> Handler for Scalar3<O> {
+    type Args = Three;
     #[inline(always)]
-    fn run(ctx: &mut Ctx, op: &MicroOp) {
+    fn run(ctx: &mut Ctx, op: &Micro<Three>) {
         let d = O::f(scalar(ctx, op.a), scalar(ctx, op.b), scalar(ctx, op.c));
         ctx.set_scalar(op.dst, d.to_cell().widen());
     }
@@ -159,20 +187,16 @@ impl<O: Tern> Handler for Scalar3<O> {
 /// Emits `dst = O(a)`.
 pub(crate) fn emit_un<O: Un>(l: &mut Lowerer, dst: Dst, a: Src) {
     if a.uniform {
-        let to = l.scalar_for(dst);
-        l.emit(MicroOp {
-            dst: to,
-            a: a.slot,
-            ..l.cold::<Scalar1<O>>()
-        });
-        l.spread::<<O::D as Lane>::Cell>(dst, to);
-    } else {
-        l.emit(MicroOp {
-            dst: dst.slot,
-            a: a.slot,
-            ..l.op::<Map1<O>>()
-        });
+        return emit_scalar_un::<O>(l, dst, a);
     }
+    let (dst, a) = (dst.slot, a.slot);
+    l.emit(l.op::<Map1<O>>(One { dst, a }));
+}
+
+fn emit_scalar_un<O: Un>(l: &mut Lowerer, dst: Dst, a: Src) {
+    let to = l.scalar_for(dst);
+    l.emit(l.cold::<Scalar1<O>>(One { dst: to, a: a.slot }));
+    l.spread::<<O::D as Lane>::Cell>(dst, to);
 }
 
 /// Emits `dst = O(a, b)`.
@@ -182,90 +206,81 @@ pub(crate) fn emit_bin<O: Bin>(l: &mut Lowerer, dst: Dst, a: Src, b: Src) {
     } else {
         (a, b)
     };
+    let args = two(dst, a, b);
     let op = match (a.uniform, b.uniform) {
-        (true, true) => {
-            let to = l.scalar_for(dst);
-            l.emit(MicroOp {
-                dst: to,
-                a: a.slot,
-                b: b.slot,
-                ..l.cold::<Scalar2<O>>()
-            });
-            l.spread::<<O::D as Lane>::Cell>(dst, to);
-            return;
-        }
-        (false, false) => l.op::<Map2<O, V, V>>(),
-        (false, true) => l.op::<Map2<O, V, U>>(),
-        (true, false) => l.op::<Map2<O, U, V>>(),
+        (true, true) => return emit_scalar_bin::<O>(l, dst, a, b),
+        (false, false) => l.op::<Map2<O, V, V>>(args),
+        (false, true) => l.op::<Map2<O, V, U>>(args),
+        (true, false) => l.op::<Map2<O, U, V>>(args),
     };
-    l.emit(MicroOp {
+    l.emit(op);
+}
+
+fn two(dst: Dst, a: Src, b: Src) -> Two {
+    Two {
         dst: dst.slot,
         a: a.slot,
         b: b.slot,
-        ..op
-    });
+    }
+}
+
+fn emit_scalar_bin<O: Bin>(l: &mut Lowerer, dst: Dst, a: Src, b: Src) {
+    let to = l.scalar_for(dst);
+    let args = Two {
+        dst: to,
+        a: a.slot,
+        b: b.slot,
+    };
+    l.emit(l.cold::<Scalar2<O>>(args));
+    l.spread::<<O::D as Lane>::Cell>(dst, to);
 }
 
 /// Emits `dst = O(a, b, c)`; shapes without an instance of their own are splatted.
-pub(crate) fn emit_tern<O: Tern>(l: &mut Lowerer, dst: Dst, mut a: Src, mut b: Src, c: Src) {
-    let op = match (a.uniform, b.uniform, c.uniform) {
-        (true, true, true) => {
-            let to = l.scalar_for(dst);
-            let op = l.cold::<Scalar3<O>>();
-            l.emit(MicroOp {
-                dst: to,
-                a: a.slot,
-                b: b.slot,
-                c: c.slot,
-                ..op
-            });
-            l.spread::<<O::D as Lane>::Cell>(dst, to);
-            return;
-        }
-        (false, false, false) => l.op::<Map3<O, V, V, V>>(),
-        (false, false, true) => l.op::<Map3<O, V, V, U>>(),
-        (false, true, false) => l.op::<Map3<O, V, U, V>>(),
-        (false, true, true) => l.op::<Map3<O, V, U, U>>(),
-        (true, false, false) => {
-            a = l.splat::<<O::A as Lane>::Cell>(a);
-            l.op::<Map3<O, V, V, V>>()
-        }
-        (true, false, true) => {
-            a = l.splat::<<O::A as Lane>::Cell>(a);
-            l.op::<Map3<O, V, V, U>>()
-        }
-        (true, true, false) => {
-            a = l.splat::<<O::A as Lane>::Cell>(a);
-            b = l.splat::<<O::B as Lane>::Cell>(b);
-            l.op::<Map3<O, V, V, V>>()
-        }
+pub(crate) fn emit_tern<O: Tern>(l: &mut Lowerer, dst: Dst, mut a: Src, b: Src, c: Src) {
+    if a.uniform && b.uniform && c.uniform {
+        return emit_scalar_tern::<O>(l, dst, a, b, c);
+    }
+    if a.uniform {
+        a = l.splat::<<O::A as Lane>::Cell>(a);
+    }
+    let args = three(dst, a, b, c);
+    let op = match (b.uniform, c.uniform) {
+        (false, false) => l.op::<Map3<O, V, V, V>>(args),
+        (false, true) => l.op::<Map3<O, V, V, U>>(args),
+        (true, false) => l.op::<Map3<O, V, U, V>>(args),
+        (true, true) => l.op::<Map3<O, V, U, U>>(args),
     };
-    l.emit(MicroOp {
+    l.emit(op);
+}
+
+fn three(dst: Dst, a: Src, b: Src, c: Src) -> Three {
+    Three {
         dst: dst.slot,
         a: a.slot,
         b: b.slot,
         c: c.slot,
-        ..op
-    });
+    }
+}
+
+fn emit_scalar_tern<O: Tern>(l: &mut Lowerer, dst: Dst, a: Src, b: Src, c: Src) {
+    let to = l.scalar_for(dst);
+    let args = Three {
+        dst: to,
+        a: a.slot,
+        b: b.slot,
+        c: c.slot,
+    };
+    l.emit(l.cold::<Scalar3<O>>(args));
+    l.spread::<<O::D as Lane>::Cell>(dst, to);
 }
 
 /// [`emit_un`] for what is seldom run.
 pub(crate) fn emit_un_cold<O: Un>(l: &mut Lowerer, dst: Dst, a: Src) {
     if a.uniform {
-        let to = l.scalar_for(dst);
-        l.emit(MicroOp {
-            dst: to,
-            a: a.slot,
-            ..l.cold::<Scalar1<O>>()
-        });
-        l.spread::<<O::D as Lane>::Cell>(dst, to);
-    } else {
-        l.emit(MicroOp {
-            dst: dst.slot,
-            a: a.slot,
-            ..l.cold::<Map1<O>>()
-        });
+        return emit_scalar_un::<O>(l, dst, a);
     }
+    let (dst, a) = (dst.slot, a.slot);
+    l.emit(l.cold::<Map1<O>>(One { dst, a }));
 }
 
 /// [`bin`] for what is seldom run.
@@ -274,24 +289,12 @@ pub(crate) fn bin_cold<O: Bin>(l: &mut Lowerer, inst: &Inst) -> Result<(), Error
     let b = l.src(operand(l, inst, 2)?, width::<O::B>())?;
     let dst = l.dst(operand(l, inst, 0)?)?;
     if a.uniform && b.uniform {
-        let to = l.scalar_for(dst);
-        l.emit(MicroOp {
-            dst: to,
-            a: a.slot,
-            b: b.slot,
-            ..l.cold::<Scalar2<O>>()
-        });
-        l.spread::<<O::D as Lane>::Cell>(dst, to);
+        emit_scalar_bin::<O>(l, dst, a, b);
         return Ok(());
     }
     let a = l.splat::<<O::A as Lane>::Cell>(a);
     let b = l.splat::<<O::B as Lane>::Cell>(b);
-    l.emit(MicroOp {
-        dst: dst.slot,
-        a: a.slot,
-        b: b.slot,
-        ..l.cold::<Map2<O, V, V>>()
-    });
+    l.emit(l.cold::<Map2<O, V, V>>(two(dst, a, b)));
     Ok(())
 }
 
@@ -308,29 +311,12 @@ pub(crate) fn tern_cold<O: Tern>(l: &mut Lowerer, inst: &Inst) -> Result<(), Err
 /// [`emit_tern`] for what is seldom run.
 pub(crate) fn emit_tern_cold<O: Tern>(l: &mut Lowerer, dst: Dst, a: Src, b: Src, c: Src) {
     if a.uniform && b.uniform && c.uniform {
-        let to = l.scalar_for(dst);
-        let op = l.cold::<Scalar3<O>>();
-        l.emit(MicroOp {
-            dst: to,
-            a: a.slot,
-            b: b.slot,
-            c: c.slot,
-            ..op
-        });
-        l.spread::<<O::D as Lane>::Cell>(dst, to);
-        return;
+        return emit_scalar_tern::<O>(l, dst, a, b, c);
     }
     let a = l.splat::<<O::A as Lane>::Cell>(a);
     let b = l.splat::<<O::B as Lane>::Cell>(b);
     let c = l.splat::<<O::C as Lane>::Cell>(c);
-    let op = l.cold::<Map3<O, V, V, V>>();
-    l.emit(MicroOp {
-        dst: dst.slot,
-        a: a.slot,
-        b: b.slot,
-        c: c.slot,
-        ..op
-    });
+    l.emit(l.cold::<Map3<O, V, V, V>>(three(dst, a, b, c)));
 }
 
 /// [`un`] for what is seldom run.
@@ -371,4 +357,9 @@ pub(crate) fn tern<O: Tern>(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
 /// The bits of a lane's type, which decide how an immediate is read.
 const fn width<T: Lane>() -> u32 {
     8 * size_of::<T>() as u32
+}
+
+/// The operand at `index`, which the verifier knows to be there.
+pub(crate) fn operand<'a>(l: &Lowerer, inst: &'a Inst, index: usize) -> Result<&'a Operand, Error> {
+    inst.operands.get(index).ok_or_else(|| l.unsupported(inst))
 }

@@ -4,35 +4,14 @@
 //! safe to call inside of this crate. Debug builds check each one.
 #![allow(unsafe_code)]
 
-use super::{
-    MicroOp, Run,
-    flow::{LaneOrder, Stop, Warp},
-    lane::Cell,
-};
+use super::{Cell, LaneOrder, MicroOp, Pred, Program, Run, Slot, SpanId, Stop, Tiles, Warp, Words};
 use crate::{
     error::{Fault, FaultKind},
-    lower::{Program, SCRATCH},
-    memory::{Bad, Own, PARAM_BASE, WINDOW, Window},
+    memory::{Bad, PARAM_BASE, WINDOW, Window},
     printed::Printed,
+    view::LaunchView,
 };
 use std::sync::Arc;
-
-/// What handlers may ask about the launch.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct LaunchView {
-    pub(crate) grid: [u32; 3],
-    pub(crate) block: [u32; 3],
-    pub(crate) cta: [u32; 3],
-    pub(crate) grid_id: u64,
-    pub(crate) dynamic_shared: u32,
-    pub(crate) shared: u32,
-    pub(crate) sms: u32,
-    /// Where the workspace of a cooperative grid is; 0 without one.
-    pub(crate) workspace: u64,
-    pub(crate) params: Vec<u8>,
-    /// Where generic addresses of the CTA's own memory start.
-    pub(crate) own: Own,
-}
 
 /// The state handlers work on: one for each worker, switched between warps.
 pub(crate) struct Ctx {
@@ -64,7 +43,7 @@ pub(crate) struct Ctx {
     pub(crate) fault: Option<Box<Fault>>,
     /// Instructions that the current turn has run, where they are counted, and where it was last.
     pub(crate) spent: u64,
-    pub(crate) spent_at: u32,
+    pub(crate) spent_at: SpanId,
     /// What it changed of what others see, where it is watched.
     pub(crate) changes: u64,
     /// What decides the order of lanes, if anything does.
@@ -76,7 +55,7 @@ pub(crate) struct Ctx {
     /// Where what kernels print goes, if the program prints.
     pub(crate) printed: Option<Arc<Printed>>,
     /// Where `mma` keeps widened fragments.
-    pub(crate) tiles: Option<Box<super::mma::Tiles>>,
+    pub(crate) tiles: Option<Box<Tiles>>,
 }
 
 // SAFETY: the frame pointer points into a buffer of the CTA that the same worker owns and moves along.
@@ -100,7 +79,7 @@ impl Ctx {
             view: LaunchView::default(),
             fault: None,
             spent: 0,
-            spent_at: 0,
+            spent_at: SpanId(0),
             changes: 0,
             lanes: None,
             slept: false,
@@ -125,7 +104,7 @@ impl Ctx {
     }
 
     #[inline(always)]
-    fn slot<T>(&self, slot: u32) -> *mut T {
+    fn slot<T>(&self, Slot(slot): Slot) -> *mut T {
         debug_assert!(
             slot as usize + size_of::<T>() <= self.frame_len as usize,
             "slot {slot} of {} bytes is outside of the frame of {}",
@@ -137,14 +116,14 @@ impl Ctx {
 
     /// 32 cells.
     #[inline(always)]
-    pub(crate) fn cells<C: Cell>(&self, slot: u32) -> &[C; 32] {
+    pub(crate) fn cells<C: Cell>(&self, slot: Slot) -> &[C; 32] {
         // SAFETY: the lowerer's slots are inside of the frame and 64-byte aligned; writers take `&mut self`.
         unsafe { &*self.slot::<[C; 32]>(slot) }
     }
 
     /// 32 cells to be written, which no other slot shares.
     #[inline(always)]
-    pub(crate) fn cells_mut<C: Cell>(&mut self, slot: u32) -> &mut [C; 32] {
+    pub(crate) fn cells_mut<C: Cell>(&mut self, slot: Slot) -> &mut [C; 32] {
         // SAFETY: as in `cells`; `&mut self` holds off readers.
         unsafe { &mut *self.slot::<[C; 32]>(slot) }
     }
@@ -153,10 +132,10 @@ impl Ctx {
     #[inline(always)]
     pub(crate) fn cells_apart<const N: usize>(
         &mut self,
-        slots: [u32; N],
+        slots: [Slot; N],
     ) -> Option<[&mut [u32; 32]; N]> {
         let bytes = size_of::<[u32; 32]>() as u32;
-        let apart = |i: usize| (0..i).all(|j| slots[i].abs_diff(slots[j]) >= bytes);
+        let apart = |i: usize| (0..i).all(|j| slots[i].0.abs_diff(slots[j].0) >= bytes);
         if !self.full || !(1..N).all(apart) {
             return None;
         }
@@ -166,27 +145,33 @@ impl Ctx {
 
     /// The scalar of a slot.
     #[inline(always)]
-    pub(crate) fn scalar(&self, slot: u32) -> u64 {
+    pub(crate) fn scalar(&self, slot: Slot) -> u64 {
         // SAFETY: as in `cells`; scalars are 8-byte aligned.
         unsafe { *self.slot::<u64>(slot) }
     }
 
     /// Sets the scalar of a slot.
     #[inline(always)]
-    pub(crate) fn set_scalar(&mut self, slot: u32, value: u64) {
+    pub(crate) fn set_scalar(&mut self, slot: Slot, value: u64) {
         // SAFETY: as in `scalar`.
         unsafe { *self.slot::<u64>(slot) = value }
     }
 
-    /// The lane mask of a predicate.
+    /// The lanes of a mask.
     #[inline(always)]
-    pub(crate) fn pred(&self, slot: u32) -> u32 {
+    pub(crate) fn mask_at(&self, slot: Slot) -> u32 {
         self.scalar(slot) as u32
+    }
+
+    /// The lanes in which a predicate holds.
+    #[inline(always)]
+    pub(crate) fn pred(&self, pred: Pred) -> u32 {
+        self.mask_at(pred.mask) ^ pred.flip
     }
 
     /// Writes the lanes of `self.mask` to a predicate.
     #[inline(always)]
-    pub(crate) fn put_mask(&mut self, slot: u32, bits: u32) {
+    pub(crate) fn put_mask(&mut self, slot: Slot, bits: u32) {
         let old = self.scalar(slot) as u32;
         let keep = if self.full { 0 } else { !self.mask };
         self.set_scalar(slot, u64::from((old & keep) | (bits & !keep)));
@@ -194,9 +179,9 @@ impl Ctx {
 
     /// Writes the lanes of `self.mask`.
     #[inline(always)]
-    pub(crate) fn put_cells<C: Cell>(&mut self, slot: u32, values: [C; 32]) {
+    pub(crate) fn put_cells<C: Cell>(&mut self, slot: Slot, values: [C; 32]) {
         let full = self.full;
-        let target = if full { slot } else { SCRATCH };
+        let target = if full { slot } else { Slot::SCRATCH };
         // SAFETY: as in `cells`; `&mut self` holds off readers.
         unsafe { *self.slot::<[C; 32]>(target) = values };
         if !full {
@@ -205,9 +190,9 @@ impl Ctx {
     }
 
     #[inline(never)]
-    fn blend<C: Cell>(&mut self, slot: u32) {
+    fn blend<C: Cell>(&mut self, slot: Slot) {
         let mask = self.mask;
-        let new = *self.cells::<C>(SCRATCH);
+        let new = *self.cells::<C>(Slot::SCRATCH);
         // SAFETY: as in `cells`.
         let old = unsafe { &mut *self.slot::<[C; 32]>(slot) };
         for i in 0..32 {
@@ -217,8 +202,8 @@ impl Ctx {
 
     /// Entries of the program's extra table.
     #[inline(always)]
-    pub(crate) fn extra(&self, at: u32, len: usize) -> &[u32] {
-        &self.program.extra[at as usize..][..len]
+    pub(crate) fn extra(&self, at: Words, len: usize) -> &[u32] {
+        &self.program.extra[at.0 as usize..][..len]
     }
 
     /// The first op of a block.
@@ -237,7 +222,7 @@ impl Ctx {
         while !op.is_null() {
             // SAFETY: `op` comes from `block` or from an op of the program; the lowerer ends each block with
             // a flow op; the machine checked the tier its handlers were picked for.
-            op = unsafe { ((*op).run)(self, op) };
+            op = unsafe { (*op).run()(self, op) };
         }
     }
 
@@ -263,22 +248,22 @@ impl Ctx {
     pub(crate) fn run_until(&mut self, mut op: *const MicroOp, end: *const MicroOp) {
         while op != end && !op.is_null() {
             // SAFETY: as in `run_from`; the lowerer counts the ops that a check covers, so that they come to `end`.
-            op = unsafe { ((*op).run)(self, op) };
+            op = unsafe { (*op).run()(self, op) };
         }
     }
 
     /// Notes a fault of `lane`; the first one stays. The warp stops at its next jump.
     #[cold]
     #[inline(never)]
-    pub(crate) fn fault(&mut self, op: &MicroOp, kind: FaultKind, lane: u32, address: Option<u64>) {
+    pub(crate) fn fault(&mut self, span: SpanId, kind: FaultKind, lane: u32, address: Option<u64>) {
         self.fuel = 0;
         if self.fault.is_some() {
             return;
         }
         self.fault = Some(Box::new(Fault {
             kind,
-            kernel: self.program.name.clone(),
-            span: self.program.span(op.span),
+            kernel: self.program.subject.name.clone(),
+            span: self.program.span(span),
             cta: self.view.cta,
             thread: self.thread(self.warp.index * 32 + lane),
             address,
@@ -288,12 +273,12 @@ impl Ctx {
     /// Notes a refused access.
     #[cold]
     #[inline(never)]
-    pub(crate) fn refuse(&mut self, op: &MicroOp, bad: Bad, lane: u32, address: u64, bytes: u32) {
+    pub(crate) fn refuse(&mut self, span: SpanId, bad: Bad, lane: u32, address: u64, bytes: u32) {
         let kind = match bad {
             Bad::Bounds => FaultKind::OutOfBounds { bytes },
             Bad::Align => FaultKind::Misaligned { bytes },
         };
-        self.fault(op, kind, lane, Some(address));
+        self.fault(span, kind, lane, Some(address));
     }
 
     /// A thread's place in its CTA.

@@ -136,7 +136,7 @@ pub(crate) fn first_of_run<C: Cell>(at: &[C; 32], step: u32, mask: u32) -> Optio
 /// The bits of a result; there is one NaN. Looked at as an integer: of a computation that it sees, the compiler may take
 /// any NaN for any other.
 #[inline(always)]
-pub(super) fn one_nan(x: f64) -> u64 {
+pub(crate) fn one_nan(x: f64) -> u64 {
     const INFINITE: u64 = f64::INFINITY.to_bits();
     let bits = x.to_bits();
     if bits & !(1 << 63) > INFINITE {
