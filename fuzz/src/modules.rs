@@ -9,7 +9,7 @@ use warpsmith_ptx::{
     verify::{Verified, verify},
 };
 use warpsmith_vgpu::{
-    Compile, Config, Error, FaultKind, Launch, Machine,
+    Compile, Config, Error, FaultKind, Launch, Machine, Tier,
     check::{Checks, Kind},
 };
 
@@ -212,12 +212,12 @@ fn replace_word(lines: &mut [String], at: usize, rng: &mut Rng) {
     lines[at] = format!("{}{new}{}", &line[..range.start], &line[range.end..]);
 }
 
-/// Virtual GPUs on which everything is run: one that checks, one that interprets, and one with compiled kernels, for what
-/// the others found to end and to depend on nothing but its input.
+/// Virtual GPUs on which everything is run: one that checks, one that interprets, and those with kernels compiled for each
+/// tier, in turn, for what the others found to end and to depend on nothing but its input.
 pub struct Bench {
     checked: Machine,
     interpreted: Machine,
-    compiled: Machine,
+    compiled: Vec<Machine>,
     used: u32,
 }
 
@@ -241,22 +241,28 @@ impl Bench {
     /// # Panics
     /// If the system gives no memory.
     pub fn new() -> Bench {
-        let machine = |checks, compile, budget| {
+        let machine = |checks, tier: Option<Tier>, budget| {
             Machine::new(Config {
                 memory: 16 << 20,
                 sms: 2,
                 workers: 1,
                 checks,
-                compile,
+                compile: match tier {
+                    None => Compile::Never,
+                    Some(_) => Compile::Always,
+                },
+                tier,
                 budget,
                 ..Config::default()
             })
             .expect("address space for a small machine")
         };
+        let tiers = Tier::available().into_iter();
+        let tiers = tiers.filter(|tier| tier.is_compiled());
         Bench {
-            checked: machine(Some(Checks::default()), Compile::Never, Some(BUDGET)),
-            interpreted: machine(None, Compile::Never, Some(BUDGET)),
-            compiled: machine(None, Compile::Always, None),
+            checked: machine(Some(Checks::default()), None, Some(BUDGET)),
+            interpreted: machine(None, None, Some(BUDGET)),
+            compiled: tiers.map(|tier| machine(None, Some(tier), None)).collect(),
             used: 0,
         }
     }
@@ -294,8 +300,13 @@ impl Bench {
             _ => false,
         });
         let timed = printed.contains("clock") || printed.contains("globaltimer");
-        if same && !timed && ended.iter().all(Ended::is_repeated) {
-            let compiled = launch_all(&self.compiled, &module);
+        let turn = self.used as usize % self.compiled.len().max(1);
+        if let Some(machine) = self.compiled.get(turn)
+            && same
+            && !timed
+            && ended.iter().all(Ended::is_repeated)
+        {
+            let compiled = launch_all(machine, &module);
             for (ended, compiled) in ended.iter().zip(&compiled) {
                 let text = |ended: &Ended| ended.error.as_ref().map(Error::to_string);
                 assert_eq!(text(ended), text(compiled), "compiled, it ends otherwise");

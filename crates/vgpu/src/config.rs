@@ -75,12 +75,13 @@ impl Config {
 
 /// Which kernels are compiled to machine code. The bits are the same either way.
 ///
-/// There is a compiler for [`Tier::Avx512`]. Machines with checks or a budget interpret.
+/// There is a compiler for [`Tier::Avx2`] and [`Tier::Avx512`]. Machines with checks or a budget interpret.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Compile {
     /// None: all are interpreted.
     Never,
-    /// Those that are launched again, are prepared, or have many warps; without a seed.
+    /// Those that are launched again, are prepared, or have many warps; without a seed. They are compiled beside running:
+    /// CTAs are interpreted until the code is there.
     #[default]
     Worth,
     /// All of them, before their first launch.

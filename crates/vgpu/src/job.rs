@@ -5,10 +5,12 @@ use crate::{
     error::{Error, Fault, FaultKind, Waiting},
     machine::Inner,
     memory::Window,
+    module::Chosen,
     op::Program,
     order,
     outside::Outside,
     printed::Printed,
+    queue::Slot,
     sched::Cta,
     view::LaunchView,
 };
@@ -92,7 +94,9 @@ struct Quiet {
 
 /// A launch. Reset before each run; run by one engine and any number of helpers.
 pub(crate) struct Job {
-    pub(crate) program: Arc<Program>,
+    /// What runs, unless there is compiled code for it.
+    plain: Arc<Program>,
+    compiled: Option<Slot>,
     pub(crate) view: LaunchView,
     /// Static and dynamic shared memory of a CTA in bytes.
     pub(crate) shared_bytes: u32,
@@ -130,7 +134,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 
 impl Job {
     pub(crate) fn new(
-        program: Arc<Program>,
+        chosen: Chosen,
         view: LaunchView,
         shared_bytes: u32,
         global: Window,
@@ -138,7 +142,8 @@ impl Job {
     ) -> Job {
         let total = view.grid.iter().map(|n| u64::from(*n)).product();
         Job {
-            program,
+            plain: chosen.plain,
+            compiled: chosen.compiled,
             view,
             shared_bytes,
             global,
@@ -158,6 +163,23 @@ impl Job {
             queue: Mutex::new(VecDeque::new()),
             running: AtomicU32::new(0),
         }
+    }
+
+    /// The program of its kernel: the compiled one, if a CTA that begins now can have that.
+    pub(crate) fn program(&self, compiled: bool) -> &Arc<Program> {
+        let found = self.compiled.as_ref().filter(|_| compiled);
+        found.and_then(|found| found.get()).unwrap_or(&self.plain)
+    }
+
+    /// Whether there is compiled code by now.
+    pub(crate) fn is_compiled(&self) -> bool {
+        let found = self.compiled.as_ref();
+        found.is_some_and(|found| found.get().is_some())
+    }
+
+    /// Its kernel's name.
+    pub(crate) fn name(&self) -> &Name {
+        &self.plain.subject.name
     }
 
     /// Makes it ready to run, as run number `serial`.
@@ -299,7 +321,7 @@ impl Job {
 
     /// A worker panicked: stops the launch.
     pub(crate) fn broke(&self, what: String) {
-        let kernel = self.program.subject.name.clone();
+        let kernel = self.name().clone();
         self.stop(Error::Panic { kernel, what });
     }
 

@@ -30,6 +30,7 @@ mod order;
 mod outside;
 mod pool;
 mod printed;
+mod queue;
 mod sched;
 mod show;
 mod signal;

@@ -226,8 +226,8 @@ impl Machine {
 
 /// Why kernels are only interpreted here, if they are.
 pub fn no_compiler() -> Option<String> {
-    if !Tier::Avx512.is_available() {
-        return Some("they are compiled for AVX-512 alone".to_owned());
+    if !Tier::Avx2.is_available() {
+        return Some("they are compiled for AVX2 and AVX-512 alone".to_owned());
     }
     let error = crate::native::probe().err()?;
     Some(format!("the system gives no memory for code: {error}"))
@@ -242,7 +242,7 @@ impl Inner {
             Compile::Worth => config.seed.is_none(),
             Compile::Always => true,
         };
-        wanted && self.tier == Tier::Avx512 && config.checks.is_none() && config.budget.is_none()
+        wanted && self.tier.is_compiled() && config.checks.is_none() && config.budget.is_none()
     }
 
     /// What a new stream's launches come after, where that is checked.

@@ -2,14 +2,12 @@
 
 use crate::{
     analysis::{self, Layout, print},
-    build::{Compile, Input},
     config,
     dump::Dump,
     error::Error,
-    lower,
     machine::{Inner, Machine},
-    native,
     op::Program,
+    queue::{self, Slot, Task},
 };
 use rustc_hash::FxHashMap;
 use std::{
@@ -35,14 +33,55 @@ struct Loaded {
 }
 
 /// A kernel lowered for a block shape, as far as it is.
-#[derive(Clone, Default)]
+#[derive(Default)]
 struct Programs {
     plain: Option<Arc<Program>>,
-    compiled: Option<Arc<Program>>,
+    compiled: Slot,
+    /// Whether it is being compiled, or was.
+    asked: bool,
+}
+
+/// What a launch runs: a program, and in its place a compiled one as soon as there is one.
+pub(crate) struct Chosen {
+    pub(crate) plain: Arc<Program>,
+    pub(crate) compiled: Option<Slot>,
+}
+
+impl Chosen {
+    fn only(plain: Arc<Program>) -> Chosen {
+        Chosen {
+            plain,
+            compiled: None,
+        }
+    }
 }
 
 /// Warps of a launch for which a kernel is compiled though it has not run before.
 const MANY: u64 = 16;
+
+/// When a kernel is compiled that is not yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum When {
+    /// Before it runs, whatever that takes.
+    Must,
+    /// Before it runs, unless it is being compiled.
+    First,
+    /// Beside running.
+    Beside,
+    /// Beside running, if it has run before.
+    Again,
+}
+
+impl When {
+    /// For a launch of so many warps. Many take longer interpreted than it takes to compile their kernel.
+    pub(crate) fn of(warps: u64) -> When {
+        if warps >= MANY {
+            When::First
+        } else {
+            When::Again
+        }
+    }
+}
 
 /// A kernel of a loaded module.
 #[derive(Clone)]
@@ -240,9 +279,9 @@ impl Kernel {
     /// # Errors
     /// [`Error::Unsupported`] where it cannot be run here either.
     pub fn dump(&self, block: [u32; 3], text: &str) -> Result<String, Error> {
-        let program = self.program(block, MANY)?;
+        let program = self.program(block, When::Must)?;
         let dump = Dump {
-            program: &program,
+            program: &program.plain,
             function: self.function(),
             text,
             block,
@@ -258,46 +297,60 @@ impl Kernel {
             .any(|function| function.name == print::NAME && function.body.is_none())
     }
 
-    /// The program for a block shape; lowers it the first time, and compiles it if that is worth it for a launch of so
-    /// many warps.
-    pub(crate) fn program(&self, block: [u32; 3], warps: u64) -> Result<Arc<Program>, Error> {
+    /// What runs for a block shape, lowered the first time.
+    pub(crate) fn program(&self, block: [u32; 3], when: When) -> Result<Chosen, Error> {
         let machine = &self.loaded.machine;
-        let known = || {
-            self.loaded
-                .programs
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
+        let all = || {
+            let all = &self.loaded.programs;
+            all.lock().unwrap_or_else(PoisonError::into_inner)
         };
         let key = (self.index, block);
-        let always = machine.config.compile == config::Compile::Always;
-        let found = known().get(&key).cloned().unwrap_or_default();
-        let again = found.plain.is_some() || found.compiled.is_some();
-        let compiles = machine.compiles() && (always || again || warps >= MANY);
-        let own = |known: &Programs| match compiles {
-            true => known.compiled.clone(),
-            false => known.plain.clone(),
-        };
-        if let Some(program) = own(&found) {
-            return Ok(program);
-        }
-        let program = Arc::new(lower::lower(&Input {
-            module: &self.loaded.module,
-            function: self.function(),
-            layout: &self.layout,
+        let task = Task {
+            module: self.loaded.module.clone(),
+            index: self.index,
+            unit: self.unit.clone(),
+            layout: Arc::clone(&self.layout),
             tier: machine.tier,
             block,
             checked: machine.config.checks.is_some(),
             counted: machine.config.budget.is_some(),
             apart: machine.config.seed.is_some(),
-            compile: compiles.then_some(native::compile as Compile),
-        })?);
-        let mut known = known();
-        let known = known.entry(key).or_default();
-        let place = match compiles {
-            true => &mut known.compiled,
-            false => &mut known.plain,
         };
-        Ok(Arc::clone(place.get_or_insert(program)))
+        let (plain, compiled, asked) = {
+            let mut all = all();
+            let found = all.entry(key).or_default();
+            (
+                found.plain.clone(),
+                Arc::clone(&found.compiled),
+                found.asked,
+            )
+        };
+        if let Some(program) = compiled.get() {
+            return Ok(Chosen::only(Arc::clone(program)));
+        }
+        let when = match machine.config.compile {
+            config::Compile::Always => When::Must,
+            config::Compile::Worth | config::Compile::Never => when,
+        };
+        let native = machine.compiles() && (when != When::Again || plain.is_some());
+        if native && (when == When::Must || when == When::First && !asked) {
+            let program = task.lower(true)?;
+            return Ok(Chosen::only(Arc::clone(compiled.get_or_init(|| program))));
+        }
+        let plain = match plain {
+            Some(plain) => plain,
+            None => task.lower(false)?,
+        };
+        let mut all = all();
+        let found = all.entry(key).or_default();
+        let plain = Arc::clone(found.plain.get_or_insert(plain));
+        if native && !std::mem::replace(&mut found.asked, true) {
+            queue::compile(task, Arc::clone(&compiled));
+        }
+        Ok(Chosen {
+            plain,
+            compiled: Some(compiled),
+        })
     }
 }
 

@@ -161,7 +161,7 @@ impl Drop for Pool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{job::Limits, memory::Window, op::Program, view::LaunchView};
+    use crate::{job::Limits, memory::Window, module::Chosen, op::Program, view::LaunchView};
 
     /// A launch whose every CTA makes its worker divide by zero.
     fn broken(cooperative: bool) -> Arc<Job> {
@@ -177,7 +177,10 @@ mod tests {
             params: Vec::new(),
             own: Default::default(),
         };
-        let program = Arc::new(Program::empty());
+        let program = Chosen {
+            plain: Arc::new(Program::empty()),
+            compiled: None,
+        };
         let limits = Limits {
             cooperative,
             resident: u64::MAX,

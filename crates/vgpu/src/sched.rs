@@ -26,14 +26,19 @@ pub(crate) struct Cta {
     frames: Buffer,
     shared: Buffer,
     local: Buffer,
-    warps: Vec<Warp>,
+    #[expect(
+        clippy::vec_box,
+        reason = "a warp changes places with that of the context at each turn"
+    )]
+    warps: Vec<Box<Warp>>,
     blocked: Vec<bool>,
     barriers: [Barrier; 16],
     /// Its number in the launch, and its place.
     index: u64,
     cta: [u32; 3],
-    /// The run its frames are set up for.
+    /// The run its frames are set up for, and whether they are those of compiled code.
     serial: u64,
+    compiled: bool,
     /// Threads that have not exited.
     live: u32,
     /// Rounds of turns, where their order is not the same each time.
@@ -162,7 +167,7 @@ impl Worker {
 
     fn enter(&mut self, job: &Job) {
         let ctx = &mut self.ctx;
-        ctx.program = Arc::clone(&job.program);
+        ctx.program = Arc::clone(job.program(job.is_compiled()));
         ctx.global = job.global;
         ctx.fault = None;
         ctx.printed.clone_from(&job.printed);
@@ -200,6 +205,7 @@ impl Cta {
             index: 0,
             cta: [0; 3],
             serial: 0,
+            compiled: false,
             live: 0,
             rounds: 0,
             stay: 0,
@@ -209,7 +215,9 @@ impl Cta {
 
     /// Sets everything up for CTA `index` of the launch.
     fn start(&mut self, ctx: &mut Ctx, job: &Job, index: u64) {
-        let program = &job.program;
+        let compiled = job.is_compiled();
+        let another = std::mem::replace(&mut self.compiled, compiled) != compiled;
+        let program = job.program(compiled);
         let [x, y, _] = job.view.grid.map(u64::from);
         self.index = index;
         self.stay = 0;
@@ -227,8 +235,8 @@ impl Cta {
         self.local
             .reserve(program.local_bytes as usize * warps as usize * 32);
         let serial = job.serial.load(Ordering::Relaxed);
-        let fresh = std::mem::replace(&mut self.serial, serial) != serial;
-        self.warps.resize_with(warps as usize, Warp::default);
+        let fresh = std::mem::replace(&mut self.serial, serial) != serial || another;
+        self.warps.resize_with(warps as usize, Box::default);
         self.blocked.clear();
         self.blocked.resize(warps as usize, false);
         self.barriers = [Barrier::default(); 16];
@@ -274,7 +282,8 @@ impl Cta {
         self.aim(ctx, job);
         ctx.view.cta = self.cta;
         ctx.shared = self.shared.window(0, u64::from(job.shared_bytes));
-        let local = u64::from(job.program.local_bytes) * 32 * self.warps.len() as u64;
+        let local =
+            u64::from(job.program(self.compiled).local_bytes) * 32 * self.warps.len() as u64;
         ctx.local = self.local.window(0, local);
         if let Some(checker) = &mut ctx.checker {
             checker.resume_cta(&ctx.view);
@@ -290,7 +299,7 @@ impl Cta {
             job.fail(self.fault(ctx, job, FaultKind::Stopped));
             return Round::Done;
         }
-        let (mut ran, mut jumps) = (false, 0);
+        let (mut ran, mut jumps, mut came) = (false, 0, false);
         let mut fuel = self.fuel();
         let mut turns = Vec::new();
         if let Some(seed) = job.limits.seed {
@@ -306,7 +315,7 @@ impl Cta {
                 continue;
             }
             ran = true;
-            frame(ctx, &self.frames, &job.program, i);
+            frame(ctx, &self.frames, job.program(self.compiled), i);
             std::mem::swap(&mut ctx.warp, &mut self.warps[i]);
             let before = ctx.warp.live.count_ones();
             let round = u64::from(self.rounds);
@@ -325,8 +334,8 @@ impl Cta {
             if let Some(instructions) = job.spend(spent) {
                 job.fail(Fault {
                     kind: FaultKind::Budget { instructions },
-                    kernel: job.program.subject.name.clone(),
-                    span: job.program.span(ctx.spent_at),
+                    kernel: job.name().clone(),
+                    span: job.program(self.compiled).span(ctx.spent_at),
                     cta: self.cta,
                     thread: ctx.thread(i as u32 * 32),
                     address: None,
@@ -335,14 +344,18 @@ impl Cta {
             }
             self.blocked[i] = ctx.stop == Stop::Blocked;
             self.look(ctx, job, i);
+            came |= self.warps[i].came.is_some();
             if !self.warps[i].arrivals.is_empty() {
-                self.arrive(ctx, &job.program, i);
+                self.arrive(ctx, job.program(self.compiled), i);
             }
             if exited != 0 {
                 for id in 0..16 {
-                    self.complete(ctx, &job.program, id);
+                    self.complete(ctx, job.program(self.compiled), id);
                 }
             }
+        }
+        if came {
+            self.meet(ctx, job.program(self.compiled));
         }
         if self.live == 0 {
             Round::Done
@@ -351,7 +364,7 @@ impl Cta {
             self.weigh(ctx, job, jumps);
             Round::Progress
         } else {
-            let waiting = self.waiting(ctx, &job.program);
+            let waiting = self.waiting(ctx, job.program(self.compiled));
             let fault = self.stuck(ctx, job, waiting, 0);
             job.fail(fault);
             Round::Stuck
@@ -360,13 +373,16 @@ impl Cta {
 
     /// A fault that no instruction made.
     fn fault(&self, ctx: &mut Ctx, job: &Job, kind: FaultKind) -> Fault {
-        let first = self.waiting(ctx, &job.program).into_iter().next();
+        let first = self
+            .waiting(ctx, job.program(self.compiled))
+            .into_iter()
+            .next();
         let lane = first.as_ref().map_or(0, |first| {
             first.warp * 32 + (first.lanes.trailing_zeros() & 31)
         });
         Fault {
             kind,
-            kernel: job.program.subject.name.clone(),
+            kernel: job.name().clone(),
             span: first.map(|first| first.span).unwrap_or_default(),
             cta: self.cta,
             thread: ctx.thread(lane),

@@ -7,7 +7,7 @@ use crate::{
     job::{Job, Limits, Workspace},
     machine::{Inner, Machine, check},
     memory::Own,
-    module::Kernel,
+    module::{Kernel, When},
     pool::{SPINS, said},
     sched::Worker,
     signal::{Completion, Event, Waited},
@@ -49,7 +49,7 @@ pub struct Prepared(Arc<[Arc<Job>]>);
 
 impl fmt::Debug for Prepared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = self.0.iter().map(|job| &job.program.subject.name);
+        let names = self.0.iter().map(|job| job.name());
         f.debug_list().entries(names).finish()
     }
 }
@@ -266,13 +266,16 @@ impl Stream {
             return Err(refuse(Limit::Cooperative, total, most));
         }
         let shared = kernel.laid_shared() + dynamic_shared;
-        let warps = if often {
-            u64::MAX
-        } else {
-            total.saturating_mul(threads.div_ceil(32))
+        let warps = total.saturating_mul(threads.div_ceil(32));
+        let when = match (cooperative, often) {
+            // All its CTAs begin at once: none would come to code that is compiled later.
+            (true, _) => When::Must,
+            // What is prepared does not run yet.
+            (false, true) => When::Beside,
+            (false, false) => When::of(warps),
         };
-        let program = kernel.program(block, warps)?;
-        let workspace = (cooperative && program.reads_environment())
+        let program = kernel.program(block, when)?;
+        let workspace = (cooperative && program.plain.reads_environment())
             .then(|| Workspace::new(&self.machine.0))
             .transpose()?;
         let view = LaunchView {
@@ -563,7 +566,8 @@ impl Engine {
         };
         let mut held = lock(checker);
         if let Some(checker) = held.as_mut() {
-            checker.start_launch(&job.program.subject, &job.view, order.unwrap_or_default());
+            let subject = &job.program(false).subject;
+            checker.start_launch(subject, &job.view, order.unwrap_or_default());
         }
         let result = self.launch_with(job, worker, held.take());
         *held = worker.take_checker();

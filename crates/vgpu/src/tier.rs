@@ -29,6 +29,14 @@ impl Tier {
         Tier::available().pop().unwrap_or(Tier::Baseline)
     }
 
+    /// Whether kernels are compiled for it.
+    pub fn is_compiled(self) -> bool {
+        match self {
+            Tier::Baseline => false,
+            Tier::Avx2 | Tier::Avx512 => true,
+        }
+    }
+
     pub(crate) fn is_available(self) -> bool {
         arch::has(self)
     }

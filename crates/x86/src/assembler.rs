@@ -119,12 +119,22 @@ pub struct Assembler {
     constants: Vec<[u8; 64]>,
     /// A fixup whose instruction has not ended.
     open: Option<(usize, Target)>,
+    /// Whether it refuses what AVX2 has not.
+    pub(crate) avx2_alone: bool,
 }
 
 impl Assembler {
     /// An empty buffer.
     pub fn new() -> Assembler {
         Assembler::default()
+    }
+
+    /// An empty buffer that takes no instruction of AVX-512, which builds with debug assertions refuse.
+    pub fn for_avx2() -> Assembler {
+        Assembler {
+            avx2_alone: true,
+            ..Assembler::default()
+        }
     }
 
     /// Bytes so far.

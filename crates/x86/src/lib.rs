@@ -16,11 +16,13 @@
 //! ```
 
 mod assembler;
+mod masks;
 mod memory;
 mod scalar;
 pub mod vector;
 
 pub use assembler::{Assembler, Cond, Constant, Gpr, Label, Mem, Rm};
+pub use masks::MaskAlu;
 pub use memory::Executable;
 pub use scalar::{Alu, Shift};
-pub use vector::{Len, MaskAlu, Masking, Vop};
+pub use vector::{Len, Masking, Vop};

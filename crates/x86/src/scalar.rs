@@ -218,6 +218,31 @@ impl Assembler {
         self.vex_gpr(2, 3, false, 0xF5, dst.0, src.0, places.0);
     }
 
+    /// `dst` is `src` without its lowest bit, of 32 bits (BMI1). Flags are of the result.
+    pub fn without_lowest(&mut self, dst: Gpr, src: Gpr) {
+        self.vex_gpr(2, 0, false, 0xF3, 1, dst.0, src.0);
+    }
+
+    fn vex_control(&mut self, digit: u8, mem: Mem) {
+        let (base, index) = high_bits(mem);
+        self.byte(0xC4);
+        self.byte(1 << 7 | (index ^ 1) << 6 | (base ^ 1) << 5 | 1);
+        self.byte(15 << 3);
+        self.byte(0xAE);
+        self.modrm_mem(digit, mem, 1);
+        self.end();
+    }
+
+    /// The control and status of vector arithmetic (MXCSR) from memory.
+    pub fn load_control(&mut self, src: Mem) {
+        self.vex_control(2, src);
+    }
+
+    /// The same to memory.
+    pub fn store_control(&mut self, dst: Mem) {
+        self.vex_control(3, dst);
+    }
+
     /// Puts a register on the stack.
     pub fn push(&mut self, reg: Gpr) {
         self.rex(false, 0, 0, reg.0 >> 3, false);

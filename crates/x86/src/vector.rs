@@ -61,6 +61,7 @@ enum Tuple {
 enum Form {
     Both,
     Evex,
+    Vex,
 }
 
 /// A vector instruction.
@@ -80,10 +81,10 @@ pub struct Vop {
     imm: bool,
 }
 
-/// Which lanes an instruction writes (EVEX).
+/// Which lanes an instruction writes: by a mask register (EVEX), or by the signs of a vector register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Masking {
-    /// The mask register, 1 to 7.
+    /// The mask register, 1 to 7, or the vector register.
     pub mask: u8,
     /// Whether other lanes become 0 instead of staying.
     pub zero: bool,
@@ -195,7 +196,7 @@ table! {
     SIGN_I8_I32 = "vpmovsxbd" 2 1 0 0x21 Part(4) Both;
     PERMUTE2_I32 = "vpermi2d" 2 1 0 0x76 Full(4) Evex;
     PERMUTE2_I16 = "vpermi2w" 2 1 1 0x75 Part(1) Evex;
-    PERMUTE_I32 = "vpermd" 2 1 0 0x36 Full(4) Evex;
+    PERMUTE_I32 = "vpermd" 2 1 0 0x36 Full(4) Both;
     INSERT_128 = "vinserti32x4" 3 1 0 0x38 Bytes(16) Evex imm;
     INSERT_256 = "vinserti64x4" 3 1 1 0x3A Bytes(32) Evex imm;
     EXTRACT_256 = "vextracti64x4" 3 1 1 0x3B Bytes(32) Evex imm;
@@ -231,10 +232,10 @@ table! {
     F64_OF_F32 = "vcvtps2pd" 1 0 0 0x5A Part(2) Both;
     F64_OF_I64 = "vcvtqq2pd" 1 2 1 0xE6 Full(8) Evex;
     F64_OF_U64 = "vcvtuqq2pd" 1 2 1 0x7A Full(8) Evex;
-    F32_OF_F64 = "vcvtpd2ps" 1 1 1 0x5A Full(8) Evex;
+    F32_OF_F64 = "vcvtpd2ps" 1 1 1 0x5A Full(8) Both;
     F32_OF_I64 = "vcvtqq2ps" 1 0 1 0x5B Full(8) Evex;
     F32_OF_U64 = "vcvtuqq2ps" 1 3 1 0x7A Full(8) Evex;
-    I32_OF_F64_ZERO = "vcvttpd2dq" 1 1 1 0xE6 Full(8) Evex;
+    I32_OF_F64_ZERO = "vcvttpd2dq" 1 1 1 0xE6 Full(8) Both;
     U32_OF_F64_ZERO = "vcvttpd2udq" 1 0 1 0x78 Full(8) Evex;
     I64_OF_F64_ZERO = "vcvttpd2qq" 1 1 1 0x7A Full(8) Evex;
     U64_OF_F64_ZERO = "vcvttpd2uqq" 1 1 1 0x78 Full(8) Evex;
@@ -250,6 +251,41 @@ table! {
     TESTN_I32 = "vptestnmd" 2 2 0 0x27 Full(4) Evex;
     TESTN_I64 = "vptestnmq" 2 2 1 0x27 Full(8) Evex;
     TEST_I64 = "vptestmq" 2 1 1 0x27 Full(8) Evex;
+    AND_BITS = "vpand" 1 1 0 0xDB Part(1) Vex;
+    WITHOUT_BITS = "vpandn" 1 1 0 0xDF Part(1) Vex;
+    OR_BITS = "vpor" 1 1 0 0xEB Part(1) Vex;
+    XOR_BITS = "vpxor" 1 1 0 0xEF Part(1) Vex;
+    EQUAL_I32 = "vpcmpeqd" 1 1 0 0x76 Part(1) Vex;
+    EQUAL_I64 = "vpcmpeqq" 2 1 0 0x29 Part(1) Vex;
+    GREATER_I32 = "vpcmpgtd" 1 1 0 0x66 Part(1) Vex;
+    GREATER_I64 = "vpcmpgtq" 2 1 0 0x37 Part(1) Vex;
+    BLEND_BY_SIGN = "vblendvps" 3 1 0 0x4A Part(1) Vex;
+    BLEND_BY_IMM = "vpblendd" 3 1 0 0x02 Part(1) Vex imm;
+    LOAD_LANES_I32 = "vpmaskmovd" 2 1 0 0x8C Part(1) Vex;
+    STORE_LANES_I32 = "vpmaskmovd" 2 1 0 0x8E Part(1) Vex;
+    STORE_LANES_I64 = "vpmaskmovq" 2 1 1 0x8E Part(1) Vex;
+    SIGNS_F32 = "vmovmskps" 1 0 0 0x50 Part(1) Vex;
+    SIGNS_F64 = "vmovmskpd" 1 1 0 0x50 Part(1) Vex;
+    SIGNS_I8 = "vpmovmskb" 1 1 0 0xD7 Part(1) Vex;
+    TEST_BITS = "vptest" 2 1 0 0x17 Part(1) Vex;
+    UPPER_128 = "vextracti128" 3 1 0 0x39 Bytes(16) Vex imm;
+    JOIN_128 = "vinserti128" 3 1 0 0x38 Bytes(16) Vex imm;
+    PERMUTE_128 = "vperm2i128" 3 1 0 0x46 Part(1) Vex imm;
+    PERMUTE_I64 = "vpermq" 3 1 1 0x00 Part(1) Vex imm;
+    SPLAT_PAIR_128 = "vbroadcasti128" 2 1 0 0x5A Bytes(16) Vex;
+    SPLAT_I64 = "vpbroadcastq" 2 1 0 0x59 Bytes(8) Vex;
+    OF_GPR32 = "vmovd" 1 1 0 0x6E Bytes(4) Vex;
+    OF_GPR64 = "vmovq" 1 1 1 0x6E Bytes(8) Vex;
+    SHUFFLE_F32 = "vshufps" 1 0 0 0xC6 Part(1) Vex imm;
+    PACK_I32_I16 = "vpackssdw" 1 1 0 0x6B Part(1) Vex;
+    PACK_I16_I8 = "vpacksswb" 1 1 0 0x63 Part(1) Vex;
+    SHL_I16 = "vpsllw" 1 1 0 0x71 / 6 Part(1) Vex imm;
+    SHR_U16 = "vpsrlw" 1 1 0 0x71 / 2 Part(1) Vex imm;
+    SHR_I16 = "vpsraw" 1 1 0 0x71 / 4 Part(1) Vex imm;
+    DOT_I16 = "vpmaddwd" 1 1 0 0xF5 Part(1) Vex;
+    DOT_U8_I8_PAIRS = "vpmaddubsw" 2 1 0 0x04 Part(1) Vex;
+    WHOLE_F32 = "vroundps" 3 1 0 0x08 Part(1) Vex imm;
+    WHOLE_F64 = "vroundpd" 3 1 0 0x09 Part(1) Vex imm;
 }
 
 impl Vop {
@@ -278,14 +314,33 @@ impl Vop {
         self.form != Form::Evex
     }
 
+    /// Whether there is an EVEX form.
+    pub fn has_evex(&self) -> bool {
+        self.form != Form::Vex
+    }
+
+    /// Whether a register says which lanes are taken, in the byte that follows: the mask of [`Masking`] is a vector.
+    pub fn has_vector_mask(&self) -> bool {
+        self.form == Form::Vex
+            && self.opcode == BLEND_BY_SIGN.opcode
+            && self.map == BLEND_BY_SIGN.map
+    }
+
+    /// Whether its lanes have 64 bits.
+    pub fn is_wide(&self) -> bool {
+        self.wide
+    }
+
+    /// Bytes of memory that it takes.
+    pub fn memory(&self, len: Len) -> u32 {
+        self.scale(len, false)
+    }
+
     /// Whether the last operand may be one element for all lanes.
     pub fn broadcasts(&self) -> bool {
         self.digit.is_none() && matches!(self.tuple, Tuple::Full(_))
     }
 }
-
-/// The opcode of `kshiftrd`.
-const SHIFT: u8 = 0x31;
 
 impl Assembler {
     /// A vector instruction without mask and byte.
@@ -312,14 +367,16 @@ impl Assembler {
     ) {
         let reg = op.digit.unwrap_or(reg);
         let high = |rm: Rm| matches!(rm, Rm::Reg(rm) if rm > 15);
+        let vector_mask = masking.filter(|_| op.has_vector_mask());
         let evex = op.form == Form::Evex
             || len.bytes() == 64
-            || masking.is_some()
+            || masking.is_some() && vector_mask.is_none()
             || reg > 15
             || second > 15
             || high(rm)
             || matches!(rm, Rm::Broadcast(_));
-        assert!(evex || op.has_vex(), "{} has no such form", op.name);
+        let has = if evex { op.has_evex() } else { op.has_vex() };
+        assert!(has, "{} has no such form", op.name);
         let in_register = matches!(rm, Rm::Reg(_));
         assert!(
             in_register || !len.is_rounded(),
@@ -352,7 +409,9 @@ impl Assembler {
             let scale = if evex { op.scale(len, broadcast) } else { 1 };
             self.modrm_mem(reg, mem, scale);
         }
-        if op.imm {
+        if let Some(masking) = vector_mask {
+            self.byte(masking.mask << 4);
+        } else if op.imm {
             self.byte(imm);
         }
         self.end();
@@ -361,6 +420,7 @@ impl Assembler {
     /// A gather or scatter: elements at `base` plus the lanes of the vector `index`, which is not `reg`. The lanes of
     /// `mask` take part; it is 0 afterwards.
     pub fn scattered(&mut self, op: &Vop, reg: u8, base: Gpr, index: u8, mask: u8) {
+        self.needs_avx512();
         let not = |bit: u8| (bit & 1) ^ 1;
         self.byte(0x62);
         let high = not(reg >> 3) << 7 | not(index >> 3) << 6 | not(base.0 >> 3) << 5;
@@ -368,6 +428,23 @@ impl Assembler {
         self.byte(u8::from(op.wide) << 7 | 0x78 | 4 | op.pp);
         self.byte(2 << 5 | not(index >> 4) << 3 | mask & 7);
         self.byte(op.opcode);
+        self.lanes_at(reg, base, index);
+    }
+
+    /// A gather of 32 bytes by the VEX encoding: elements at `base` plus the lanes of the vector `index`. The lanes whose
+    /// sign `mask` has take part; it is 0 afterwards. All three vectors are different registers.
+    pub fn gathered(&mut self, op: &Vop, reg: u8, base: Gpr, index: u8, mask: u8) {
+        debug_assert!(reg != index && index != mask && mask != reg);
+        let not = |bit: u8| (bit & 1) ^ 1;
+        self.byte(0xC4);
+        self.byte(not(reg >> 3) << 7 | not(index >> 3) << 6 | not(base.0 >> 3) << 5 | op.map);
+        self.byte(u8::from(op.wide) << 7 | (!mask & 15) << 3 | 4 | op.pp);
+        self.byte(op.opcode);
+        self.lanes_at(reg, base, index);
+    }
+
+    /// ModRM and SIB of a register, and of elements at a base plus the lanes of a vector.
+    fn lanes_at(&mut self, reg: u8, base: Gpr, index: u8) {
         // A base of 5 or 13 asks for an offset.
         let offset = base.0 & 7 == 5;
         self.byte(u8::from(offset) << 6 | (reg & 7) << 3 | 4);
@@ -377,7 +454,13 @@ impl Assembler {
         }
     }
 
+    /// Instructions of AVX-512 are for machines that have it.
+    pub(crate) fn needs_avx512(&self) {
+        debug_assert!(!self.avx2_alone, "an instruction that AVX2 has not");
+    }
+
     fn evex(&mut self, op: &Vop, len: Len, reg: u8, second: u8, rm: Rm, masking: Option<Masking>) {
+        self.needs_avx512();
         let (x, b, broadcast) = match rm {
             Rm::Reg(rm) => (rm >> 4 & 1, rm >> 3 & 1, false),
             Rm::Mem(mem) => {
@@ -408,7 +491,7 @@ impl Assembler {
         self.byte(op.opcode);
     }
 
-    fn vex(
+    pub(crate) fn vex(
         &mut self,
         map: u8,
         pp: u8,
@@ -433,92 +516,8 @@ impl Assembler {
         self.byte(opcode);
     }
 
-    fn mask_op(&mut self, pp: u8, wide: bool, long: bool, opcode: u8, reg: u8, second: u8, rm: Rm) {
-        // The shift is the only one of another map.
-        let map = if opcode == SHIFT { 3 } else { 1 };
-        self.vex(map, pp, wide, long, opcode, reg, second, rm);
-        match rm {
-            Rm::Reg(rm) => self.modrm_reg(reg, rm),
-            Rm::Mem(mem) | Rm::Broadcast(mem) => self.modrm_mem(reg, mem, 1),
-        }
-    }
-
-    /// `dst = a op b` of masks of 32 bits.
-    pub fn mask_alu(&mut self, op: MaskAlu, dst: u8, a: u8, b: u8) {
-        self.mask_op(1, true, true, op as u8, dst, a, Rm::Reg(b));
-    }
-
-    /// `dst = !a` of 32 bits.
-    pub fn mask_not(&mut self, dst: u8, a: u8) {
-        self.mask_op(1, true, false, 0x44, dst, 0, Rm::Reg(a));
-    }
-
-    /// The low 16 bits of `high` above those of `low`.
-    pub fn mask_join(&mut self, dst: u8, high: u8, low: u8) {
-        self.mask_op(0, false, true, 0x4B, dst, high, Rm::Reg(low));
-    }
-
-    /// The low 8 bits of `high` above those of `low`.
-    pub fn mask_join8(&mut self, dst: u8, high: u8, low: u8) {
-        self.mask_op(1, false, true, 0x4B, dst, high, Rm::Reg(low));
-    }
-
-    /// `dst = a >> count` of 32 bits.
-    pub fn mask_shift_right(&mut self, dst: u8, a: u8, count: u8) {
-        self.mask_op(1, false, false, SHIFT, dst, 0, Rm::Reg(a));
-        self.byte(count);
-    }
-
-    /// A mask of 32 bits of another.
-    pub fn mask_mov(&mut self, dst: u8, src: u8) {
-        self.mask_op(1, true, false, 0x90, dst, 0, Rm::Reg(src));
-    }
-
-    /// A mask of 32 bits from memory.
-    pub fn mask_load(&mut self, dst: u8, src: crate::Mem) {
-        self.mask_op(1, true, false, 0x90, dst, 0, Rm::Mem(src));
-        self.end();
-    }
-
-    /// A mask of 32 bits to memory.
-    pub fn mask_store(&mut self, dst: crate::Mem, src: u8) {
-        self.mask_op(1, true, false, 0x91, src, 0, Rm::Mem(dst));
-        self.end();
-    }
-
-    /// A mask of 32 bits from a general register.
-    pub fn mask_from(&mut self, dst: u8, src: Gpr) {
-        self.mask_op(3, false, false, 0x92, dst, 0, Rm::Reg(src.0));
-    }
-
-    /// A mask of 32 bits to a general register.
-    pub fn mask_to(&mut self, dst: Gpr, src: u8) {
-        self.mask_op(3, false, false, 0x93, dst.0, 0, Rm::Reg(src));
-    }
-
-    /// Flags of `a | b` of 16 bits: zero where all are 0, carry where all are 1.
-    pub fn mask_test16(&mut self, a: u8, b: u8) {
-        self.mask_op(0, false, false, 0x98, a, 0, Rm::Reg(b));
-    }
-
     /// Makes the upper parts of vector registers 0, which code without VEX wants.
     pub fn zero_upper(&mut self) {
         self.bytes.extend_from_slice(&[0xC5, 0xF8, 0x77]);
     }
-}
-
-/// Arithmetic of masks, by its opcode.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum MaskAlu {
-    /// Bits of both.
-    And = 0x41,
-    /// Bits of `b` alone.
-    AndNot = 0x42,
-    /// Bits of either.
-    Or = 0x45,
-    /// Where both are the same.
-    Xnor = 0x46,
-    /// Bits of one.
-    Xor = 0x47,
 }

@@ -101,7 +101,7 @@ fn vector_instructions_say_what_was_meant() {
         }
         let mut forms = 0;
         for turn in 0..400 {
-            let evex = turn % 2 == 0 || !op.has_vex();
+            let evex = op.has_evex() && (turn % 2 == 0 || !op.has_vex());
             let general = is_general(op);
             let len = match (general && op.name.starts_with("vmov"), evex) {
                 (true, _) => Len::L128,
@@ -116,12 +116,19 @@ fn vector_instructions_say_what_was_meant() {
             let reg = random.next(if mask_result { 8 } else { top }) as u8;
             let mut second = random.next(top) as u8;
             let rm_reg = random.next(if general { 16 } else { top }) as u8;
-            let with_mem = *op == &vector::SPLAT_128
-                || turn % 3 != 0 && ![vector::SPLAT_GPR32, vector::SPLAT_GPR64].contains(op);
+            let lanes = op.name.starts_with("vpmaskmov");
+            let signs = op.name.contains("movmsk");
+            let with_mem = lanes
+                || [vector::SPLAT_128, vector::SPLAT_PAIR_128].contains(op)
+                || turn % 3 != 0
+                    && !signs
+                    && ![vector::SPLAT_GPR32, vector::SPLAT_GPR64].contains(op);
             let mem = random.mem();
             let broadcast = with_mem && evex && op.broadcasts() && turn % 5 == 0;
-            let masking = (evex && !general && turn % 4 == 0).then(|| Masking {
-                mask: 1 + random.next(7) as u8,
+            let blends = op.has_vector_mask();
+            let masked = evex && !general && turn % 4 == 0 || blends;
+            let masking = masked.then(|| Masking {
+                mask: 1 + random.next(if blends { 15 } else { 7 }) as u8,
                 zero: !mask_result && !with_mem && random.next(2) == 1,
             });
             // Shifts by a constant take memory in EVEX alone.
@@ -144,7 +151,7 @@ fn vector_instructions_say_what_was_meant() {
             let probe = decoder.decode();
             let what = format!("{} {turn}: {probe:?}", op.name);
             assert!(!probe.is_invalid(), "{what}");
-            let operands = probe.op_count() - u32::from(op.has_imm());
+            let operands = probe.op_count() - u32::from(op.has_imm() || blends);
             let three = operands == 3;
             if !three && !op.has_digit() {
                 second = 0;
@@ -159,15 +166,22 @@ fn vector_instructions_say_what_was_meant() {
                     && rm_reg != reg;
             let mut want: Vec<usize> = match (op.has_digit(), three) {
                 (true, _) => vec![second.into()],
+                (false, true) if lanes && inst.op_kind(0) == OpKind::Memory => {
+                    vec![second.into(), reg.into()]
+                }
                 (false, true) => vec![reg.into(), second.into()],
                 (false, false) => vec![reg.into()],
             };
             if !with_mem {
                 want.insert(if rm_first { 0 } else { want.len() }, rm_reg.into());
             }
+            let mask = masking.map_or(0, |masking| masking.mask);
+            if blends {
+                want.push(mask.into());
+            }
             assert_eq!(regs(&inst), want, "{what}");
             assert_eq!(inst.is_broadcast(), broadcast, "{what}");
-            let mask = masking.map_or(0, |masking| masking.mask);
+            let mask = if blends { 0 } else { mask };
             assert_eq!(inst.op_mask() == Register::None, mask == 0, "{what}");
             if mask != 0 {
                 assert_eq!(inst.op_mask().number(), usize::from(mask), "{what}");
@@ -271,6 +285,9 @@ fn scalar_instructions_say_what_was_meant() {
         ("tzcnt", Box::new(|c, a, b, _| c.trailing_zeros(a, b))),
         ("lzcnt", Box::new(|c, a, b, _| c.leading_zeros(a, b))),
         ("pdep", Box::new(|c, a, b, _| c.deposit(a, b, Gpr(9)))),
+        ("blsr", Box::new(|c, a, b, _| c.without_lowest(a, b))),
+        ("vldmxcsr", Box::new(|c, _, _, m| c.load_control(m))),
+        ("vstmxcsr", Box::new(|c, _, _, m| c.store_control(m))),
         ("push", Box::new(|c, a, _, _| c.push(a))),
         ("pop", Box::new(|c, a, _, _| c.pop(a))),
         ("prefetcht0", Box::new(|c, _, _, m| c.prefetch(m))),
@@ -337,6 +354,63 @@ fn gathers_and_scatters_say_what_was_meant() {
             assert_eq!(inst.memory_displacement64(), 0);
             assert_eq!(inst.op_mask().number(), usize::from(mask));
         }
+    }
+}
+
+#[test]
+fn gathers_of_avx2_say_what_was_meant() {
+    let mut random = Random(13);
+    let all = [
+        &vector::GATHER_I32_32,
+        &vector::GATHER_I32_64,
+        &vector::GATHER_I64_64,
+    ];
+    for op in all {
+        for _ in 0..200 {
+            let (reg, base) = (random.next(16) as u8, Gpr(random.next(16) as u8));
+            let index = (reg + 1 + random.next(7) as u8) % 16;
+            let mask = (index + 1 + random.next(7) as u8) % 16;
+            if mask == reg {
+                continue;
+            }
+            let mut code = Assembler::for_avx2();
+            code.gathered(op, reg, base, index, mask);
+            let inst = decode(&code.finish());
+            assert_eq!(name(&inst), op.name);
+            assert_eq!(regs(&inst), vec![usize::from(reg), usize::from(mask)]);
+            assert_eq!(inst.memory_base().number(), usize::from(base.0));
+            assert_eq!(inst.memory_index().number(), usize::from(index));
+            assert!(inst.memory_index().is_ymm(), "{inst:?}");
+            assert_eq!(inst.memory_displacement64(), 0);
+        }
+    }
+}
+
+/// What code for AVX2 must not have panics where it is written; builds without debug assertions do not look.
+#[test]
+fn code_for_avx2_takes_no_instruction_of_avx512() {
+    let refuses = |emit: fn(&mut Assembler)| {
+        let mut code = Assembler::for_avx2();
+        let emit = std::panic::AssertUnwindSafe(|| emit(&mut code));
+        std::panic::catch_unwind(emit).is_err()
+    };
+    assert!(!refuses(|c| c.vector(
+        &vector::ADD_I32,
+        Len::L256,
+        1,
+        1,
+        Rm::Reg(15)
+    )));
+    let all: [fn(&mut Assembler); 6] = [
+        |c| c.vector(&vector::ADD_I32, Len::L512, 1, 1, Rm::Reg(1)),
+        |c| c.vector(&vector::ADD_I32, Len::L256, 16, 1, Rm::Reg(1)),
+        |c| c.vector(&vector::TERNARY, Len::L256, 1, 1, Rm::Reg(1)),
+        |c| c.scattered(&vector::GATHER_I32_32, 1, Gpr::RAX, 2, 1),
+        |c| c.mask_not(1, 2),
+        |c| c.mask_load(1, Mem::at(Gpr::RAX, 0)),
+    ];
+    for (at, emit) in all.into_iter().enumerate() {
+        assert_eq!(refuses(emit), cfg!(debug_assertions), "instruction {at}");
     }
 }
 

@@ -13,10 +13,14 @@ mod call;
 mod gate;
 mod guard;
 mod hint;
+#[cfg(target_arch = "x86_64")]
+mod parted;
 
 pub(crate) use gate::{Gate, gate};
 pub(crate) use guard::{begin_guard, end_guard};
 pub(super) use hint::lower_hint;
+#[cfg(target_arch = "x86_64")]
+pub(crate) use parted::part;
 
 use super::{BlockId, Ctx, Flow, Micro, MicroOp, OptPred, Pred, Slot, Words, args};
 use crate::op::Stop;
@@ -131,7 +135,13 @@ impl Ctx {
         self.fuel = fuel;
         let in_step = self.lanes.is_none();
         self.warp.whole = if in_step { self.warp.live } else { 0 };
-        let op = self.pick();
+        let op = match self.warp.came.take() {
+            Some(parked) => {
+                self.activate(self.warp.live);
+                self.block(parked.resume)
+            }
+            None => self.pick(),
+        };
         self.run_from(op);
     }
 

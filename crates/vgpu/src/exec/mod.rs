@@ -66,6 +66,8 @@ mod watch;
 mod watched;
 
 pub(crate) use count::emit_count;
+#[cfg(target_arch = "x86_64")]
+pub(crate) use flow::part;
 pub(crate) use flow::{FUEL, begin_guard, emit_flow, end_guard, gate};
 pub(crate) use ldst::extend;
 pub(crate) use shadows::Reach;

@@ -223,35 +223,72 @@ impl Coder<'_, '_> {
         if self.guard.is_some() {
             return Err(Skip);
         }
+        if self.waits.is_some() {
+            return self.store_one_if_any(access, at, value);
+        }
         let reg = if self.is_uniform(value) {
             self.scalar(value)?
         } else if access.bytes == 8 {
             return Err(Skip);
         } else {
-            let lanes = self.lanes_exact(value)?;
-            let last = match self.active {
-                None => self.whole(31),
-                Some(active) => {
-                    let bits = self.nodes.scalar(Code::MaskTo, &[active]);
-                    let above = self.nodes.scalar(Code::LeadingZeros, &[bits]);
-                    let last = self.nodes.scalar(Code::MovImm(31), &[]);
-                    let last = self
-                        .nodes
-                        .change(Code::Alu(Alu::Sub, false), last, &[above]);
-                    self.vector(&vector::SPLAT_GPR32, Vector::one(Arg::Reg(last)))
-                }
-            };
-            let own = self.vector(
-                &vector::PERMUTE2_I32,
-                Vector {
-                    tied: Some(last),
-                    ..Vector::two(lanes[0], Arg::Reg(lanes[1]))
-                },
-            );
+            let own = self.last_lane(value)?;
             let op = &vector::FIRST_I32;
             self.nodes.reversed(op, RegClass::Int, Len::L128, 0, own)
         };
         self.nodes.store(access.bytes, at, reg);
+        Ok(())
+    }
+
+    /// A register with what the last lane that is here has.
+    fn last_lane(&mut self, value: ValueId) -> Result<VReg, Skip> {
+        let lanes = self.lanes_exact(value)?;
+        let last = match self.active {
+            None => self.whole(31),
+            Some(active) => {
+                let bits = self.nodes.scalar(Code::MaskTo, &[active]);
+                let above = self.nodes.scalar(Code::LeadingZeros, &[bits]);
+                let last = self.nodes.scalar(Code::MovImm(31), &[]);
+                let last = self
+                    .nodes
+                    .change(Code::Alu(Alu::Sub, false), last, &[above]);
+                self.vector(&vector::SPLAT_GPR32, Vector::one(Arg::Reg(last)))
+            }
+        };
+        Ok(self.vector(
+            &vector::PERMUTE2_I32,
+            Vector {
+                tied: Some(last),
+                ..Vector::two(lanes[0], Arg::Reg(lanes[1]))
+            },
+        ))
+    }
+
+    /// The same where there may be no lane at all.
+    fn store_one_if_any(&mut self, access: Access, at: Place, value: ValueId) -> Result<(), Skip> {
+        let active = self.active.ok_or(Skip)?;
+        let uniform = self.is_uniform(value);
+        let (op, own) = match access.bytes {
+            8 if uniform => (&vector::STORE_I64, self.splat(value)?),
+            8 => return Err(Skip),
+            bytes => {
+                let op = match bytes {
+                    1 => &vector::NARROW_I32_I8,
+                    2 => &vector::NARROW_I32_I16,
+                    _ => &vector::STORE_I32,
+                };
+                let own = match uniform {
+                    true => self.splat_exact(value)?,
+                    false => self.last_lane(value)?,
+                };
+                (op, own)
+            }
+        };
+        let mask = Some(self.one_if_any(active));
+        let v = Vector {
+            mask,
+            ..Vector::one(Arg::Mem(at))
+        };
+        self.nodes.store_vector(op, own, v);
         Ok(())
     }
 }

@@ -2,24 +2,29 @@
 
 mod flush;
 mod matrix;
+mod narrow;
 
 use super::{
     exits::{Exit, Next},
     nodes::{self, Code, Last, Nodes, Template},
     registers::{CTX, FRAME, OP, SAVED, SCRATCH},
+    target::Target,
 };
-use crate::exec::{Ctx, MicroOp, Warp};
+use crate::{
+    exec::part,
+    op::{Ctx, MicroOp, Parted, Warp},
+};
 use regalloc2::{Allocation, Edit, Inst, InstOrEdit, Output, RegClass};
 use rustc_hash::FxHashMap;
-use warpsmith_x86::{
-    Alu, Assembler, Cond, Constant, Gpr, Label, Len, Masking, Mem, Rm, Shift, vector,
-};
+use warpsmith_x86::{Alu, Assembler, Cond, Constant, Gpr, Label, Masking, Mem, Rm, Shift, vector};
 
 /// What a stack grows by at most without being touched.
 const PAGE: i32 = 4096;
 
 /// What all runs of a program share.
 pub(super) struct Shared {
+    /// The machine that they are for.
+    target: Target,
     /// Registers that some run changes and callers want back.
     saved: Vec<Gpr>,
     /// Bytes for what is spilled, and for all that stands on the stack.
@@ -32,7 +37,7 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    pub(super) fn new(outputs: &[&Output], stack: u32, firsts: Vec<u32>) -> Shared {
+    pub(super) fn new(target: Target, outputs: &[&Output], stack: u32, firsts: Vec<u32>) -> Shared {
         let used = |reg: &Gpr| {
             let is = |alloc: &Allocation| {
                 let found = alloc
@@ -51,6 +56,7 @@ impl Shared {
         let slots = outputs.iter().map(|output| output.num_spillslots).max();
         let spilled = (8 * slots.unwrap_or(0)).next_multiple_of(64) as i32;
         Shared {
+            target,
             saved: SAVED.into_iter().filter(used).collect(),
             spilled,
             stack: spilled + stack as i32,
@@ -235,9 +241,10 @@ impl<'a> Encoder<'a> {
 
     /// A jump is paid for; without fuel, or where lanes do not go in step, the interpreter does it.
     fn burn(&mut self, out: Label) {
-        let whole = std::mem::offset_of!(Ctx, warp) + Warp::WHOLE_AT;
-        self.code
-            .alu_mem_imm(Alu::Cmp, Mem::at(CTX, whole as i32), -1);
+        let warp = std::mem::offset_of!(Ctx, warp) as i32;
+        self.code.load(true, SCRATCH, Mem::at(CTX, warp));
+        let whole = Mem::at(SCRATCH, Warp::WHOLE_AT as i32);
+        self.code.alu_mem_imm(Alu::Cmp, whole, -1);
         self.code.jump_if(Cond::NotEqual, out);
         let fuel = Mem::at(CTX, std::mem::offset_of!(Ctx, fuel) as i32);
         self.code.alu_mem_imm(Alu::Cmp, fuel, 1);
@@ -248,9 +255,12 @@ impl<'a> Encoder<'a> {
     fn leave(&mut self, exit: &Exit, allocs: &[Allocation]) {
         let mut at = 0;
         for (home, form) in &exit.items {
-            let count = form.registers();
+            let count = form.registers_of(self.shared.target);
             self.flush(*home, *form, &allocs[at..at + count]);
             at += count;
+        }
+        if let Some(waits) = &exit.waits {
+            self.part(waits, &allocs[at..]);
         }
         let op = match exit.next {
             Next::Op(op) => op,
@@ -269,13 +279,42 @@ impl<'a> Encoder<'a> {
             self.code.pop(*reg);
         }
         self.code.zero_upper();
-        if op == self.first {
+        if exit.waits.is_some() {
+            self.code.mov(true, OP, Gpr::RAX);
+            self.code.mov_imm(Gpr::RAX, part as *const () as u64);
+            self.code.jump_reg(Gpr::RAX);
+        } else if op == self.first {
             // That op holds this run: its own code does it, or nothing would ever go on.
             self.code.mov(true, OP, Gpr::RAX);
             self.code.mov_imm(Gpr::RAX, self.plain as u64);
             self.code.jump_reg(Gpr::RAX);
         } else {
             self.code.ret();
+        }
+    }
+
+    /// Writes who goes on, and who waits at which block.
+    fn part(&mut self, waits: &[u32], allocs: &[Allocation]) {
+        let own = std::mem::offset_of!(Ctx, parted);
+        let field = |at: usize| Mem::at(CTX, (own + at) as i32);
+        let first = std::mem::offset_of!(Parted, waits);
+        let places = (0..waits.len()).map(|at| first + 8 * at + 4);
+        let active = std::mem::offset_of!(Parted, active);
+        for (at, alloc) in std::iter::once(active).chain(places).zip(allocs) {
+            let lanes = match (self.shared.target, alloc.as_reg()) {
+                (Target::Avx512, Some(reg)) => {
+                    self.code.mask_to(SCRATCH, reg.hw_enc() as u8);
+                    SCRATCH
+                }
+                _ => self.general(*alloc, SCRATCH),
+            };
+            self.code.store(4, field(at), lanes);
+        }
+        let count = std::mem::offset_of!(Parted, count);
+        let numbers = (0..waits.len()).map(|at| (first + 8 * at, waits[at]));
+        for (at, number) in numbers.chain([(count, waits.len() as u32)]) {
+            self.code.mov_imm(SCRATCH, u64::from(number));
+            self.code.store(4, field(at), SCRATCH);
         }
     }
 
@@ -294,7 +333,8 @@ impl<'a> Encoder<'a> {
             }
             (Some(RegClass::Float), from_reg, Some(to)) => {
                 let from = from_reg.map_or_else(|| Rm::Mem(self.spilled(from)), Rm::Reg);
-                self.code.vector(&vector::LOAD, Len::L512, to, 0, from);
+                let len = self.shared.target.len();
+                self.code.vector(&vector::LOAD, len, to, 0, from);
             }
             (Some(RegClass::Float), Some(from), None) => self.put(self.spilled(to), from),
             (Some(RegClass::Vector), Some(from), Some(to)) => self.code.mask_mov(to, from),
@@ -392,8 +432,12 @@ impl<'a> Encoder<'a> {
                 let (dst, _) = (o.number(), o.number());
                 let (index, base) = (o.number(), o.general());
                 let (mask, _) = (o.number(), o.number());
-                self.code.scattered(op, dst, base, index, mask);
+                match self.shared.target {
+                    Target::Avx512 => self.code.scattered(op, dst, base, index, mask),
+                    Target::Avx2 => self.code.gathered(op, dst, base, index, mask),
+                }
             }
+            Code::Narrow(step) => self.step(step, o),
             Code::Scatter(op) => {
                 let (src, index, base) = (o.number(), o.number(), o.general());
                 let (mask, _) = (o.number(), o.number());

@@ -2,6 +2,7 @@
 
 use super::{
     nodes::Code,
+    target::Target,
     values::{Coder, Forms, Skip, Source, ValueId},
 };
 use crate::lower::Dst;
@@ -52,11 +53,22 @@ impl Form {
             Form::Wide => 4,
         }
     }
+
+    /// The same on a machine, whose vector registers may be half as wide.
+    pub(super) fn registers_of(self, target: Target) -> usize {
+        match (self, target) {
+            (Form::Lanes { .. } | Form::Wide, Target::Avx2) => 2 * self.registers(),
+            _ => self.registers(),
+        }
+    }
 }
 
 /// A way out: what is written to the frame, and where it goes.
 pub(super) struct Exit {
     pub(super) items: Vec<(Home, Form)>,
+    /// In a region, the blocks where lanes wait: behind the registers of all items come the mask of those that go on, and
+    /// those of who waits.
+    pub(super) waits: Option<Vec<u32>>,
     pub(super) next: Next,
 }
 
@@ -106,6 +118,12 @@ impl Coder<'_, '_> {
     }
 
     fn way_out(&mut self, live: &[u64], next: Next) -> (u32, Vec<Slot>) {
+        let mut live = live.to_vec();
+        for (block, _) in self.waits.iter().flat_map(|waits| &waits.lanes) {
+            for (word, more) in live.iter_mut().zip(&self.live[*block as usize][0]) {
+                *word |= more;
+            }
+        }
         let is_live = |reg: u32| live[reg as usize / 64] >> (reg % 64) & 1 != 0;
         let mut dirty: Vec<(u32, ValueId)> = self
             .regs
@@ -204,7 +222,13 @@ impl Coder<'_, '_> {
             items.push((home, form));
             operands.extend(regs.into_iter().map(Slot::any_use));
         }
-        self.exits.push(Exit { items, next });
+        let waits = self.waits.as_ref().map(|waits| {
+            let lanes = waits.lanes.iter().map(|(_, lanes)| *lanes);
+            let all = std::iter::once(waits.here).chain(lanes);
+            operands.extend(all.map(Slot::any_use));
+            waits.lanes.iter().map(|(block, _)| *block).collect()
+        });
+        self.exits.push(Exit { items, waits, next });
         (self.exits.len() as u32 - 1, operands)
     }
 }

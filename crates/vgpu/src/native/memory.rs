@@ -22,6 +22,8 @@ enum Checked {
     One(VReg, i32),
     /// They go to neighbouring elements, from such a place on.
     Neighbours(VReg, i32),
+    /// The same of lanes that are here alone: others may be outside.
+    Some(VReg),
     Apart(Apart),
 }
 
@@ -61,6 +63,10 @@ impl Coder<'_, '_> {
         let uniform = self.is_uniform(value);
         let base = match self.affine(value) {
             _ if uniform => self.scalar(value)?,
+            Some((base, found)) if found == step && access.count == 1 && self.waits.is_some() => {
+                let at = self.some_neighbours(access, base, offset, wide)?;
+                return Ok(Checked::Some(at));
+            }
             Some((base, found)) if found == step => base,
             None if self.active.is_none() && self.guesses(operand) == Lanes::Affine(step) => {
                 self.verify(value, step, wide)?
@@ -165,6 +171,10 @@ impl Coder<'_, '_> {
         let to = items(inst.operands.first().ok_or(Skip)?);
         let (at, from) = match self.check(access, inst.operands.get(1).ok_or(Skip)?)? {
             Checked::Neighbours(at, from) => (at, from),
+            Checked::Some(at) => {
+                let value = self.load_some(access, at)?;
+                return self.put(&to[0], value);
+            }
             Checked::One(at, from) => {
                 for (k, item) in to.iter().enumerate() {
                     let offset = (k as u32 * access.bytes) as i32;
@@ -319,6 +329,7 @@ impl Coder<'_, '_> {
         }
         let (at, start) = match self.check(access, inst.operands.first().ok_or(Skip)?)? {
             Checked::Neighbours(at, start) => (at, start),
+            Checked::Some(at) => (at, 0),
             Checked::One(at, start) => {
                 return self.store_one(access, Place::At(at, start), &values);
             }

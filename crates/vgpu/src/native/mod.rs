@@ -6,12 +6,13 @@
 //!
 //! - A run is for all 32 lanes. It goes on over gates, and over jumps and branches that all lanes take, into blocks that
 //!   nothing else goes to, and ends with a jump to the run of another block. Each jump burns fuel, as the interpreter's do.
-//! - Blocks where lanes may part have another run, for the lanes that are here, up to the block's end.
+//! - Where lanes part for a few instructions, a run has both ways, each for its lanes (`regions.rs`).
+//! - Other blocks where lanes may part have another run, for the lanes that are here, up to the block's end.
 //! - Inside of a run registers hold *values* (`values.rs`) in one of several forms: a constant, one value for the warp,
 //!   lanes that grow evenly, 32 lanes. What an address is like decides how memory is read.
 //! - Guesses (`shapes.rs`) and ranges are checked, and where one fails the run is left before the instruction.
 //! - Machine instructions over virtual registers (`nodes.rs`) get registers from regalloc2 (`registers.rs`) and become
-//!   bytes (`encode.rs`).
+//!   bytes (`encode.rs`). They are made for AVX-512; for AVX2 (`target.rs`) they are made narrow before (`narrow/`).
 //!
 //! An instruction is added in `kinds.rs`, which says that it is compiled, and in the file of its family (`int.rs`,
 //! `float.rs`, `convert.rs`, `lanes.rs`, `bytes.rs`, `memory.rs`), which `emit.rs` calls. The other families say themselves
@@ -41,6 +42,7 @@ mod lanes;
 mod loops;
 mod memory;
 mod more;
+mod narrow;
 mod nodes;
 mod numbers;
 mod own;
@@ -49,10 +51,13 @@ mod predicates;
 mod products;
 mod quotients;
 mod reach;
+mod regions;
 mod registers;
 mod rows;
 mod shapes;
 mod shorts;
+mod some;
+mod target;
 mod values;
 
 use crate::{
@@ -63,35 +68,41 @@ use accesses::is_direct;
 use encode::{Encoder, Shared, Unit};
 use entry::entry;
 use kinds::Kind;
-use nodes::{Code, Place};
+use nodes::{Code, Nodes, Place};
 use regalloc2::Output;
+use regions::Branch;
 use rustc_hash::{FxHashMap, FxHashSet};
 use shapes::{Group, Lanes};
 use std::sync::Arc;
+use target::Target;
 use values::{Coder, Skip};
 use warpsmith_ptx::{
     ir::{Inst, RegId, Stmt},
     op::Op,
 };
-use warpsmith_x86::{Assembler, Cond, Executable, Label, MaskAlu};
+use warpsmith_x86::{Cond, Executable, Label, MaskAlu};
 
 /// Runs with fewer instructions and jumps are faster left to the interpreter.
 const FEWEST: usize = 3;
 /// The most instructions of a run: finding registers takes longer than in proportion.
 const MOST: usize = 1000;
-/// The same of machine instructions.
-const MOST_NODES: usize = 12_000;
 
 /// Words for the registers that are live in a kernel: what has more is interpreted.
 const LARGEST: usize = 1 << 22;
 
 /// A kernel as it is compiled.
 struct Source<'a> {
+    /// The machine that it is for.
+    target: Target,
     body: &'a [Stmt],
     blocks: &'a [Block],
     pieces: &'a [Vec<Piece>],
     /// What each instruction does, if that is compiled.
     kinds: Vec<Vec<Option<Kind>>>,
+    /// Blocks whose branches part lanes for the interpreter.
+    plain: FxHashSet<usize>,
+    /// Blocks to which all lanes come together.
+    convergent: &'a [bool],
     /// How many blocks go to a block.
     sources: Vec<u32>,
     /// The first op of each block.
@@ -114,6 +125,7 @@ pub(crate) fn compile(
     convergent: &[bool],
     ops: &[MicroOp],
 ) -> Option<Arc<Compiled>> {
+    let target = Target::of(l.tier())?;
     // What is live is kept for each instruction.
     let count: usize = pieces.iter().map(Vec::len).sum();
     if count.saturating_mul(l.register_count().div_ceil(64)) > LARGEST {
@@ -157,10 +169,13 @@ pub(crate) fn compile(
         kinds
     });
     let mut source = Source {
+        target,
         body,
         blocks,
         pieces,
         kinds: kinds.collect(),
+        plain: FxHashSet::default(),
+        convergent,
         sources,
         firsts,
         ends,
@@ -179,13 +194,10 @@ pub(crate) fn compile(
         return None;
     }
     let outputs: Vec<&Output> = runs.iter().chain(&masked).map(|run| &run.output).collect();
-    let stack = runs
-        .iter()
-        .chain(&masked)
-        .map(|run| run.coder.nodes.most_stack);
+    let stack = runs.iter().chain(&masked).map(|run| run.nodes().most_stack);
     let stack = stack.max().unwrap_or(0);
-    let mut shared = Shared::new(&outputs, stack, source.firsts);
-    let mut code = Assembler::new();
+    let mut shared = Shared::new(target, &outputs, stack, source.firsts);
+    let mut code = target.assembler();
     for run in &runs {
         if let Some(block) = run.block {
             shared.labels.insert(block, code.label());
@@ -201,7 +213,7 @@ pub(crate) fn compile(
     ) {
         let plain = ops[run.first as usize].run();
         let unit = Unit {
-            nodes: &run.coder.nodes,
+            nodes: run.nodes(),
             output: &run.output,
             exits: &run.coder.exits,
             block: run.block,
@@ -233,11 +245,20 @@ type Facts<'a> = (
 /// A run with its registers.
 struct RunCode<'a, 'b> {
     coder: Coder<'a, 'b>,
+    /// What its nodes have become, if its machine has narrow vectors.
+    narrow: Option<Nodes>,
     output: Output,
     /// Its first op.
     first: u32,
     /// The block that begins with it.
     block: Option<u32>,
+}
+
+impl RunCode<'_, '_> {
+    /// Its nodes, as its machine has them.
+    fn nodes(&self) -> &Nodes {
+        self.narrow.as_ref().unwrap_or(&self.coder.nodes)
+    }
 }
 
 impl Source<'_> {
@@ -272,6 +293,11 @@ impl Source<'_> {
                         begun.insert((block, at));
                         length
                     }
+                    Err(Skip) if coder.waits.is_some() => {
+                        self.plain.extend(coder.waits.map(|waits| waits.from));
+                        starts.push((block, at));
+                        continue;
+                    }
                     Err(Skip) => {
                         // What cannot be compiled after all is left to the interpreter, and a shorter run tried.
                         if let Some(kind) = self.kinds[coder.block].get_mut(coder.at)
@@ -293,7 +319,15 @@ impl Source<'_> {
                 if length < FEWEST {
                     continue;
                 }
-                let Ok(output) = registers::allocate(&coder.nodes) else {
+                let narrow = match self.target {
+                    Target::Avx512 => None,
+                    Target::Avx2 => match narrow::narrowed(&coder.nodes, &coder.exits) {
+                        Ok(nodes) => Some(nodes),
+                        Err(_) => continue,
+                    },
+                };
+                let nodes = narrow.as_ref().unwrap_or(&coder.nodes);
+                let Ok(output) = registers::allocate(nodes) else {
                     continue;
                 };
                 let first = match self.pieces[block].get(at) {
@@ -308,6 +342,7 @@ impl Source<'_> {
                 }
                 runs.push(RunCode {
                     coder,
+                    narrow,
                     output,
                     first,
                     block: (at == 0 && convergent.is_none()).then_some(block as u32),
@@ -346,37 +381,10 @@ impl Source<'_> {
             let pieces = &self.pieces[block];
             coder.block = block;
             while at < pieces.len() {
-                coder.at = at;
-                coder.op = pieces[at].first;
-                let kind = self.kinds[block][at];
-                let (Some(kind), Some(inst)) = (
-                    // Exchanges are compiled for all lanes alone.
-                    kind.filter(|kind| coder.active.is_none() || !kind.is_exchange()),
-                    self.body[pieces[at].stmt as usize].inst(),
-                ) else {
-                    // The op before it may be one that begins a guard.
-                    coder.op = match at.checked_sub(1) {
-                        Some(before) => pieces[before].end,
-                        None => self.firsts[block],
-                    };
+                if !self.instruction(coder, at)? {
                     coder.exit();
                     return Ok(length);
-                };
-                if let Some(guard) = inst.guard {
-                    // The op before it is the guard.
-                    coder.op -= 1;
-                    let pred = coder.read_reg(guard.reg);
-                    let lanes = coder.mask(pred, guard.negated)?;
-                    coder.guard = Some(match coder.active {
-                        Some(active) => {
-                            let and = Code::MaskAlu(MaskAlu::And);
-                            coder.nodes.mask(and, &[active, lanes])
-                        }
-                        None => lanes,
-                    });
                 }
-                coder.emit(kind, inst)?;
-                coder.guard = None;
                 length += 1;
                 at += 1;
             }
@@ -386,9 +394,12 @@ impl Source<'_> {
                 coder.exit();
                 return Ok(length);
             }
-            let room = length < MOST && coder.nodes.codes.len() < MOST_NODES;
-            let alone =
-                |to: u32| self.sources[to as usize] == 1 && to != 0 && to as usize != block && room;
+            let room = length < MOST && coder.nodes.codes.len() < self.target.most_nodes();
+            let only = |to: u32, edges: u32| {
+                self.sources[to as usize] == edges && to != 0 && to as usize != block && room
+            };
+            let alone = |to: u32| only(to, 1);
+            let mut edges = 1;
             let next = match self.blocks[block].term {
                 // All lanes are here, so that none is waited for.
                 Term::Gate { next, .. } => next,
@@ -405,31 +416,44 @@ impl Source<'_> {
                 } => {
                     length += 1;
                     coder.burn();
-                    let pred = coder.read_reg(pred);
-                    let lanes = coder.scalar(pred)?;
-                    let (yes, no) = if negated == 0 { (-1, 0) } else { (0, -1) };
-                    // The side that goes on in this run is the one that nothing else goes to.
-                    let (stay, leave, lanes_of_leave, lanes_of_stay) = if alone(other) {
-                        (other, then, yes, no)
-                    } else {
-                        (then, other, no, yes)
+                    let branch = Branch {
+                        pred,
+                        negated,
+                        then,
+                        other,
                     };
-                    coder
-                        .nodes
-                        .effect(Code::CompareImm(false, lanes_of_leave), &[lanes]);
-                    if coder.is_loop(leave) {
-                        coder.again_unless(Cond::NotEqual)?;
+                    let pred = coder.read_reg(pred);
+                    let varies = !coder.has_scalar(pred) && room;
+                    if let Some(region) = self.region(block, branch).filter(|_| varies) {
+                        length += self.part(coder, &region, branch, own)?;
+                        edges = region.edges;
+                        region.join
                     } else {
-                        if start == Some(leave) {
-                            coder.turn();
+                        let lanes = coder.scalar(pred)?;
+                        let (yes, no) = if negated == 0 { (-1, 0) } else { (0, -1) };
+                        // The side that goes on in this run is the one that nothing else goes to.
+                        let (stay, leave, lanes_of_leave, lanes_of_stay) = if alone(other) {
+                            (other, then, yes, no)
+                        } else {
+                            (then, other, no, yes)
+                        };
+                        coder
+                            .nodes
+                            .effect(Code::CompareImm(false, lanes_of_leave), &[lanes]);
+                        if coder.is_loop(leave) {
+                            coder.again_unless(Cond::NotEqual)?;
+                        } else {
+                            if start == Some(leave) {
+                                coder.turn();
+                            }
+                            coder.branch_if(Cond::Equal, leave);
                         }
-                        coder.branch_if(Cond::Equal, leave);
+                        coder
+                            .nodes
+                            .effect(Code::CompareImm(false, lanes_of_stay), &[lanes]);
+                        coder.exit_if(Cond::NotEqual);
+                        stay
                     }
-                    coder
-                        .nodes
-                        .effect(Code::CompareImm(false, lanes_of_stay), &[lanes]);
-                    coder.exit_if(Cond::NotEqual);
-                    stay
                 }
                 _ => {
                     coder.exit();
@@ -440,7 +464,7 @@ impl Source<'_> {
                 coder.again()?;
                 return Ok(length);
             }
-            if !alone(next) {
+            if !only(next, edges) {
                 if start == Some(next) {
                     coder.turn();
                 }
@@ -451,6 +475,46 @@ impl Source<'_> {
             block = next as usize;
             at = 0;
         }
+    }
+}
+
+impl Source<'_> {
+    /// Emits an instruction of the coder's block; `false` if that is not compiled, where the run ends then.
+    fn instruction(&self, coder: &mut Coder<'_, '_>, at: usize) -> Result<bool, Skip> {
+        let (block, pieces) = (coder.block, &self.pieces[coder.block]);
+        coder.at = at;
+        coder.op = pieces[at].first;
+        // Exchanges are compiled for all lanes alone.
+        let kind = self.kinds[block][at];
+        let kind = kind.filter(|kind| coder.active.is_none() || !kind.is_exchange());
+        let (Some(kind), Some(inst)) = (kind, self.body[pieces[at].stmt as usize].inst()) else {
+            // The op before it may be one that begins a guard.
+            coder.op = match at.checked_sub(1) {
+                Some(before) => pieces[before].end,
+                None => self.firsts[block],
+            };
+            return Ok(false);
+        };
+        if let Some(guard) = inst.guard {
+            // The op before it is the guard.
+            coder.op -= 1;
+            let pred = coder.read_reg(guard.reg);
+            let lanes = coder.mask(pred, guard.negated)?;
+            coder.guard = Some(match coder.active {
+                Some(active) => {
+                    let and = Code::MaskAlu(MaskAlu::And);
+                    coder.nodes.mask(and, &[active, lanes])
+                }
+                None => lanes,
+            });
+        }
+        let before = coder.nodes.codes.len();
+        coder.emit(kind, inst)?;
+        if self.target == Target::Avx2 && !coder.nodes.codes[before..].iter().all(narrow::has) {
+            return Err(Skip);
+        }
+        coder.guard = None;
+        Ok(true)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Machine instructions over virtual registers, as the register allocator reads them.
 
+use super::{narrow::Step, target::Target};
 use regalloc2::{Block, Operand, OperandConstraint, OperandKind, OperandPos, RegClass, VReg};
 use warpsmith_x86::{Alu, Cond, Len, MaskAlu, Shift, Vop, vector};
 
@@ -145,6 +146,8 @@ pub(super) enum Code {
     PrefetchRows(u32),
     /// Where memory is: dst, what the place needs.
     Address(Template),
+    /// What only machines with narrow vectors need.
+    Narrow(Step),
     /// Ends a block: to where turns of a loop begin.
     Turn,
     /// Ends a block: to the next but one where the condition holds.
@@ -177,6 +180,8 @@ pub(super) struct Nodes {
     pub(super) operands: Vec<Operand>,
     pub(super) registers: usize,
     pub(super) constants: Vec<[u8; 64]>,
+    /// The machine that they are for.
+    pub(super) target: Target,
     /// Bytes of the stack that are in use, and were at most.
     stack: u32,
     pub(super) most_stack: u32,
@@ -194,6 +199,7 @@ impl Default for Nodes {
             operands: Vec::new(),
             registers: 0,
             constants: Vec::new(),
+            target: Target::default(),
             stack: 0,
             most_stack: 0,
         }

@@ -208,8 +208,10 @@ impl Coder<'_, '_> {
         }
         let host = std::mem::offset_of!(Ctx, local) + Window::HOST_AT;
         let host = self.nodes.load(8, Place::Ctx(host as u32));
-        let index = std::mem::offset_of!(Ctx, warp) + std::mem::offset_of!(Warp, index);
-        let index = self.nodes.load(4, Place::Ctx(index as u32));
+        let warp = std::mem::offset_of!(Ctx, warp) as u32;
+        let warp = self.nodes.load(8, Place::Ctx(warp));
+        let index = std::mem::offset_of!(Warp, index) as i32;
+        let index = self.nodes.load(4, Place::At(warp, index));
         let code = Code::ImulImm(true, 32 * bytes as i32);
         let before = self.nodes.scalar(code, &[index]);
         let reg = self

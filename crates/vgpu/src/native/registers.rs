@@ -1,6 +1,9 @@
 //! Registers for a run of nodes, by regalloc2: general, vector and mask registers are its three classes.
 
-use super::nodes::{Code, Nodes};
+use super::{
+    nodes::{Code, Nodes},
+    target::Target,
+};
 use regalloc2::{
     Block, Function, Inst, InstRange, MachineEnv, Operand, Output, PReg, PRegSet, RegAllocError,
     RegClass, RegallocOptions, VReg,
@@ -17,31 +20,38 @@ pub(super) const FRAME: Gpr = Gpr::RDX;
 /// Free between nodes.
 pub(super) const SCRATCH: Gpr = Gpr(11);
 /// Free between nodes.
-pub(super) const SCRATCH_VECTOR: u8 = 31;
-/// Free between nodes.
 pub(super) const SCRATCH_MASK: u8 = 7;
 /// What a caller wants back as it was.
 pub(super) const SAVED: [Gpr; 5] = [Gpr::RBX, Gpr(12), Gpr(13), Gpr(14), Gpr(15)];
 /// What a caller does not.
 const FREE: [Gpr; 5] = [Gpr::RAX, Gpr::RCX, Gpr(8), Gpr(9), Gpr(10)];
 
-fn machine() -> &'static MachineEnv {
-    static MACHINE: OnceLock<MachineEnv> = OnceLock::new();
-    MACHINE.get_or_init(|| {
+fn machine(target: Target) -> &'static MachineEnv {
+    static WIDE: OnceLock<MachineEnv> = OnceLock::new();
+    static NARROW: OnceLock<MachineEnv> = OnceLock::new();
+    let machine = match target {
+        Target::Avx512 => &WIDE,
+        Target::Avx2 => &NARROW,
+    };
+    machine.get_or_init(|| {
         let set = |class: RegClass, all: &mut dyn Iterator<Item = usize>| {
             all.fold(PRegSet::empty(), |set, at| set.with(PReg::new(at, class)))
         };
         let general =
             |all: &[Gpr]| set(RegClass::Int, &mut all.iter().map(|reg| usize::from(reg.0)));
-        let vectors = set(RegClass::Float, &mut (0..usize::from(SCRATCH_VECTOR)));
+        let scratch = usize::from(target.scratch());
+        let vectors = set(RegClass::Float, &mut (0..scratch));
         // A mask in register 0 is none.
-        let masks = set(RegClass::Vector, &mut (1..usize::from(SCRATCH_MASK)));
+        let masks = match target {
+            Target::Avx512 => set(RegClass::Vector, &mut (1..usize::from(SCRATCH_MASK))),
+            Target::Avx2 => PRegSet::empty(),
+        };
         MachineEnv {
             preferred_regs_by_class: [general(&FREE), vectors, masks],
             non_preferred_regs_by_class: [general(&SAVED), PRegSet::empty(), PRegSet::empty()],
             scratch_by_class: [
                 Some(PReg::new(usize::from(SCRATCH.0), RegClass::Int)),
-                Some(PReg::new(usize::from(SCRATCH_VECTOR), RegClass::Float)),
+                Some(PReg::new(scratch, RegClass::Float)),
                 Some(PReg::new(usize::from(SCRATCH_MASK), RegClass::Vector)),
             ],
             fixed_stack_slots: Vec::new(),
@@ -110,7 +120,7 @@ impl Function for Nodes {
 
     fn spillslot_size(&self, class: RegClass) -> usize {
         match class {
-            RegClass::Float => 8,
+            RegClass::Float => self.target.bytes() as usize / 8,
             RegClass::Int | RegClass::Vector => 1,
         }
     }
@@ -122,7 +132,7 @@ pub(super) fn allocate(nodes: &Nodes) -> Result<Output, RegAllocError> {
         validate_ssa: cfg!(debug_assertions),
         ..RegallocOptions::default()
     };
-    let output = regalloc2::run(nodes, machine(), &options)?;
+    let output = regalloc2::run(nodes, machine(nodes.target), &options)?;
     #[cfg(test)]
     tests::check(nodes, &output);
     Ok(output)
@@ -131,7 +141,7 @@ pub(super) fn allocate(nodes: &Nodes) -> Result<Output, RegAllocError> {
 #[cfg(test)]
 mod tests {
     use super::{Nodes, machine};
-    use crate::{Compile, Config, Machine, Tier};
+    use crate::{Compile, Config, Machine, Tier, module::When};
     use regalloc2::{Output, checker::Checker};
     use std::cell::Cell;
     use warpsmith_ptx::{parse::parse, target::PtxVersion, verify::verify};
@@ -142,7 +152,7 @@ mod tests {
 
     /// Whether each operand finds its value where the allocator says, by regalloc2's own checker.
     pub(super) fn check(nodes: &Nodes, output: &Output) {
-        let mut checker = Checker::new(nodes, machine());
+        let mut checker = Checker::new(nodes, machine(nodes.target));
         checker.prepare(output);
         if let Err(errors) = checker.run() {
             panic!("{errors:?}");
@@ -152,14 +162,23 @@ mod tests {
 
     #[test]
     fn every_operand_finds_its_value() {
-        if !Tier::Avx512.is_available() {
-            return;
+        for tier in [Tier::Avx2, Tier::Avx512] {
+            if tier.is_available() {
+                CHECKED.set(0);
+                check_programs(tier);
+                assert!(CHECKED.get() > 1000, "{} runs", CHECKED.get());
+            }
         }
+    }
+
+    /// Compiles all programs for a tier.
+    fn check_programs(tier: Tier) {
         let machine = Machine::new(Config {
             memory: 1 << 24,
             workers: 1,
             max_ptx: PtxVersion::new(9, 9),
             compile: Compile::Always,
+            tier: Some(tier),
             ..Config::default()
         })
         .expect("a machine");
@@ -175,10 +194,9 @@ mod tests {
             for name in module.kernels() {
                 let kernel = module.kernel(name).expect("it is there");
                 for block in [[128, 1, 1], [33, 1, 1]] {
-                    kernel.program(block, 1).expect("it lowers");
+                    kernel.program(block, When::Must).expect("it lowers");
                 }
             }
         }
-        assert!(CHECKED.get() > 1000, "{} runs", CHECKED.get());
     }
 }

@@ -6,6 +6,7 @@ use super::{
     nodes::{Arg, Code, Nodes, Place, Vector},
     products::{Fragment, FragmentKey},
     reach::Reach,
+    regions::Waits,
     shapes::Lanes,
 };
 use crate::{
@@ -97,6 +98,8 @@ pub(super) struct Coder<'a, 'b> {
     pub(super) op: u32,
     /// The lanes that the run is for, if not all.
     pub(super) active: Option<VReg>,
+    /// In a part of a region, where other lanes wait.
+    pub(super) waits: Option<Waits>,
     /// The lanes that the current instruction is for, if not those.
     pub(super) guard: Option<VReg>,
     /// What is known of the windows of memory.
@@ -135,6 +138,7 @@ impl<'a, 'b> Coder<'a, 'b> {
             at: 0,
             op: 0,
             active: None,
+            waits: None,
             guard: None,
             windows: FxHashMap::default(),
             reached: FxHashMap::default(),
@@ -303,7 +307,11 @@ impl<'a, 'b> Coder<'a, 'b> {
         let value = match (preset, self.shapes[reg.index()]) {
             (Some(Preset::Lanes(special)), _) => self.lanes_of(special, slot),
             (None, Lanes::Affine(step)) if !uniform && step != 0 && ty != Type::Pred => {
-                self.guess(slot, step, wide)
+                // In a region it holds behind it, too.
+                let active = self.active.take_if(|_| self.waits.is_some());
+                let value = self.guess(slot, step, wide);
+                self.active = self.active.or(active);
+                value
             }
             _ => {
                 let source = match ty {
@@ -353,11 +361,14 @@ impl<'a, 'b> Coder<'a, 'b> {
                 if !fits || !pred && wide != self.forms(value).wide {
                     return Err(Skip);
                 }
+                // In a region there may be no lane, and others may want what the register held.
+                let alone = self.guard.is_none() && !self.is_read_elsewhere(*reg);
                 let value = match (self.lanes_of_now(), uniform && !pred) {
                     (None, _) => value,
                     // It is written if the instruction runs at all.
-                    (Some(_), true) if self.guard.is_none() => value,
+                    (Some(_), true) if alone => value,
                     (Some(_), true) => return Err(Skip),
+                    (Some(_), false) if alone && self.waits.is_some() => value,
                     (Some(lanes), false) => self.blend(lanes, *reg, value)?,
                 };
                 self.write(*reg, value);

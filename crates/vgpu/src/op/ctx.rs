@@ -26,7 +26,10 @@ pub(crate) struct Ctx {
     /// Why the turn ended.
     pub(crate) stop: Stop,
     /// The running warp.
-    pub(crate) warp: Warp,
+    pub(crate) warp: Box<Warp>,
+    /// Where lanes are that parted in compiled code.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) parted: super::Parted,
     /// The running program.
     pub(crate) program: Arc<Program>,
     /// Device memory.
@@ -70,7 +73,9 @@ impl Ctx {
             frame_len: 0,
             fuel: 0,
             stop: Stop::Done,
-            warp: Warp::default(),
+            warp: Box::default(),
+            #[cfg(target_arch = "x86_64")]
+            parted: super::Parted::default(),
             program,
             global,
             shared: Window::EMPTY,

@@ -7,6 +7,8 @@ mod ctx;
 mod frame;
 pub(crate) mod lane;
 mod micro;
+#[cfg(target_arch = "x86_64")]
+mod parted;
 mod preset;
 mod program;
 pub(crate) mod show;
@@ -23,6 +25,8 @@ pub(crate) use lane::Cell;
 pub(crate) use micro::{
     Args, Base, Micro, MicroOp, Offset, Ops, OptPred, OptSlot, Pred, Slot, Words, args,
 };
+#[cfg(target_arch = "x86_64")]
+pub(crate) use parted::{Parted, WAYS};
 pub(crate) use preset::{Preset, Value, is_clock, is_per_cta};
 pub(crate) use program::{BlockInfo, Compiled, Program};
 pub(crate) use show::{Show, choices};

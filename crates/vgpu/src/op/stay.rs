@@ -51,6 +51,11 @@ impl Warp {
                 });
             }
         }
+        all.extend(self.came.iter().map(|came| Stay {
+            block: came.resume,
+            lanes: self.live,
+            how: How::Runs,
+        }));
         all.extend(self.parked.iter().map(|parked| Stay {
             block: parked.resume,
             lanes: parked.lanes,

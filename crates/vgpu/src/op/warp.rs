@@ -73,6 +73,9 @@ pub(crate) struct Warp {
     pub(crate) copied: Option<Box<[u32; 32]>>,
     /// Whether it has begun.
     pub(crate) entered: bool,
+    /// The barrier that all its lanes have come to at once, and go on from if all other warps come to it in the same round
+    /// of turns: none is counted then.
+    pub(crate) came: Option<Parked>,
     /// Lanes at barriers.
     pub(crate) parked: Vec<Parked>,
     /// Entries of `parked` and arrivals that the barriers have not counted.
@@ -109,6 +112,7 @@ impl Warp {
         }
         self.cursor = 0;
         self.rotate = false;
+        self.came = None;
         self.parked.clear();
         self.arrivals.clear();
         self.calls.clear();

@@ -47,6 +47,30 @@ impl Cta {
         self.warps[i].arrivals = arrivals;
     }
 
+    /// After a round of turns, warps of which all lanes came to a barrier at once: they go on if so did all others, and
+    /// are counted else.
+    pub(super) fn meet(&mut self, ctx: &mut Ctx, program: &Program) {
+        let mut live = self.warps.iter().filter(|warp| warp.live != 0);
+        let first = live.clone().find_map(|warp| warp.came);
+        let is_new = first.is_some_and(|first| !self.barriers[first.barrier as usize].used);
+        let together = live.all(|warp| {
+            let same = |came: Parked| first.is_some_and(|first| came.barrier == first.barrier);
+            warp.came.is_some_and(same)
+        });
+        if is_new && together {
+            self.blocked.fill(false);
+            return;
+        }
+        for i in 0..self.warps.len() {
+            let warp = &mut self.warps[i];
+            if let Some(came) = warp.came.take() {
+                warp.arrivals.push(came);
+                warp.parked.push(came);
+                self.arrive(ctx, program, i);
+            }
+        }
+    }
+
     /// Releases a barrier if all it waits for are there.
     pub(super) fn complete(&mut self, ctx: &mut Ctx, program: &Program, id: usize) {
         let barrier = self.barriers[id];

@@ -100,9 +100,9 @@ impl Cta {
     /// Points the context at the program to run.
     pub(super) fn aim(&self, ctx: &mut Ctx, job: &Job) {
         let program = if self.watch.is_on {
-            job.program.watched(exec::watched)
+            job.program(self.compiled).watched(exec::watched)
         } else {
-            &job.program
+            job.program(self.compiled)
         };
         if !Arc::ptr_eq(&ctx.program, program) {
             ctx.program = Arc::clone(program);
@@ -152,17 +152,22 @@ impl Cta {
                 .take()
                 .filter(|(visited, _)| *visited == trace.visited);
             let (visited, live) = known.unwrap_or_else(|| {
-                let code = &job.program.code;
+                let code = &job.program(self.compiled).code;
                 (trace.visited.clone(), live(code, &trace.visited))
             });
             let alike = runs & !trace.ran == 0
                 && !live.timed
                 && kept.calls == stays.1
-                && kept.local == local(ctx, &job.program, i)
+                && kept.local == local(ctx, job.program(self.compiled), i)
                 && {
                     let mut frame = Vec::new();
                     ctx.copy_frame(&mut frame);
-                    same(&job.program.code, &live, &kept.stays, [&kept.frame, &frame])
+                    same(
+                        &job.program(self.compiled).code,
+                        &live,
+                        &kept.stays,
+                        [&kept.frame, &frame],
+                    )
                 };
             look.live = Some((visited, live));
             if alike {
@@ -177,7 +182,7 @@ impl Cta {
                 stays: stays.0,
                 calls: stays.1,
                 frame,
-                local: local(ctx, &job.program, i),
+                local: local(ctx, job.program(self.compiled), i),
             });
             look.limit = (2 * look.limit).max(1);
             look.turns = 0;
@@ -212,7 +217,9 @@ impl Cta {
             watch.again = false;
             watch.used = 0;
             watch.patience = QUICK;
-            let stuck = job.wait(self.index, now, || self.waiting(ctx, &job.program));
+            let stuck = job.wait(self.index, now, || {
+                self.waiting(ctx, job.program(self.compiled))
+            });
             if let Some((waiting, not_begun)) = stuck {
                 let fault = self.stuck(ctx, job, waiting, not_begun);
                 job.fail(fault);
@@ -244,7 +251,7 @@ impl Cta {
         watch.looks.resize_with(self.warps.len(), Look::default);
         for warp in &mut self.warps {
             warp.trace = Some(Box::new(Trace {
-                visited: vec![false; job.program.blocks.len()],
+                visited: vec![false; job.program(self.compiled).blocks.len()],
                 ..Trace::default()
             }));
         }

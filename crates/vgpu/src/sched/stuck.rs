@@ -92,7 +92,7 @@ impl Cta {
         mut waiting: Vec<Waiting>,
         not_begun: u64,
     ) -> Fault {
-        let program = &job.program;
+        let program = job.program(self.compiled);
         waiting.sort_by_key(rank);
         let place = |ctx: &Ctx, waiting: &Waiting| Place {
             kernel: program.subject.name.clone(),

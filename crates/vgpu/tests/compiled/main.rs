@@ -5,7 +5,7 @@
 mod writer;
 
 use warpsmith_ptx::{parse::parse, target::PtxVersion, verify::verify};
-use warpsmith_vgpu::{Compile, Config, Launch, Machine};
+use warpsmith_vgpu::{Compile, Config, Launch, Machine, Tier};
 use writer::{Random, kernel};
 
 /// Kernels of an ordinary test run.
@@ -24,15 +24,19 @@ const BLOCKS: [[u32; 3]; 8] = [
 const INPUT: u64 = 1 << 14;
 const OUTPUT: u64 = 256;
 
-/// Runs a kernel and gives the output, or what went wrong.
-fn run(text: &str, block: [u32; 3], input: &[u8], compile: Compile) -> Result<Vec<u8>, String> {
+/// Runs a kernel, interpreted or compiled for a tier, and gives the output, or what went wrong.
+fn run(text: &str, block: [u32; 3], input: &[u8], tier: Option<Tier>) -> Result<Vec<u8>, String> {
     let module = parse(text).map_err(|e| format!("{}\n{text}", e[0]))?;
     let module = verify(module).map_err(|e| format!("{}\n{text}", e[0]))?;
     let config = Config {
         memory: 1 << 20,
         workers: 1,
         max_ptx: PtxVersion::new(9, 0),
-        compile,
+        compile: match tier {
+            None => Compile::Never,
+            Some(_) => Compile::Always,
+        },
+        tier,
         ..Config::default()
     };
     let machine = Machine::new(config).map_err(|e| e.to_string())?;
@@ -97,6 +101,13 @@ fn number(name: &str, otherwise: u64) -> u64 {
     }
 }
 
+/// The tiers of this CPU that kernels are compiled for.
+fn tiers() -> Vec<Tier> {
+    let mut all = Tier::available();
+    all.retain(|tier| tier.is_compiled());
+    all
+}
+
 #[test]
 fn random_kernels_give_the_same_bits() {
     let first = number("WARPSMITH_SEED", 1);
@@ -108,33 +119,40 @@ fn random_kernels_give_the_same_bits() {
         let input: Vec<u8> = (0..INPUT / 4)
             .flat_map(|_| random.word().to_le_bytes())
             .collect();
-        let differs = |text: &str| {
-            let want = run(text, block, &input, Compile::Never).ok()?;
-            let got = run(text, block, &input, Compile::Always).ok()?;
-            let at = want.iter().zip(&got).position(|(a, b)| a != b)?;
-            Some((at as u64, want, got))
-        };
-        if let Err(error) = run(&text, block, &input, Compile::Never) {
-            panic!("seed {seed} gives a kernel that does not run: {error}");
-        }
-        run(&text, block, &input, Compile::Always)
-            .unwrap_or_else(|e| panic!("seed {seed}, compiled: {e}"));
-        if differs(&text).is_some() {
-            let text = shrunk(text, |text| differs(text).is_some());
-            let (at, want, got) = differs(&text).expect("it still differs");
-            let word = |bytes: &[u8]| {
-                let start = at as usize & !3;
-                u32::from_le_bytes(bytes[start..start + 4].try_into().expect("four bytes"))
-            };
-            panic!(
-                "seed {seed}, block {block:?}: byte {} of thread {}: {:#010x}, not {:#010x}\n{text}",
-                at % OUTPUT,
-                at / OUTPUT,
-                word(&got),
-                word(&want)
-            );
+        let want = run(&text, block, &input, None).unwrap_or_else(|error| {
+            panic!("seed {seed} gives a kernel that does not run: {error}")
+        });
+        for tier in tiers() {
+            let got = run(&text, block, &input, Some(tier))
+                .unwrap_or_else(|e| panic!("seed {seed}, compiled for {tier:?}: {e}"));
+            if want != got {
+                report(seed, text.clone(), block, &input, tier);
+            }
         }
     }
+}
+
+/// Says what a kernel does otherwise when it is compiled, with no line that it does not need for that.
+fn report(seed: u64, text: String, block: [u32; 3], input: &[u8], tier: Tier) -> ! {
+    let differs = |text: &str| {
+        let want = run(text, block, input, None).ok()?;
+        let got = run(text, block, input, Some(tier)).ok()?;
+        let at = want.iter().zip(&got).position(|(a, b)| a != b)?;
+        Some((at as u64, want, got))
+    };
+    let text = shrunk(text, |text| differs(text).is_some());
+    let (at, want, got) = differs(&text).expect("it still differs");
+    let word = |bytes: &[u8]| {
+        let start = at as usize & !3;
+        u32::from_le_bytes(bytes[start..start + 4].try_into().expect("four bytes"))
+    };
+    panic!(
+        "seed {seed}, {tier:?}, block {block:?}: byte {} of thread {}: {:#010x}, not {:#010x}\n{text}",
+        at % OUTPUT,
+        at / OUTPUT,
+        word(&got),
+        word(&want)
+    );
 }
 
 /// More registers than are followed through a kernel: it is interpreted, whatever was asked for.
@@ -152,10 +170,12 @@ fn a_kernel_of_very_many_registers_runs() {
         text += &format!("add.u32 %r{i}, %r{}, 1;\n", i - 1);
     }
     text += &format!("st.global.u32 [%d2], %r{count};\nret;\n}}\n");
-    let out = run(&text, [32, 1, 1], &[0; INPUT as usize], Compile::Always).expect("it runs");
-    for lane in 0..32u32 {
-        let at = lane as usize * OUTPUT as usize;
-        let word: [u8; 4] = out[at..at + 4].try_into().expect("four bytes");
-        assert_eq!(u32::from_le_bytes(word), lane + count);
+    for tier in tiers() {
+        let out = run(&text, [32, 1, 1], &[0; INPUT as usize], Some(tier)).expect("it runs");
+        for lane in 0..32u32 {
+            let at = lane as usize * OUTPUT as usize;
+            let word: [u8; 4] = out[at..at + 4].try_into().expect("four bytes");
+            assert_eq!(u32::from_le_bytes(word), lane + count);
+        }
     }
 }

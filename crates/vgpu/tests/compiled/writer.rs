@@ -1,5 +1,6 @@
 //! Writes random kernels of what the compiler knows, and of some that it does not.
 
+mod branches;
 mod matrices;
 mod more;
 
@@ -429,7 +430,22 @@ impl Writer<'_> {
 
     /// A store to the thread's own part of the output, or to shared memory and back.
     fn store(&mut self) {
-        match self.random.below(6) {
+        match self.random.below(9) {
+            at @ 6..9 => {
+                // Parts of words and several words next to each other, of some lanes.
+                let guard = self.random.pick(&["", "@%p0 ", "@!%p1 "]).to_owned();
+                let (bytes, store, load) = [
+                    (2, "st.shared.u16 [%c0], %h3;", "ld.shared.u16 %h2, [%c0];"),
+                    (1, "st.shared.u8 [%c0], %r6;", "ld.shared.s8 %r2, [%c0];"),
+                    (
+                        16,
+                        "st.shared.v4.u32 [%c0], {%r1, %r2, %r5, %r7};",
+                        "ld.shared.v4.u32 {%r3, %r2, %r0, %r6}, [%c0];",
+                    ),
+                ][at - 6];
+                self.line(&format!("mad.lo.u32 %c0, %flat, {bytes}, %near;"));
+                self.line(&format!("{guard}{store}\n{load}"));
+            }
             5 => {
                 // What is loaded replaces the address.
                 self.line("mad.lo.u32 %c0, %flat, 8, %near;");
@@ -485,7 +501,7 @@ pub(crate) fn kernel(random: &mut Random, whole: bool) -> String {
     w.line(".reg .b32 %r<8>, %u<8>, %c<2>, %s<3>, %flat, %near; .reg .f32 %f<8>, %v<8>; .reg .b64 %d<8>, %b<2>, %in, %out, %own;");
     w.line(".reg .b16 %h<8>; .reg .pred %p<4>, %q<2>; .reg .b32 %i;");
     w.line(
-        ".shared .align 16 .b8 mem[2048];\n.local .align 16 .b8 own[64];\n.reg .b32 %here, %row;",
+        ".shared .align 16 .b8 mem[2048];\n.local .align 16 .b8 own[64];\n.reg .b32 %here, %row, %t<10>; .reg .b64 %there, %back;",
     );
     w.line("ld.param.u64 %in, [in];\nld.param.u64 %out, [out];\nld.param.u32 %u0, [n];");
     w.line("mov.u32 %near, mem;\nactivemask.b32 %here;\nmov.u32 %row, %tid.y;");
@@ -495,6 +511,10 @@ pub(crate) fn kernel(random: &mut Random, whole: bool) -> String {
     w.line("mov.u32 %flat, %tid.y;\nmov.u32 %c0, %ntid.x;\nmov.u32 %s1, %tid.x;\nmov.u32 %s0, %laneid;\nmov.u32 %s2, %ctaid.x;\nmad.lo.u32 %flat, %flat, %c0, %s1;");
     w.line("mov.u32 %c1, %ctaid.x;\nmov.u32 %c0, %ntid.x;\nmul.lo.u32 %c1, %c1, %c0;\nmov.u32 %c0, %ntid.y;\nmad.lo.u32 %c1, %c1, %c0, %flat;");
     w.line(&format!("mad.wide.u32 %own, %c1, {OUTPUT}, %out;"));
+    w.line("setp.eq.u32 %p0, %s2, 0;\nselp.b64 %there, 16, %in, %p0;");
+    // The word before: of the first thread that is nowhere, though lanes look as if they were evenly apart.
+    w.line("add.u32 %t8, %flat, -1;\ncvt.u64.u32 %back, %t8;\nshl.b64 %back, %back, 2;");
+    w.line("add.s64 %back, %back, %in;");
     for i in 1..8 {
         w.line(&format!("add.u32 %u{i}, %u{}, {};", i - 1, 7 * i));
     }
@@ -527,21 +547,26 @@ pub(crate) fn kernel(random: &mut Random, whole: bool) -> String {
                 let (times, pred) = (1 + w.random.below(4), "%q0");
                 w.line(&format!("mov.u32 %i, 0;\nL{label}:"));
                 w.some(8);
+                if w.random.below(2) == 0 {
+                    w.branches(1);
+                    w.some(3);
+                }
                 w.line(&format!(
                     "add.u32 %i, %i, 1;\nsetp.lt.u32 {pred}, %i, {times};\n@{pred} bra L{label};"
                 ));
             }
             1 => {
-                let pred = w.reg("p");
-                w.line(&format!("@{pred} bra L{label};"));
-                w.some(8);
-                w.line(&format!("L{label}:"));
+                let depth = w.random.below(3);
+                w.branches(depth);
             }
             2 if whole => w.exchange(),
             _ => {
                 // Each lane as often as it wants.
                 w.line(&format!("and.b32 %c1, %r0, 7;\nL{label}:"));
                 w.some(5);
+                if w.random.below(3) == 0 {
+                    w.branches(0);
+                }
                 w.line(&format!(
                     "sub.u32 %c1, %c1, 1;\nsetp.gt.s32 %q1, %c1, 0;\n@%q1 bra L{label};"
                 ));

@@ -3,7 +3,7 @@
 use super::super::{
     BlockId, Ctx, Flow, Micro, MicroOp, OptPred, OptSlot, Pred, Slot, args, choices, ordered,
 };
-use crate::op::{Parked, Reduce};
+use crate::op::{Parked, Reduce, Stop};
 use crate::{
     analysis::{BarRed, BarrierTerm},
     build::Lowerer,
@@ -80,6 +80,14 @@ impl Flow for Waits {
             aligned: op.aligned,
             span: op.span(),
         };
+        let is_plain = reduce == Reduce::None && count.is_none() && !arrives;
+        let is_looked_at = ctx.checker.is_some() || ctx.warp.trace.is_some();
+        if is_plain && lanes == ctx.warp.whole && !is_looked_at {
+            ctx.warp.came = Some(parked);
+            ctx.warp.active = 0;
+            ctx.stop = Stop::Blocked;
+            return std::ptr::null();
+        }
         // What the warp does behind an arrival is not before it, though the barriers count it later.
         if arrives && let Some(checker) = &mut ctx.checker {
             checker.arrive(ctx.warp.index, lanes, barrier as usize);

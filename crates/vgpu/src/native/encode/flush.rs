@@ -3,9 +3,10 @@
 use super::{
     super::{
         exits::{Form, Home},
-        registers::{FRAME, SCRATCH, SCRATCH_MASK, SCRATCH_VECTOR},
+        registers::{FRAME, SCRATCH, SCRATCH_MASK},
+        target::Target,
     },
-    Encoder, NAN, lane_table, splat_bytes,
+    Encoder, NAN, splat_bytes, table,
 };
 use regalloc2::Allocation;
 use warpsmith_x86::{Gpr, Len, Masking, Mem, Rm, vector};
@@ -13,7 +14,13 @@ use warpsmith_x86::{Gpr, Len, Masking, Mem, Rm, vector};
 impl Encoder<'_> {
     /// Writes a value to its place in the frame.
     pub(super) fn flush(&mut self, home: Home, form: Form, allocs: &[Allocation]) {
-        let frame = |slot: u32, register: usize| Mem::at(FRAME, slot as i32 + 64 * register as i32);
+        let target = self.shared.target;
+        let bytes = target.bytes() as usize;
+        let v = target.scratch();
+        let frame =
+            |slot: u32, register: usize| Mem::at(FRAME, slot as i32 + (bytes * register) as i32);
+        // Registers of all lanes.
+        let count = |wide: bool| 32 * if wide { 8 } else { 4 } / bytes;
         match (home, form) {
             (Home::Scalar(slot), Form::Constant(value)) => {
                 self.code.mov_imm(SCRATCH, value);
@@ -28,6 +35,10 @@ impl Encoder<'_> {
                 self.code
                     .vector(&vector::FIRST_I32, Len::L128, reg, 0, Rm::Reg(SCRATCH.0));
                 self.code.store(8, frame(slot, 0), SCRATCH);
+            }
+            (Home::Scalar(slot), Form::Mask) if target == Target::Avx2 => {
+                let reg = self.general(allocs[0], SCRATCH);
+                self.code.store(8, frame(slot, 0), reg);
             }
             (Home::Scalar(slot), Form::Mask) => {
                 match allocs[0].as_reg() {
@@ -44,8 +55,9 @@ impl Encoder<'_> {
             }
             (Home::Narrow(slot), Form::Splat { raw }) => {
                 let reg = self.exact(allocs[0], raw);
-                self.put(frame(slot, 0), reg);
-                self.put(frame(slot, 1), reg);
+                for j in 0..count(false) {
+                    self.put(frame(slot, j), reg);
+                }
             }
             (Home::Wide(slot), Form::Wide) => {
                 for (j, alloc) in allocs.iter().enumerate() {
@@ -57,10 +69,9 @@ impl Encoder<'_> {
                 let wide = matches!(home, Home::Wide(_));
                 let constant = self.code.constant(splat_bytes(value, wide));
                 let from = Rm::Mem(Mem::Constant(constant));
-                self.code
-                    .vector(&vector::LOAD, Len::L512, SCRATCH_VECTOR, 0, from);
-                for j in 0..if wide { 4 } else { 2 } {
-                    self.put(frame(slot, j), SCRATCH_VECTOR);
+                self.code.vector(&vector::LOAD, target.len(), v, 0, from);
+                for j in 0..count(wide) {
+                    self.put(frame(slot, j), v);
                 }
             }
             (Home::Narrow(slot) | Home::Wide(slot), Form::Scalar | Form::Affine(_)) => {
@@ -71,16 +82,20 @@ impl Encoder<'_> {
                     (&vector::SPLAT_GPR32, &vector::ADD_I32)
                 };
                 let reg = self.general(allocs[0], SCRATCH);
-                for j in 0..if wide { 4 } else { 2 } {
-                    self.code
-                        .vector(splat, Len::L512, SCRATCH_VECTOR, 0, Rm::Reg(reg.0));
-                    if let Form::Affine(step) = form {
-                        let constant = self.code.constant(lane_table(step, j, wide));
-                        let more = Rm::Mem(Mem::Constant(constant));
-                        self.code
-                            .vector(add, Len::L512, SCRATCH_VECTOR, SCRATCH_VECTOR, more);
+                for j in 0..count(wide) {
+                    match target {
+                        Target::Avx512 => {
+                            self.code.vector(splat, Len::L512, v, 0, Rm::Reg(reg.0));
+                        }
+                        Target::Avx2 => self.splat_general(wide, v, reg),
                     }
-                    self.put(frame(slot, j), SCRATCH_VECTOR);
+                    if let Form::Affine(step) = form {
+                        let first = j * bytes / if wide { 8 } else { 4 };
+                        let constant = self.code.constant(table(step, first, wide));
+                        let more = Rm::Mem(Mem::Constant(constant));
+                        self.code.vector(add, target.len(), v, v, more);
+                    }
+                    self.put(frame(slot, j), v);
                 }
             }
             (home, form) => unreachable!("{form:?} for {home:?}"),
@@ -88,8 +103,8 @@ impl Encoder<'_> {
     }
 
     pub(super) fn put(&mut self, to: Mem, reg: u8) {
-        self.code
-            .vector(&vector::STORE, Len::L512, reg, 0, Rm::Mem(to));
+        let len = self.shared.target.len();
+        self.code.vector(&vector::STORE, len, reg, 0, Rm::Mem(to));
     }
 
     /// A vector register with the value; of a raw one, NaNs become the one NaN.
@@ -99,7 +114,11 @@ impl Encoder<'_> {
             Some(reg) => Rm::Reg(reg.hw_enc() as u8),
             None => Rm::Mem(self.spilled(alloc)),
         };
-        let v = SCRATCH_VECTOR;
+        let target = self.shared.target;
+        let v = target.scratch();
+        if target == Target::Avx2 {
+            return self.exact_narrow(v, from, raw);
+        }
         self.code.vector(&vector::LOAD, Len::L512, v, 0, from);
         if raw {
             let same = Rm::Reg(v);
@@ -117,6 +136,17 @@ impl Encoder<'_> {
         v
     }
 
+    /// The same where vectors are narrow.
+    fn exact_narrow(&mut self, v: u8, from: Rm, raw: bool) -> u8 {
+        if raw {
+            let constant = self.code.constant(splat_bytes(NAN, false));
+            self.with_one_nan(v, from, Rm::Mem(Mem::Constant(constant)));
+        } else {
+            self.code.vector(&vector::LOAD, Len::L256, v, 0, from);
+        }
+        v
+    }
+
     pub(super) fn spilled(&self, alloc: Allocation) -> Mem {
         let slot = alloc
             .as_stack()
@@ -125,7 +155,7 @@ impl Encoder<'_> {
     }
 
     /// A general register with the value, `spare` if it was spilled.
-    fn general(&mut self, alloc: Allocation, spare: Gpr) -> Gpr {
+    pub(super) fn general(&mut self, alloc: Allocation, spare: Gpr) -> Gpr {
         match alloc.as_reg() {
             Some(reg) => Gpr(reg.hw_enc() as u8),
             None => {

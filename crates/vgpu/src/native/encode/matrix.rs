@@ -1,16 +1,13 @@
 //! Nodes that are many instructions: products of matrices, and rows that are copied.
 
 use super::{
-    super::{
-        nodes::Tile,
-        registers::{SCRATCH, SCRATCH_VECTOR},
-    },
+    super::{nodes::Tile, registers::SCRATCH},
     Encoder, Operands,
 };
 use warpsmith_x86::{Alu, Cond, Gpr, Len, Mem, Rm, vector};
 
 /// Lane `t` of each group of four in all of them.
-fn one_of_four(t: u32) -> u8 {
+pub(super) fn one_of_four(t: u32) -> u8 {
     (t * 0b0101_0101) as u8
 }
 
@@ -27,20 +24,15 @@ impl Encoder<'_> {
 
     pub(super) fn spread(&mut self, at: u32, o: &mut Operands<'_>) {
         let from = Rm::Reg(o.number());
+        let v = self.shared.target.scratch();
         for t in 0..4 {
-            self.full(
-                &vector::SHUFFLE_I32,
-                SCRATCH_VECTOR,
-                0,
-                from,
-                one_of_four(t),
-            );
-            self.put(self.stack(at + 64 * t), SCRATCH_VECTOR);
+            self.full(&vector::SHUFFLE_I32, v, 0, from, one_of_four(t));
+            self.put(self.stack(at + 64 * t), v);
         }
     }
 
     /// Sums: what they become, which is what they were.
-    fn sums(o: &mut Operands<'_>, count: usize) -> Vec<u8> {
+    pub(super) fn sums(o: &mut Operands<'_>, count: usize) -> Vec<u8> {
         let sums = (0..count).map(|_| o.changed().0);
         sums.collect()
     }
@@ -179,7 +171,7 @@ impl Encoder<'_> {
                     offset: 0,
                 })
             };
-            let v = SCRATCH_VECTOR;
+            let v = self.shared.target.scratch();
             self.code
                 .vector(&vector::LOAD, Len::L128, v, 0, mem(source));
             let at = offset(to + 4 * row, 2, self);
