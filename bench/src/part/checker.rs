@@ -103,6 +103,8 @@ pub(crate) fn measure(args: &Args) -> Result<Checker, Failed> {
             family.ms.push(ms.copied().unwrap_or(f64::NAN));
         }
     }
+    // A model need not have kernels of each.
+    families.retain(|family| family.ms.iter().all(|ms| ms.is_finite()));
     Ok(Checker {
         levels: levels.map(|(name, _)| name.to_owned()).to_vec(),
         families,
