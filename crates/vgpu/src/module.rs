@@ -305,7 +305,7 @@ impl Kernel {
             all.lock().unwrap_or_else(PoisonError::into_inner)
         };
         let key = (self.index, block);
-        let task = Task {
+        let task = || Task {
             module: self.loaded.module.clone(),
             index: self.index,
             unit: self.unit.clone(),
@@ -334,18 +334,18 @@ impl Kernel {
         };
         let native = machine.compiles() && (when != When::Again || plain.is_some());
         if native && (when == When::Must || when == When::First && !asked) {
-            let program = task.lower(true)?;
+            let program = task().lower(true)?;
             return Ok(Chosen::only(Arc::clone(compiled.get_or_init(|| program))));
         }
         let plain = match plain {
             Some(plain) => plain,
-            None => task.lower(false)?,
+            None => task().lower(false)?,
         };
         let mut all = all();
         let found = all.entry(key).or_default();
         let plain = Arc::clone(found.plain.get_or_insert(plain));
         if native && !std::mem::replace(&mut found.asked, true) {
-            queue::compile(task, Arc::clone(&compiled));
+            queue::compile(task(), Arc::clone(&compiled));
         }
         Ok(Chosen {
             plain,

@@ -18,7 +18,6 @@ use warpsmith_ptx::{ir::Function, verify::Verified};
 pub(crate) type Slot = Arc<OnceLock<Arc<Program>>>;
 
 /// A kernel to be lowered for a block shape.
-#[derive(Clone)]
 pub(crate) struct Task {
     pub(crate) module: Verified,
     pub(crate) index: usize,
