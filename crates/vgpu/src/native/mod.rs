@@ -424,7 +424,8 @@ impl Source<'_> {
                     };
                     let pred = coder.read_reg(pred);
                     let varies = !coder.has_scalar(pred) && room;
-                    if let Some(region) = self.region(block, branch).filter(|_| varies) {
+                    let region = varies.then(|| self.region(block, branch)).flatten();
+                    if let Some(region) = region {
                         length += self.part(coder, &region, branch, own)?;
                         edges = region.edges;
                         region.join

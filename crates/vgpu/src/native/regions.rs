@@ -84,13 +84,13 @@ impl Source<'_> {
             let (block, edges) = pending.pop_first()?;
             let own = &self.kinds[block as usize];
             length += own.len() + 1;
-            let compiled =
-                |kind: &Option<_>| kind.is_some_and(|kind: super::kinds::Kind| !kind.is_exchange());
             let fits = self.sources[block as usize] == edges
                 && !self.convergent[block as usize]
                 && length <= LONGEST
                 && ends <= WAYS
-                && own.iter().all(compiled);
+                && own
+                    .iter()
+                    .all(|kind| kind.is_some_and(|kind| !kind.is_exchange()));
             if !fits {
                 return None;
             }
