@@ -5,11 +5,11 @@
 
 use crate::{
     args::Elem,
-    build::{Rep, with},
+    build::with,
     scope::Warp,
     shared::View,
     slot::Slot,
-    state::State,
+    state::{Mapper, State},
     uni,
     val::{Ty, Val},
 };
@@ -83,23 +83,20 @@ pub struct Acc<'k>([F32<'k>; 4]);
 #[derive(Clone, Copy, Debug)]
 pub struct Rows<'k>([F32<'k>; 2]);
 
-#[allow(private_interfaces)]
 impl<'k> State<'k> for Acc<'k> {
-    fn map(&self, f: &mut dyn FnMut(Type, Rep) -> Rep) -> Self {
+    fn map(&self, f: &mut Mapper<'_>) -> Self {
         Acc(self.0.map(|value| State::map(&value, f)))
     }
 }
 
-#[allow(private_interfaces)]
 impl<'k> State<'k> for Rows<'k> {
-    fn map(&self, f: &mut dyn FnMut(Type, Rep) -> Rep) -> Self {
+    fn map(&self, f: &mut Mapper<'_>) -> Self {
         Rows(self.0.map(|value| State::map(&value, f)))
     }
 }
 
-#[allow(private_interfaces)]
 impl<'k, T: Half> State<'k> for FragA<'k, T> {
-    fn map(&self, f: &mut dyn FnMut(Type, Rep) -> Rep) -> Self {
+    fn map(&self, f: &mut Mapper<'_>) -> Self {
         FragA(self.0.map(|value| State::map(&value, f)), PhantomData)
     }
 }

@@ -37,5 +37,7 @@ pub use memory::{AccessMark, Global, Index, Read, Write};
 pub use pipeline::{Filled, Filling, Part, Pipeline};
 pub use scope::{Cta, Lane, Scope, Steps, WARP, Warp, steps, upto};
 pub use shared::{Slots, Tile, View, Zero};
+#[doc(hidden)]
+pub use state::Mapper;
 pub use state::State;
 pub use val::{Arg, Bits, Float, Int, Num, Ty, Val};

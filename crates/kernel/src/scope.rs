@@ -8,7 +8,7 @@ use crate::{
     ahead::Ahead,
     build::{EntryValue, Negated, Rep, with},
     slot::Slot,
-    state::State,
+    state::{State, mapped},
     uni::{self, Uni},
     val::Val,
 };
@@ -225,18 +225,18 @@ fn branch(at: &'static Location<'static>, predicate: RegId, body: impl FnOnce())
 
 /// A state of the same kind in registers of its own.
 fn fresh<'k, S: State<'k>>(like: &S) -> S {
-    like.map(&mut |ty, _| Rep::Reg(with(|b| b.carried(ty))))
+    mapped(like, |ty, _| Rep::Reg(with(|b| b.carried(ty))))
 }
 
 /// Copies `from` into the registers of `to` as if all at once.
 fn assign<'k, S: State<'k>>(at: &'static Location<'static>, to: &S, from: &S) {
     let mut targets = Vec::new();
-    to.map(&mut |ty, rep| {
+    mapped(to, |ty, rep| {
         targets.push((ty, rep));
         rep
     });
     let mut sources = Vec::new();
-    from.map(&mut |_, rep| {
+    mapped(from, |_, rep| {
         sources.push(rep);
         rep
     });
