@@ -37,8 +37,8 @@ macro_rules! elems {
 }
 
 elems! {
-    u8 u32 U8; i8 i32 S8; u16 u32 U16; u32 u32 U32; i32 i32 S32; u64 u64 U64;
-    f16 f16 B16; bf16 bf16 B16; f32 f32 F32;
+    u8 u32 U8; i8 i32 S8; u16 u32 U16; u32 u32 U32; i32 i32 S32; u64 u64 U64; i64 i64 S64;
+    f16 f16 B16; bf16 bf16 B16; f32 f32 F32; f64 f64 F64;
 }
 
 /// A type that can be passed by value.
@@ -76,7 +76,9 @@ scalars! {
     u32 |x| u128::from(x), |by| u32::try_from(i64::from(x) + by).ok();
     u64 |x| u128::from(x), |by| x.checked_add_signed(by);
     i32 |x| u128::try_from(x).unwrap_or(0), |by| i32::try_from(i64::from(x) + by).ok();
+    i64 |x| u128::try_from(x).unwrap_or(0), |by| x.checked_add(by);
     f32 |_x| 0, |_by| None;
+    f64 |_x| 0, |_by| None;
 }
 
 /// What the fields of an argument struct are, on each side.

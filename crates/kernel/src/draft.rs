@@ -375,6 +375,23 @@ impl Line {
     pub(crate) fn results(&self) -> usize {
         self.results as usize
     }
+
+    /// Whether it is an `atom` that has a twin without a result: no exchange, and nothing that acquires.
+    pub(crate) fn is_read_modify_write(&self) -> bool {
+        let other = |qual: &Qual| matches!(qual, Qual::Exch | Qual::Cas | Qual::Acquire | Qual::AcqRel);
+        matches!(self.kind, LineKind::Inst { op: Op::Atom, .. })
+            && !self.quals.as_slice().iter().any(other)
+    }
+
+    /// Makes an `atom` the `red` that does the same and gives nothing.
+    pub(crate) fn discard_results(&mut self) {
+        if let LineKind::Inst { op, .. } = &mut self.kind {
+            *op = Op::Red;
+        }
+        self.start += self.results;
+        self.len -= self.results;
+        self.results = 0;
+    }
 }
 
 /// A hash of an instruction that may be shared; `None` where a source may be another value each time.

@@ -37,8 +37,8 @@ float_functions! {
     sin_approx Sin [Approx];
     /// Cosine, absolute error 2^-20.5 within [-pi, pi] (`cos.approx`).
     cos_approx Cos [Approx];
-    /// Absolute value.
-    abs Abs [];
+    /// `tanh(self)` within 2^-11 relative (`tanh.approx`, sm_75).
+    tanh_approx Tanh [Approx];
 }
 
 impl<'k, U: Uni> Val<'k, f32, U> {
@@ -127,6 +127,17 @@ macro_rules! half_methods {
             /// As an f32, exactly.
             #[track_caller]
             pub fn f32(self) -> Val<'k, f32, U> {
+                let at = Location::caller();
+                // `cvt.f32.bf16` is new in sm_90; a bf16 is the upper half of its f32.
+                if Type::$ptx == Type::BF16 && with(|b| b.target.sm < 90) {
+                    return Val::from_reg(with(|b| {
+                        let none = b.to_reg(at, Type::B16, Rep::Imm(Imm::Int(0)));
+                        let high = b.to_reg(at, Type::B16, self.rep);
+                        let pair = [Slot::group(2), Slot::reg(none), Slot::reg(high)];
+                        let word = b.def(at, Op::Mov, &[Qual::T(Type::B32)], Type::B32, &pair);
+                        b.def(at, Op::Mov, &[Qual::T(Type::B32)], Type::F32, &[Slot::reg(word)])
+                    }));
+                }
                 unary(Op::Cvt, &[Qual::T(Type::F32), Qual::T(Type::$ptx)], self)
             }
 
@@ -283,12 +294,6 @@ impl<'k, U: Uni> Val<'k, u32, U> {
                 &sources,
             )
         }))
-    }
-
-    /// How many bits are set (`popc`).
-    #[track_caller]
-    pub fn count_ones(self) -> Self {
-        unary(Op::Popc, &[Qual::T(Type::B32)], self)
     }
 
     /// The bits `[from, from + count)`, zero-extended.

@@ -3,10 +3,14 @@
 
 mod ahead;
 pub mod args;
+mod array;
+mod atomic;
 mod build;
 mod bytes;
+mod convert;
 mod draft;
 mod effects;
+mod exchange;
 mod frag;
 mod functions;
 mod grid;
@@ -17,6 +21,7 @@ mod memory;
 mod optimise;
 mod pipeline;
 pub mod raw;
+mod scan;
 mod scope;
 mod shared;
 mod slot;
@@ -27,7 +32,11 @@ mod warp;
 
 pub use ahead::{Ahead, Arrived, PIECE};
 pub use args::{Device, Elem, Shapes};
+pub use array::{Array, Arrays, Cells};
+pub use atomic::{Atomic, AtomicAdd, AtomicBits, AtomicOrder, AtomicSwap, Order, Reach};
 pub use build::STATIC_SHARED;
+pub use convert::{F8E4M3, F8E5M2, Fp8};
+pub use exchange::{Matched, Reduced, Redux};
 pub use frag::{Acc, FragA, FragB, Half, Matrix, Rows};
 pub use hardware::{Hardware, Processor};
 pub use kernel::{
@@ -40,4 +49,4 @@ pub use shared::{Slots, Tile, View, Zero};
 #[doc(hidden)]
 pub use state::Mapper;
 pub use state::State;
-pub use val::{Arg, Bits, Float, Int, Num, Ty, Val};
+pub use val::{Arg, Bits, Float, Int, Num, Signed, Ty, Val};

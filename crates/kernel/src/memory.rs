@@ -126,7 +126,7 @@ fn vector(n: usize) -> Option<Qual> {
     }
 }
 
-fn space_qual(space: Space) -> Qual {
+pub(crate) fn space_qual(space: Space) -> Qual {
     match space {
         Space::Global => Qual::Global,
         Space::Shared => Qual::Shared,
@@ -408,21 +408,5 @@ impl<'k, T: Elem, U: Uni> Global<'k, T, Write, U> {
         let pointer = index.add_to(at, self.pointer(at), T::MEMORY.bytes());
         let words = words.map(|word| with(|b| b.to_reg(at, Type::B32, word.rep())));
         pointer.store(at, Type::B32, words);
-    }
-
-    /// Adds 1 at `index`, back to 0 after `last`; returns what was there (`atom.global.inc`, relaxed, device scope).
-    #[track_caller]
-    pub fn atomic_inc<I: Index<'k>>(
-        self,
-        index: I,
-        last: impl Arg<'k, u32>,
-    ) -> Val<'k, u32, uni::Lane> {
-        let at = Location::caller();
-        let pointer = index.add_to(at, self.pointer(at), T::MEMORY.bytes());
-        let last = last.val().slot();
-        let quals = [Qual::Global, Qual::Inc, Qual::T(Type::U32)];
-        Val::from_reg(with(|b| {
-            b.def(at, Op::Atom, &quals, Type::U32, &[pointer.slot(), last])
-        }))
     }
 }

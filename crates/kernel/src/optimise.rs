@@ -61,6 +61,14 @@ fn remove_dead(draft: &mut Draft) -> Vec<bool> {
             let (results, sources) = slots.split_at(line.results());
             let regs = &mut draft.regs;
             let unused = |slot: &Slot| slot.named().is_none_or(|reg| regs[reg.index()].uses == 0);
+            if line.is_read_modify_write() && results.iter().all(unused) {
+                draft.lines[at].discard_results();
+                let line = draft.lines[at];
+                for reg in draft.slots[line.range()].iter().filter_map(Slot::named) {
+                    used[reg.index()] = true;
+                }
+                continue;
+            }
             if !pure || !results.iter().all(unused) {
                 for reg in slots.iter().filter_map(Slot::named) {
                     used[reg.index()] = true;

@@ -112,7 +112,7 @@ impl<'k> Cta<'k> {
     }
 
     /// Scratch bytes that are free to be written by all threads here.
-    fn scratch(&mut self, bytes: u32) -> Place {
+    pub(crate) fn scratch(&mut self, bytes: u32) -> Place {
         let (offset, looped) = with(|b| (b.shared(bytes, 16), b.loop_depth > 0));
         if looped {
             self.barrier();
@@ -202,7 +202,7 @@ impl<'k> Cta<'k> {
         let mut lane = self.lane_scope();
         let before = lane.either(
             first,
-            |_| counter.atomic_inc(0u32, of - 1),
+            |_| counter.atomic(0).inc(of - 1),
             |_| Val::constant(0),
         );
         let before = self.broadcast(before);
@@ -224,6 +224,15 @@ impl Zero for u32 {
 }
 impl Zero for i32 {
     const ZERO: i32 = 0;
+}
+impl Zero for u64 {
+    const ZERO: u64 = 0;
+}
+impl Zero for i64 {
+    const ZERO: i64 = 0;
+}
+impl Zero for f64 {
+    const ZERO: f64 = 0.0;
 }
 
 impl<'k, T: Elem> Tile<'k, T> {

@@ -52,7 +52,9 @@ tys! {
     u32 U32 |x| Imm::Int(i64::from(x)), Num Int;
     i32 S32 |x| Imm::Int(i64::from(x)), Num Int;
     u64 U64 |x| Imm::uint(x), Num Int;
+    i64 S64 |x| Imm::Int(x), Num Int;
     f32 F32 |x| Imm::F32(x.to_bits()), Num Float;
+    f64 F64 |x| Imm::F64(x.to_bits()), Num Float;
     f16 F16 |x| Imm::Int(i64::from(x.to_bits())),;
     bf16 BF16 |x| Imm::Int(i64::from(x.to_bits())),;
 }
@@ -179,7 +181,7 @@ macro_rules! constants {
     )*};
 }
 
-constants! { bool u32 i32 u64 f32 f16 bf16 }
+constants! { bool u32 i32 u64 i64 f32 f64 f16 bf16 }
 
 impl<'k, T: Ty, U: Uni> From<T> for Val<'k, T, U> {
     fn from(value: T) -> Self {
@@ -333,6 +335,7 @@ impl Bits for bool {}
 impl Bits for u32 {}
 impl Bits for i32 {}
 impl Bits for u64 {}
+impl Bits for i64 {}
 
 operators! { BitAnd bitand And Bits; BitOr bitor Or Bits; }
 
@@ -381,11 +384,26 @@ impl<'k, T: Bits, U: Uni> Not for Val<'k, T, U> {
     }
 }
 
-impl<'k, U: Uni> Neg for Val<'k, f32, U> {
-    type Output = Val<'k, f32, U>;
+/// A number that may be negative.
+pub trait Signed: Num {}
+impl Signed for i32 {}
+impl Signed for i64 {}
+impl Signed for f32 {}
+impl Signed for f64 {}
+
+impl<'k, T: Signed, U: Uni> Neg for Val<'k, T, U> {
+    type Output = Val<'k, T, U>;
     #[track_caller]
     fn neg(self) -> Self::Output {
-        unary(Op::Neg, &[Qual::T(Type::F32)], self)
+        unary(Op::Neg, &[Qual::T(T::TYPE)], self)
+    }
+}
+
+impl<'k, T: Signed, U: Uni> Val<'k, T, U> {
+    /// The absolute value; the smallest integer stays as it is.
+    #[track_caller]
+    pub fn abs(self) -> Self {
+        unary(Op::Abs, &[Qual::T(T::TYPE)], self)
     }
 }
 
@@ -496,10 +514,9 @@ impl<'k, U: Uni> Val<'k, bool, U> {
         let at = Location::caller();
         let (yes, no) = (yes.val(), no.val());
         Val::from_reg(with(|b| {
-            let ty = if T::TYPE == Type::F32 {
-                Type::F32
-            } else {
-                bits_of(T::TYPE)
+            let ty = match T::TYPE {
+                float @ (Type::F32 | Type::F64) => float,
+                other => bits_of(other),
             };
             let p = b.to_reg(at, Type::Pred, self.rep);
             b.def(

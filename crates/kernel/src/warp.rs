@@ -1,14 +1,14 @@
-//! What a whole warp can do: shuffles, reductions, votes.
+//! What a whole warp can do: reductions, and work spread over its lanes.
 
 use crate::{
     build::with,
+    exchange::{Way, distances},
     scope::{FULL, Lane, Scope, WARP, Warp, lane_id, looped, steps, warp_id},
-    slot::Slot,
     uni::{self, Uni},
     val::{Num, Ty, Val},
 };
 use std::panic::Location;
-use warpsmith_ptx::{op::Op, qual::Qual, types::Type};
+use warpsmith_ptx::{op::Op, qual::Qual};
 
 impl<'k> Warp<'k> {
     /// This warp's index in the CTA.
@@ -19,41 +19,6 @@ impl<'k> Warp<'k> {
     /// The lane's index, 0 to 31.
     pub fn lane(&self) -> Val<'k, u32, uni::Lane> {
         lane_id()
-    }
-
-    /// The value of lane `lane ^ mask` (`shfl.sync.bfly`).
-    #[track_caller]
-    pub fn shuffle_xor<T: Ty>(
-        &mut self,
-        value: Val<'k, T, uni::Lane>,
-        mask: u32,
-    ) -> Val<'k, T, uni::Lane> {
-        shuffle(
-            Location::caller(),
-            Qual::Bfly,
-            value,
-            Slot::int(i64::from(mask)),
-        )
-    }
-
-    /// The value of lane `source` in every lane (`shfl.sync.idx`).
-    #[track_caller]
-    pub fn broadcast<T: Ty>(
-        &mut self,
-        value: Val<'k, T, uni::Lane>,
-        source: impl Into<Val<'k, u32, uni::Warp>>,
-    ) -> Val<'k, T, uni::Warp> {
-        Val::from_rep(shuffle(Location::caller(), Qual::Idx, value, source.into().slot()).rep())
-    }
-
-    /// The value of lane `source`, which may differ in each lane (`shfl.sync.idx`).
-    #[track_caller]
-    pub fn shuffle<T: Ty>(
-        &mut self,
-        value: Val<'k, T, uni::Lane>,
-        source: Val<'k, u32, uni::Lane>,
-    ) -> Val<'k, T, uni::Lane> {
-        shuffle(Location::caller(), Qual::Idx, value, source.slot())
     }
 
     /// `combine` over all lanes, by exchanges at distances 16, 8, 4, 2, 1: all lanes get the same bits.
@@ -75,14 +40,10 @@ impl<'k> Warp<'k> {
         combine: impl Fn(Val<'k, T, uni::Lane>, Val<'k, T, uni::Lane>) -> Val<'k, T, uni::Lane>,
     ) -> Val<'k, T, uni::Lane> {
         let at = Location::caller();
-        let mut value = value;
-        let mut distance = size / 2;
-        while distance > 0 {
-            let other = shuffle(at, Qual::Bfly, value, Slot::int(i64::from(distance)));
-            value = combine(value, other);
-            distance /= 2;
-        }
-        value
+        distances(size).fold(value, |value, distance| {
+            let other = Way::xor(distance).state(at, &value);
+            combine(value, other)
+        })
     }
 
     /// The sum over all lanes.
@@ -95,23 +56,6 @@ impl<'k> Warp<'k> {
     #[track_caller]
     pub fn max<T: Num>(&mut self, value: Val<'k, T, uni::Lane>) -> Val<'k, T, uni::Warp> {
         self.reduce(value, |a, b| a.max(b))
-    }
-
-    /// A mask of the lanes where `predicate` holds.
-    #[track_caller]
-    pub fn ballot(&mut self, predicate: Val<'k, bool, uni::Lane>) -> Val<'k, u32, uni::Warp> {
-        let at = Location::caller();
-        let quals = [Qual::Sync, Qual::Ballot, Qual::T(Type::B32)];
-        let predicate = predicate.reg();
-        Val::from_reg(with(|b| {
-            b.def(
-                at,
-                Op::Vote,
-                &quals,
-                Type::B32,
-                &[Slot::reg(predicate), FULL],
-            )
-        }))
     }
 
     /// Orders the lanes' accesses to shared memory (`bar.warp.sync`).
@@ -139,17 +83,4 @@ impl<'k, T: Ty> Val<'k, T, uni::Lane> {
     pub(crate) fn same<U: Uni>(self) -> Val<'k, T, U> {
         Val::from_rep(self.rep())
     }
-}
-
-fn shuffle<'k, T: Ty>(
-    at: &'static Location<'static>,
-    how: Qual,
-    value: Val<'k, T, uni::Lane>,
-    lane: Slot,
-) -> Val<'k, T, uni::Lane> {
-    debug_assert_eq!(T::TYPE.bits(), 32, "shuffles move 32-bit registers");
-    let value = value.reg();
-    let quals = [Qual::Sync, how, Qual::T(Type::B32)];
-    let sources = [Slot::reg(value), lane, Slot::int(31), FULL];
-    Val::from_reg(with(|b| b.def(at, Op::Shfl, &quals, T::TYPE, &sources)))
 }

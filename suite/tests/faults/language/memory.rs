@@ -93,13 +93,13 @@ fn shares_clean<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
 /// A ticket behind the last one.
 fn ticket<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
     cta.leader(|_| {
-        let before = g.a.atomic_inc(g.n, 7); // fault: oob_global
+        let before = g.a.atomic(g.n).inc(7); // fault: oob_global
         g.b.set(0u32, before);
     });
 }
 fn ticket_clean<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
     cta.leader(|_| {
-        let before = g.a.atomic_inc(g.n - 1, 7);
+        let before = g.a.atomic(g.n - 1).inc(7);
         g.b.set(0u32, before);
     });
 }
@@ -273,14 +273,14 @@ fn choice_clean<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
 /// A counter that starts with what is there.
 fn no_zero<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
     let i = cta.thread();
-    let before = g.b.atomic_inc(0u32, g.n); // fault: uninit_global
+    let before = g.b.atomic(0u32).inc(g.n); // fault: uninit_global
     g.a.set(i, before);
 }
 fn no_zero_clean<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
     let i = cta.thread();
     cta.leader(|_| g.b.set(0u32, 0u32));
     cta.barrier();
-    let before = g.b.atomic_inc(0u32, g.n);
+    let before = g.b.atomic(0u32).inc(g.n);
     g.a.set(i, before);
 }
 

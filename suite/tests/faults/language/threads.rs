@@ -185,7 +185,7 @@ fn last_cta<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
     let (id, tiles) = (cta.id(), cta.tiles());
     cta.leader(|lane| {
         g.b.set(id, id * 3); // fault: race_global
-        let before = g.a.atomic_inc(100u32, 7);
+        let before = g.a.atomic(100u32).inc(7);
         lane.if_(before.equals(tiles - 1), |_| {
             let sum = g.b.at(0u32) + g.b.at(1u32); // fault: race_global
             g.a.set(101u32, sum);
@@ -452,7 +452,7 @@ fn half_fenced<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
     cta.leader(|lane| {
         g.b.set(id, id); // other: race_global
         fence();
-        let before = g.a.atomic_inc(100u32, 7);
+        let before = g.a.atomic(100u32).inc(7);
         lane.if_(before.equals(tiles - 1), |_| {
             g.a.set(101u32, g.b.at(0u32)); // fault: race_global
         });
@@ -463,7 +463,7 @@ fn half_fenced_clean<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
     cta.leader(|lane| {
         g.b.set(id, id);
         fence();
-        let before = g.a.atomic_inc(100u32, 7);
+        let before = g.a.atomic(100u32).inc(7);
         lane.if_(before.equals(tiles - 1), |_| {
             fence();
             g.a.set(101u32, g.b.at(0u32));
