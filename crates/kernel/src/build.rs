@@ -2,6 +2,7 @@
 
 use crate::{
     draft::{Draft, Reuse},
+    misuse::Misuse,
     optimise,
     slot::Slot,
 };
@@ -259,6 +260,31 @@ impl Builder {
         }
     }
 
+    /// Opens a region for the closure of `construct`, called at `at`.
+    pub(crate) fn open(&mut self, construct: &'static str, at: &'static Location<'static>) {
+        self.draft.open(construct, at);
+    }
+
+    /// Closes the region that was opened last.
+    pub(crate) fn close(&mut self) {
+        self.draft.close();
+    }
+
+    /// Makes a register one of the whole body.
+    pub(crate) fn keep(&mut self, reg: RegId) {
+        self.draft.globally(reg);
+    }
+
+    /// Notes what the body does wrong.
+    pub(crate) fn misuse(&mut self, misuse: Misuse) {
+        self.draft.misuses.push(misuse);
+    }
+
+    /// What the body did wrong.
+    pub(crate) fn take_misuses(&mut self) -> Vec<Misuse> {
+        std::mem::take(&mut self.draft.misuses)
+    }
+
     pub(crate) fn label(&mut self) -> LabelId {
         let id = LabelId(self.function.labels.len() as u32);
         self.function.labels.push(label_name(id));
@@ -292,8 +318,10 @@ impl Builder {
         if let Some(reg) = self.entry[key as usize] {
             return reg;
         }
+        let before = self.draft.regs.len();
         let dst = self.draft.reg(ty);
         make(&mut self.draft, dst);
+        (before..self.draft.regs.len()).for_each(|reg| self.draft.globally(RegId(reg as u32)));
         self.entry[key as usize] = Some(dst);
         dst
     }

@@ -1,6 +1,11 @@
 //! A kernel while it is written: statements in compact form, without what was computed before.
 
-use crate::{build::class, effects::Effect, slot::Slot};
+use crate::{
+    build::class,
+    effects::Effect,
+    misuse::{Misuse, Region},
+    slot::Slot,
+};
 use rustc_hash::{FxHashMap, FxHasher};
 use std::{hash::Hasher, ops::Range, panic::Location};
 use warpsmith_ptx::{
@@ -51,6 +56,8 @@ pub(crate) struct Reg {
     pub(crate) written: u32,
     /// Where it was read or written last.
     touched: u32,
+    /// The region that it was made in.
+    region: u32,
 }
 
 /// `mov to, from`, which may fold into the line that defines `from`.
@@ -88,6 +95,11 @@ pub(crate) struct Draft {
     entry_end: u32,
     /// A register that stood for a value was written again.
     pub(crate) rewritten: bool,
+    /// Closures of control flow, the body itself first, and the one that is running.
+    regions: Vec<Region>,
+    region: u32,
+    /// What the body does wrong, each once.
+    pub(crate) misuses: Vec<Misuse>,
 }
 
 /// Lines kept free at the start for values that are computed once at the entry.
@@ -108,6 +120,14 @@ impl Draft {
             block: 0,
             entry_end: u32::MAX,
             rewritten: false,
+            regions: vec![Region {
+                construct: "body",
+                made: Location::caller(),
+                open: true,
+                around: 0,
+            }],
+            region: 0,
+            misuses: Vec::new(),
         }
     }
 
@@ -119,6 +139,7 @@ impl Draft {
             uses: 0,
             written: 0,
             touched: 0,
+            region: self.region,
         });
         id
     }
@@ -132,6 +153,47 @@ impl Draft {
     /// A register that may be written again and again.
     pub(crate) fn carried(&mut self, ty: Type) -> RegId {
         self.register(ty, true)
+    }
+
+    /// Opens a region: what is made from here on is used inside of it alone.
+    pub(crate) fn open(&mut self, construct: &'static str, made: &'static Location<'static>) {
+        let around = self.region;
+        self.region = self.regions.len() as u32;
+        self.regions.push(Region {
+            construct,
+            made,
+            open: true,
+            around,
+        });
+    }
+
+    /// Closes the region that was opened last.
+    pub(crate) fn close(&mut self) {
+        let region = &mut self.regions[self.region as usize];
+        region.open = false;
+        self.region = region.around;
+    }
+
+    /// Makes a register one of the whole body, wherever it was asked for first.
+    pub(crate) fn globally(&mut self, reg: RegId) {
+        self.regs[reg.index()].region = 0;
+    }
+
+    #[cold]
+    fn escaped(&mut self, reg: RegId, used: At) {
+        let Region {
+            construct, made, ..
+        } = self.regions[self.regs[reg.index()].region as usize];
+        self.regs[reg.index()].region = 0;
+        let used = used.unwrap_or(made);
+        let misuse = Misuse::Escaped {
+            construct,
+            made,
+            used,
+        };
+        if !self.misuses.contains(&misuse) {
+            self.misuses.push(misuse);
+        }
     }
 
     /// The slots of a line.
@@ -289,11 +351,14 @@ impl Draft {
     ) {
         let (start, place) = (self.slots.len(), self.lines.len() as u32 + 1);
         slots(&mut self.slots);
-        let results = self.note(start, place, effect);
+        let results = self.note(at, start, place, effect);
         if let Some(guard) = guard {
             let reg = &mut self.regs[guard.reg.index()];
             reg.uses += 1;
             reg.touched = place;
+            if !self.regions[reg.region as usize].open {
+                self.escaped(guard.reg, at);
+            }
         }
         let pure = effect.is_pure();
         self.lines.push(Line {
@@ -314,7 +379,7 @@ impl Draft {
         let effect = Effect::of(op, quals);
         let start = self.slots.len();
         self.slots.extend_from_slice(slots);
-        let results = self.note(start, index as u32 + 1, effect);
+        let results = self.note(None, start, index as u32 + 1, effect);
         let (guard, pure) = (None, effect.is_pure());
         self.lines[index] = Line {
             at: None,
@@ -329,7 +394,7 @@ impl Draft {
     /// Notes what an instruction at `place` with the slots from `start` on reads and writes; how many slots of
     /// destination it has.
     #[inline]
-    fn note(&mut self, start: usize, place: u32, effect: Effect) -> u32 {
+    fn note(&mut self, at: At, start: usize, place: u32, effect: Effect) -> u32 {
         let own = &self.slots[start..];
         let results = if effect.has_destination() {
             Slot::width(own)
@@ -345,10 +410,17 @@ impl Draft {
             reg.written = place;
             reg.touched = place;
         }
-        for reg in own[results..].iter().filter_map(Slot::named) {
-            let reg = &mut self.regs[reg.index()];
+        let mut escaped = None;
+        for id in own[results..].iter().filter_map(Slot::named) {
+            let reg = &mut self.regs[id.index()];
             reg.uses += 1;
             reg.touched = place;
+            if !self.regions[reg.region as usize].open {
+                escaped = Some(id);
+            }
+        }
+        if let Some(id) = escaped {
+            self.escaped(id, at);
         }
         results as u32
     }

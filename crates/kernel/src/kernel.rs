@@ -4,6 +4,7 @@ use crate::{
     args::{Device, Parameters, Shapes, Signature},
     build::{Builder, record},
     draft::Reuse,
+    misuse::Misuse,
     scope::Cta,
 };
 use std::{hash::Hash, sync::Arc};
@@ -132,6 +133,14 @@ pub enum BuildError {
         /// All that was found.
         found: Vec<Diagnostic>,
     },
+    /// The body does what the language refuses.
+    #[error("kernel `{kernel}` is wrong at {}", each_once(.found))]
+    Misuse {
+        /// Kernel.
+        kernel: String,
+        /// All that was found, in the order of the body.
+        found: Vec<Misuse>,
+    },
     /// The target is older than [`OLDEST`].
     #[error("kernel `{kernel}` needs {OLDEST} or later, the target is {target}")]
     TooOld {
@@ -164,12 +173,12 @@ pub enum BuildError {
 /// language stands on (PTX ISA, "Memory Consistency Model").
 pub const OLDEST: Target = Target::sm(70);
 
-/// What the verifier found, in one line: each sentence once, and no more of them than a person reads.
-pub fn each_once(found: &[Diagnostic]) -> String {
+/// What was found, in one line: each sentence once, and no more of them than a person reads.
+pub fn each_once<T: std::fmt::Display>(found: &[T]) -> String {
     const MOST: usize = 5;
     let mut sentences: Vec<String> = Vec::new();
-    for diagnostic in found {
-        let sentence = diagnostic.to_string();
+    for one in found {
+        let sentence = one.to_string();
         if !sentences.contains(&sentence) {
             sentences.push(sentence);
         }
@@ -257,6 +266,13 @@ pub(crate) fn build_body(
     let mut recorded = record(builder(Reuse::Yes), &body);
     if recorded.is_rewritten() {
         recorded = record(builder(Reuse::No), &body);
+    }
+    let found = recorded.take_misuses();
+    if !found.is_empty() {
+        return Err(BuildError::Misuse {
+            kernel: name,
+            found,
+        });
     }
     let (module, dynamic_shared) = recorded.finish();
     let entry = name.as_str().into();

@@ -18,6 +18,7 @@ mod hardware;
 pub mod item;
 pub mod kernel;
 mod memory;
+pub mod misuse;
 mod optimise;
 mod pipeline;
 pub mod raw;

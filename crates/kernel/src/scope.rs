@@ -59,7 +59,7 @@ pub trait Scope<'k>: Sized {
     #[track_caller]
     fn if_<U: Uni>(&mut self, condition: Val<'k, bool, U>, body: impl FnOnce(&mut Lane<'k>)) {
         let mut lane = self.lane_scope();
-        branch(Location::caller(), condition.reg(), || body(&mut lane));
+        branch("if_", Location::caller(), condition.reg(), || body(&mut lane));
     }
 
     /// Runs `body` if `condition`, on which all threads of the scope agree, holds.
@@ -69,7 +69,7 @@ pub trait Scope<'k>: Sized {
         condition: impl Into<Val<'k, bool, Self::U>>,
         body: impl FnOnce(&mut Self),
     ) {
-        branch(Location::caller(), condition.into().reg(), || body(self));
+        branch("if_all", Location::caller(), condition.into().reg(), || body(self));
     }
 
     /// `then` where `condition` holds and `otherwise` elsewhere; both give values of the same kind.
@@ -84,15 +84,26 @@ pub trait Scope<'k>: Sized {
         let mut lane = self.lane_scope();
         let predicate = condition.reg();
         let (other, end) = with(|b| (b.label(), b.label()));
-        with(|b| b.branch(at, Some((predicate, Negated::Yes)), other));
+        with(|b| {
+            b.branch(at, Some((predicate, Negated::Yes)), other);
+            b.open("either", at);
+        });
         let yes = then(&mut lane);
         let result = fresh(&yes);
         assign(at, &result, &yes);
-        with(|b| b.branch(at, None, end));
-        with(|b| b.place(at, other));
+        with(|b| {
+            b.close();
+            b.branch(at, None, end);
+            b.place(at, other);
+            b.open("either", at);
+        });
+        outlive(&result);
         let no = otherwise(&mut lane);
         assign(at, &result, &no);
-        with(|b| b.place(at, end));
+        with(|b| {
+            b.close();
+            b.place(at, end);
+        });
         result
     }
 
@@ -104,7 +115,7 @@ pub trait Scope<'k>: Sized {
         state: S,
         body: impl FnOnce(&mut Self, Val<'k, u32, Self::U>, S) -> S,
     ) -> S {
-        looped(Location::caller(), range, state, |i, state| {
+        looped("fold", Location::caller(), range, state, |i, state| {
             body(self, i, state)
         })
     }
@@ -116,7 +127,7 @@ pub trait Scope<'k>: Sized {
         range: Steps<'k, Self::U>,
         body: impl FnOnce(&mut Self, Val<'k, u32, Self::U>),
     ) {
-        looped(Location::caller(), range, (), |i, ()| body(self, i));
+        looped("for_", Location::caller(), range, (), |i, ()| body(self, i));
     }
 
     /// A per-thread loop: each thread with its own bounds.
@@ -128,7 +139,7 @@ pub trait Scope<'k>: Sized {
         body: impl FnOnce(&mut Lane<'k>, Val<'k, u32, uni::Lane>, S) -> S,
     ) -> S {
         let mut lane = self.lane_scope();
-        looped(Location::caller(), range, state, |i, state| {
+        looped("fold_lanes", Location::caller(), range, state, |i, state| {
             body(&mut lane, i, state)
         })
     }
@@ -146,13 +157,17 @@ pub trait Scope<'k>: Sized {
         let carried = fresh(&state);
         assign(at, &carried, &state);
         let (head, exit) = with(|b| (b.label(), b.label()));
-        with(|b| b.place(at, head));
-        with(|b| b.loop_depth += 1);
+        with(|b| {
+            b.place(at, head);
+            b.loop_depth += 1;
+            b.open("while_", at);
+        });
         let go = condition(&mut lane, carried.clone()).reg();
         with(|b| b.branch(at, Some((go, Negated::Yes)), exit));
         let next = body(&mut lane, carried.clone());
         assign(at, &carried, &next);
         with(|b| {
+            b.close();
             b.loop_depth -= 1;
             b.branch(at, None, head);
             b.place(at, exit);
@@ -172,13 +187,17 @@ pub trait Scope<'k>: Sized {
         let carried = fresh(&state);
         assign(at, &carried, &state);
         let (head, exit) = with(|b| (b.label(), b.label()));
-        with(|b| b.place(at, head));
-        with(|b| b.loop_depth += 1);
+        with(|b| {
+            b.place(at, head);
+            b.loop_depth += 1;
+            b.open("while_all", at);
+        });
         let go = condition(self, carried.clone()).reg();
         with(|b| b.branch(at, Some((go, Negated::Yes)), exit));
         let next = body(self, carried.clone());
         assign(at, &carried, &next);
         with(|b| {
+            b.close();
             b.loop_depth -= 1;
             b.branch(at, None, head);
             b.place(at, exit);
@@ -213,14 +232,33 @@ pub fn upto<'k, U: Uni>(to: impl Into<Val<'k, u32, U>>) -> Steps<'k, U> {
     steps(0, to, 1)
 }
 
-fn branch(at: &'static Location<'static>, predicate: RegId, body: impl FnOnce()) {
+fn branch(
+    construct: &'static str,
+    at: &'static Location<'static>,
+    predicate: RegId,
+    body: impl FnOnce(),
+) {
     let end = with(|b| {
         let end = b.label();
         b.branch(at, Some((predicate, Negated::Yes)), end);
+        b.open(construct, at);
         end
     });
     body();
-    with(|b| b.place(at, end));
+    with(|b| {
+        b.close();
+        b.place(at, end);
+    });
+}
+
+/// Takes the registers of a state out of the region that they were made in.
+fn outlive<'k, S: State<'k>>(state: &S) {
+    mapped(state, |_, rep| {
+        if let Rep::Reg(reg) = rep {
+            with(|b| b.keep(reg));
+        }
+        rep
+    });
 }
 
 /// A state of the same kind in registers of its own.
@@ -263,6 +301,7 @@ fn assign<'k, S: State<'k>>(at: &'static Location<'static>, to: &S, from: &S) {
 }
 
 pub(crate) fn looped<'k, U: Uni, S: State<'k>>(
+    construct: &'static str,
     at: &'static Location<'static>,
     range: Steps<'k, U>,
     state: S,
@@ -290,11 +329,13 @@ pub(crate) fn looped<'k, U: Uni, S: State<'k>>(
         }
         b.place(at, head);
         b.loop_depth += 1;
+        b.open(construct, at);
         (index, head, exit)
     });
     let next = body(Val::from_reg(index), carried.clone());
     assign(at, &carried, &next);
     with(|b| {
+        b.close();
         b.loop_depth -= 1;
         let sources = [
             Slot::reg(index),
@@ -441,7 +482,7 @@ impl<'k> Cta<'k> {
     ) {
         let mut lane = self.lane_scope();
         let range = steps(self.thread(), n, self.threads());
-        looped(Location::caller(), range, (), |i, ()| body(&mut lane, i));
+        looped("each", Location::caller(), range, (), |i, ()| body(&mut lane, i));
     }
 
     /// Runs `body` in thread 0.

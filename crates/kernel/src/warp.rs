@@ -74,7 +74,7 @@ impl<'k> Warp<'k> {
     ) {
         let mut lane = self.lane_scope();
         let range = steps(self.lane(), n, WARP);
-        looped(Location::caller(), range, (), |i, ()| body(&mut lane, i));
+        looped("each", Location::caller(), range, (), |i, ()| body(&mut lane, i));
     }
 }
 
