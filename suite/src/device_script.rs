@@ -177,5 +177,5 @@ impl Opened {
 
 fn next(stream: &Stream, x: &Buffer<u32>, y: &mut Buffer<u32>) -> Result<(), Error> {
     let (x, y, n) = (x.view(), y.view_mut(), LEN as u32);
-    stream.launch::<_, Bound>(&Next, &NextArgs { x, y, n })
+    stream.launch(&Next, &NextArgs { x, y, n })
 }

@@ -178,7 +178,7 @@ fn cached(device: &Device) -> Result<Cached, Failed> {
     let (x, mut y) = (stream.upload_new(&[1.0f32])?, stream.alloc(1)?);
     let mut launch = || {
         let (x, y) = (x.view(), y.view_mut());
-        stream.launch::<_, Bound>(&Counted, &CountedArgs { x, y, n: 1 })
+        stream.launch(&Counted, &CountedArgs { x, y, n: 1 })
     };
     launch()?;
     let (bodies, misses) = (BODIES.load(Relaxed), device.cache_stats().misses);

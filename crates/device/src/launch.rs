@@ -62,7 +62,23 @@ impl Stream {
     /// # Errors
     /// [`Error::Launch`] for wrong shapes and scalars, [`Error::WrongDevice`], those of
     /// [`Device::loaded`](crate::Device::loaded).
-    pub fn launch<K, M>(
+    pub fn launch<K>(
+        &self,
+        kernel: &K,
+        args: &<K::Args as Signature>::On<Bound<'_>>,
+    ) -> Result<(), Error>
+    where
+        K: Kernel,
+        K::Args: Signature<On<Shapes> = K::Args>,
+    {
+        self.launch_in::<K, Bound<'_>>(kernel, args)
+    }
+
+    /// [`Stream::launch`] with arguments of another mode than [`Bound`].
+    ///
+    /// # Errors
+    /// Those of [`Stream::launch`].
+    pub fn launch_in<K, M>(
         &self,
         kernel: &K,
         args: &<K::Args as Signature>::On<M>,

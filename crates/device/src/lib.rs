@@ -25,7 +25,7 @@
 //!     let stream = device.stream()?;
 //!     let x = stream.upload_new(&[1.0f32, 2.0, 3.0])?;
 //!     let mut y = stream.alloc(3)?;
-//!     stream.launch::<_, Bound>(&Scale, &ScaleArgs { x: x.view(), y: y.view_mut(), n: 3, a: 2.0 })?;
+//!     stream.launch(&Scale, &ScaleArgs { x: x.view(), y: y.view_mut(), n: 3, a: 2.0 })?;
 //!     assert_eq!(stream.download(&y)?.wait()?, [2.0, 4.0, 6.0]);
 //!     Ok(())
 //! }

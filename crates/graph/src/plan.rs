@@ -44,7 +44,7 @@ where
     }
 
     fn enqueue(&self, stream: &Stream) -> Result<(), warpsmith_device::Error> {
-        stream.launch::<K, Planned>(&self.kernel, &self.args)
+        stream.launch_in::<K, Planned>(&self.kernel, &self.args)
     }
 
     fn part(&self, threads: u32) -> Result<Part, Error> {

@@ -174,7 +174,7 @@ fn own_norm(operation: &Operation<'_>, stream: &Stream) -> Result<Taken, Failure
         n,
         eps: *eps,
     };
-    stream.launch::<_, Planned>(&OwnNorm, &args)?;
+    stream.launch_in::<_, Planned>(&OwnNorm, &args)?;
     Ok(Taken::Here)
 }
 
@@ -325,7 +325,7 @@ fn what_several_operations_share_is_there_when_one_of_them_is_taken() -> Result<
             sub_block: sizes.sub_block,
             scale_block: sizes.scale_block,
         };
-        stream.launch::<_, Planned>(&kernel, &args)?;
+        stream.launch_in::<_, Planned>(&kernel, &args)?;
         Ok(Taken::Here)
     };
     plan.run_dispatched(&layer.stream, &mut by_f32)?;
@@ -369,7 +369,7 @@ fn what_a_dispatcher_does_wrong_is_an_error_that_names_the_operation() -> Result
             n: WIDTH,
             eps: 0.0,
         };
-        stream.launch::<_, Planned>(&OwnNorm, &args)?;
+        stream.launch_in::<_, Planned>(&OwnNorm, &args)?;
         Ok(Taken::Here)
     });
     assert_eq!((op, name.as_str()), ("rms_norm", "rms_norm.1"));

@@ -58,6 +58,14 @@ pub(crate) struct Builder {
     shared_most: u32,
     pub(crate) loop_depth: u32,
     pub(crate) read_only_cache: bool,
+    /// Tables and texts.
+    pub(crate) module_vars: Vec<Var>,
+    /// Bytes of constant memory among them.
+    pub(crate) constant_bytes: usize,
+    /// Functions of the system that are called.
+    pub(crate) externs: Vec<Function>,
+    /// Bytes of values that one `printf` takes, where there is one.
+    printed: Option<u32>,
     /// Values computed once at the entry and shared by all who ask (thread index, lane index).
     entry: [Option<RegId>; EntryValue::COUNT],
 }
@@ -137,6 +145,10 @@ pub(crate) fn class_order(class: usize) -> u8 {
 /// The name of the one shared-memory arena of a kernel.
 const SHARED_ARENA: &str = "smem";
 
+/// The variable that values to be printed are written to, and its number while a body is recorded.
+const PRINTED: &str = "printed";
+const PRINTED_VAR: u32 = 1;
+
 impl Builder {
     pub(crate) fn new(
         name: String,
@@ -168,6 +180,10 @@ impl Builder {
             shared_most: 0,
             loop_depth: 0,
             read_only_cache,
+            module_vars: Vec::new(),
+            constant_bytes: 0,
+            externs: Vec::new(),
+            printed: None,
             entry: [None; EntryValue::COUNT],
         }
     }
@@ -270,6 +286,17 @@ impl Builder {
         self.draft.close();
     }
 
+    /// The variable for the values of a `printf`.
+    pub(crate) fn printed(&mut self) -> u32 {
+        self.printed.get_or_insert(0);
+        PRINTED_VAR
+    }
+
+    /// Makes that variable `bytes` long at least.
+    pub(crate) fn print_buffer(&mut self, bytes: u32) {
+        self.printed = self.printed.max(Some(bytes));
+    }
+
     /// Makes a register one of the whole body.
     pub(crate) fn keep(&mut self, reg: RegId) {
         self.draft.globally(reg);
@@ -355,7 +382,6 @@ impl Builder {
     /// Ends the kernel: shared memory declared, dead code and copies removed, registers in canonical order.
     pub(crate) fn finish(mut self) -> (Module, u32) {
         self.push(Location::caller(), Op::Ret, &[], &[]);
-        let mut module_vars = Vec::new();
         let mut dynamic = 0;
         if self.entry[EntryValue::SharedBase as usize].is_some() {
             let mut arena = Var::new(SHARED_ARENA, Space::Shared, Type::B8);
@@ -367,19 +393,30 @@ impl Builder {
                 dynamic = self.shared_most;
                 arena.dims.push(None);
                 arena.linkage = Linkage::Extern;
-                module_vars.push(arena);
-                self.draft.slots.iter_mut().for_each(Slot::promote);
+                let at = self.module_vars.len() as u32;
+                self.draft.slots.iter_mut().for_each(|slot| slot.promote(at));
+                self.module_vars.push(arena);
             }
+        }
+        if let Some(bytes) = self.printed {
+            let mut values = Var::new(PRINTED, Space::Local, Type::B8);
+            values.align = Some(8);
+            values.dims.push(Some(u64::from(bytes.max(8))));
+            let at = self.function.vars.len() as u32;
+            self.draft.slots.iter_mut().for_each(|slot| slot.renumber(PRINTED_VAR, at));
+            self.function.vars.push(values);
         }
         let (regs, body) = optimise::finish(self.draft);
         self.function.regs = regs;
         self.function.body = Some(body);
+        let mut functions = self.externs;
+        functions.push(self.function);
         let module = Module {
             version: PtxVersion::new(6, 0),
             target: self.target,
             target_options: Vec::new(),
-            vars: module_vars,
-            functions: vec![self.function],
+            vars: self.module_vars,
+            functions,
             files: Vec::new(),
             sections: Vec::new(),
             version_span: Span::None,

@@ -291,6 +291,70 @@ pub(crate) fn build_body(
     }
 }
 
+/// Declares a kernel without specialisation, with its arguments: what [`Kernel`] needs, and no more to write.
+///
+/// `grid` counts the CTAs that these scalars need, `threads` those of a CTA (256 where it is left out), and `body` computes
+/// the tile `cta.id()`.
+///
+/// ```
+/// use warpsmith_kernel::{Options, build, kernel};
+/// use warpsmith_ptx::target::Target;
+///
+/// kernel! {
+///     /// `y = a x + y`.
+///     pub struct Axpy(AxpyArgs { x: In<f32>[n], y: InOut<f32>[n], a: Scalar<f32>, n: Scalar<u32> });
+///     threads = 128;
+///     grid(args) = args.n.div_ceil(128);
+///     body(cta, args) {
+///         let i = cta.id() * 128 + cta.thread();
+///         cta.if_(i.lt(args.n), |_| args.y.set(i, args.x.at(i).mul_add(args.a, args.y.at(i))));
+///     }
+/// }
+///
+/// let built = build(&Axpy, Target::sm(90), Options::default()).expect("a right kernel");
+/// assert_eq!((&*built.entry, built.threads), ("Axpy", 128));
+/// ```
+#[macro_export]
+macro_rules! kernel {
+    (
+        $(#[$doc:meta])* $vis:vis struct $name:ident($args:ident { $($fields:tt)* });
+        $(threads = $threads:expr;)?
+        grid($a:ident) = $grid:expr;
+        body($cta:ident, $b:ident) $body:block
+    ) => {
+        $crate::args! {
+            #[doc = concat!("The arguments of [`", stringify!($name), "`].")]
+            $vis struct $args { $($fields)* }
+        }
+
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        $vis struct $name;
+
+        impl $crate::Kernel for $name {
+            type Args = $args;
+
+            fn name(&self) -> String {
+                stringify!($name).into()
+            }
+
+            $(fn threads(&self) -> u32 {
+                $threads
+            })?
+
+            fn grid(&self, $a: &$args) -> Result<u64, $crate::LaunchError> {
+                Ok(u64::from($grid))
+            }
+
+            #[allow(unused_imports)] // a body without branches and loops needs no scope
+            fn body<'k>(&self, $cta: &mut $crate::Cta<'k>, $b: $args<$crate::Device<'k>>) {
+                use $crate::Scope as _;
+                $body
+            }
+        }
+    };
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

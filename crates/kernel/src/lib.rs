@@ -22,11 +22,13 @@ pub mod misuse;
 mod optimise;
 mod pipeline;
 pub mod raw;
+mod say;
 mod scan;
 mod scope;
 mod shared;
 mod slot;
 mod state;
+mod table;
 pub mod uni;
 mod val;
 mod warp;
@@ -45,9 +47,11 @@ pub use kernel::{
 };
 pub use memory::{AccessMark, Global, Index, Read, Write};
 pub use pipeline::{Filled, Filling, Part, Pipeline};
+pub use say::Printable;
 pub use scope::{Cta, Lane, Scope, Steps, WARP, Warp, steps, upto};
 pub use shared::{Slots, Tile, View, Zero};
 #[doc(hidden)]
 pub use state::Mapper;
 pub use state::State;
+pub use table::{Table, TableElem};
 pub use val::{Arg, Bits, Float, Int, Num, Signed, Ty, Val};

@@ -145,7 +145,9 @@ impl Pointer {
     fn quals(self, n: usize, memory: Type, load: Option<&Builder>) -> ([Qual; 4], usize) {
         let space = space_qual(self.space);
         let ty = Qual::T(memory);
-        let nc = load.is_some_and(|b| self.read_only && b.read_only_cache);
+        let nc = load.is_some_and(|b| {
+            self.read_only && b.read_only_cache && self.space == Space::Global
+        });
         match (nc, vector(n)) {
             (false, None) => ([space, ty, ty, ty], 2),
             (false, Some(vector)) => ([space, vector, ty, ty], 3),

@@ -95,12 +95,19 @@ impl Slot {
         slot(Kind::Vec, count, 0)
     }
 
-    /// Variable 0 of the function becomes variable 0 of the module.
-    pub(crate) fn promote(&mut self) {
+    /// Variable 0 of the function becomes variable `to` of the module.
+    pub(crate) fn promote(&mut self, to: u32) {
         match (self.kind, self.id) {
-            (Kind::Function, 0) => self.kind = Kind::Module,
-            (Kind::AtFunction, 0) => self.kind = Kind::AtModule,
+            (Kind::Function, 0) => (self.kind, self.id) = (Kind::Module, to),
+            (Kind::AtFunction, 0) => (self.kind, self.id) = (Kind::AtModule, to),
             _ => {}
+        }
+    }
+
+    /// Variable `from` of the function becomes its variable `to`.
+    pub(crate) fn renumber(&mut self, from: u32, to: u32) {
+        if matches!(self.kind, Kind::Function | Kind::AtFunction) && self.id == from {
+            self.id = to;
         }
     }
 

@@ -9,7 +9,10 @@ use half::{bf16, f16};
 use std::{
     fmt,
     marker::PhantomData,
-    ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Rem, Shl, Shr, Sub},
+    ops::{
+        Add, AddAssign, BitAnd, BitAndAssign, BitOr, BitOrAssign, BitXor, BitXorAssign, Div, DivAssign,
+        Mul, MulAssign, Neg, Not, Rem, RemAssign, Shl, Shr, Sub, SubAssign,
+    },
     panic::Location,
 };
 use warpsmith_ptx::{
@@ -326,7 +329,7 @@ macro_rules! operators {
 
 operators! {
     Add add Add Num; Sub sub Sub Num; Mul mul Mul Num; Div div Div Num;
-    Rem rem Rem Int; BitXor bitxor Xor Int;
+    Rem rem Rem Int;
 }
 
 /// A type with bitwise and, or, not: integers and predicates.
@@ -337,7 +340,7 @@ impl Bits for i32 {}
 impl Bits for u64 {}
 impl Bits for i64 {}
 
-operators! { BitAnd bitand And Bits; BitOr bitor Or Bits; }
+operators! { BitAnd bitand And Bits; BitOr bitor Or Bits; BitXor bitxor Xor Bits; }
 
 macro_rules! shifts {
     ($($trait:ident $method:ident $op:ident;)*) => {$(
@@ -362,6 +365,53 @@ macro_rules! shifts {
 }
 
 shifts! { Shl shl Shl; Shr shr Shr; }
+
+macro_rules! from_the_left {
+    ($($rust:ident: $($trait:ident $method:ident $op:ident),*;)*) => {$($(
+        impl<'k, U: Uni> $trait<Val<'k, $rust, U>> for $rust {
+            type Output = Val<'k, $rust, U>;
+            #[track_caller]
+            fn $method(self, other: Val<'k, $rust, U>) -> Self::Output {
+                let at = Location::caller();
+                Val::from_rep(with(|b| binary(b, at, Op::$op, <$rust>::TYPE, Rep::Imm(self.imm()), other.rep)))
+            }
+        }
+    )*)*};
+}
+
+from_the_left! {
+    u32: Add add Add, Sub sub Sub, Mul mul Mul, Div div Div, Rem rem Rem, BitAnd bitand And, BitOr bitor Or,
+        BitXor bitxor Xor, Shl shl Shl, Shr shr Shr;
+    i32: Add add Add, Sub sub Sub, Mul mul Mul, Div div Div, Rem rem Rem, BitAnd bitand And, BitOr bitor Or, BitXor bitxor Xor;
+    u64: Add add Add, Sub sub Sub, Mul mul Mul, Div div Div, Rem rem Rem, BitAnd bitand And, BitOr bitor Or, BitXor bitxor Xor;
+    i64: Add add Add, Sub sub Sub, Mul mul Mul, Div div Div, Rem rem Rem, BitAnd bitand And, BitOr bitor Or, BitXor bitxor Xor;
+    f32: Add add Add, Sub sub Sub, Mul mul Mul, Div div Div;
+    f64: Add add Add, Sub sub Sub, Mul mul Mul, Div div Div;
+}
+
+macro_rules! assignments {
+    ($($trait:ident $method:ident $plain:ident $op:ident $bound:ident;)*) => {$(
+        impl<'k, T: $bound, U: Join<V, Out = U>, V: Uni> $trait<Val<'k, T, V>> for Val<'k, T, U> {
+            #[track_caller]
+            fn $method(&mut self, other: Val<'k, T, V>) {
+                *self = $plain::$op(*self, other);
+            }
+        }
+
+        impl<'k, T: $bound, U: Uni> $trait<T> for Val<'k, T, U> {
+            #[track_caller]
+            fn $method(&mut self, other: T) {
+                *self = $plain::$op(*self, other);
+            }
+        }
+    )*};
+}
+
+assignments! {
+    AddAssign add_assign Add add Num; SubAssign sub_assign Sub sub Num; MulAssign mul_assign Mul mul Num;
+    DivAssign div_assign Div div Num; RemAssign rem_assign Rem rem Int; BitAndAssign bitand_assign BitAnd bitand Bits;
+    BitOrAssign bitor_assign BitOr bitor Bits; BitXorAssign bitxor_assign BitXor bitxor Bits;
+}
 
 #[track_caller]
 pub(crate) fn unary<'k, T: Ty, V: Ty, U: Uni>(

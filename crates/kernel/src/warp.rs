@@ -76,6 +76,13 @@ impl<'k> Warp<'k> {
         let range = steps(self.lane(), n, WARP);
         looped("each", Location::caller(), range, (), |i, ()| body(&mut lane, i));
     }
+
+    /// Runs `body` in lane 0.
+    #[track_caller]
+    pub fn leader(&mut self, body: impl FnOnce(&mut Lane<'k>)) {
+        let first = self.lane().equals(0);
+        self.if_(first, body);
+    }
 }
 
 impl<'k, T: Ty> Val<'k, T, uni::Lane> {

@@ -157,7 +157,7 @@ impl<T: Elem> Tensor<T> {
         F: FnOnce(SliceMut<'a, T>) -> <K::Args as Signature>::On<Bound<'a>>,
     {
         let args = args(self.buffer.view_mut());
-        self.stream.launch::<K, Bound<'a>>(kernel, &args)?;
+        self.stream.launch(kernel, &args)?;
         if kernel.grid(&K::Args::shapes::<Bound<'a>>(&args))? > 0 {
             self.counts.launched();
         }

@@ -46,7 +46,7 @@
 //!     let host: Vec<f32> = (0..rows * n).map(|i| (i as f32 * 0.37).sin()).collect();
 //!     let stream = Device::open(&Selector::virtual_gpu())?.stream()?;
 //!     let (x, mut y) = (stream.upload_new(&host)?, stream.alloc(host.len())?);
-//!     stream.launch::<_, Bound>(&UnitRows, &UnitRowsArgs { x: x.view(), y: y.view_mut(), rows, n })?;
+//!     stream.launch(&UnitRows, &UnitRowsArgs { x: x.view(), y: y.view_mut(), rows, n })?;
 //!     for (x, y) in host.chunks(n as usize).zip(stream.download(&y)?.wait()?.chunks(n as usize)) {
 //!         let length = x.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>().sqrt();
 //!         assert!(x.iter().zip(y).all(|(x, y)| (f64::from(*x) / length - f64::from(*y)).abs() < 1e-6));

@@ -50,6 +50,6 @@ pub fn row_sums(device: &Device, x: &[f32], n: usize) -> Result<Vec<f32>, Error>
         rows: rows as u32,
         n: n as u32,
     };
-    stream.launch::<_, Bound>(&RowSums, &args)?;
+    stream.launch(&RowSums, &args)?;
     stream.download(&y)?.wait()
 }

@@ -42,7 +42,7 @@ impl Kernel for Scale {
 fn scale(stream: &Stream, x: &Buffer<f32>, y: &mut Buffer<f32>, a: f32) -> Result<(), Error> {
     let n = x.len() as u32;
     let (x, y) = (x.view(), y.view_mut());
-    stream.launch::<_, Bound>(&Scale, &ScaleArgs { x, y, n, a })
+    stream.launch(&Scale, &ScaleArgs { x, y, n, a })
 }
 
 /// Runs the checks in two workers: the last check leaves no card to work on.

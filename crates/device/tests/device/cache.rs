@@ -23,7 +23,7 @@ fn a_hit_emits_nothing() -> Result<(), Error> {
             n: 8,
             a: 1.0,
         };
-        stream.launch::<_, Bound>(&Scale { tag: 5 }, &args)?;
+        stream.launch(&Scale { tag: 5 }, &args)?;
     }
     assert_eq!(emitted(5), 1);
     let want = CacheStats {

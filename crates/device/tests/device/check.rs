@@ -29,7 +29,7 @@ fn a_device_that_checks_says_what_kernels_do_wrong_and_nothing_of_correct_ones()
             n: 4,
             a: 3.0,
         };
-        stream.launch::<_, Bound>(&Scale::default(), &args)?;
+        stream.launch(&Scale::default(), &args)?;
         stream.download(&y)?.wait()
     };
     assert_eq!(launch(&written)?, scaled(4, 3.0));

@@ -19,7 +19,7 @@ fn scale(
         n,
         a,
     };
-    stream.launch::<_, Bound>(&Scale::default(), &args)
+    stream.launch(&Scale::default(), &args)
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn optional_and_updated_arguments_arrive() -> Result<(), Error> {
         z: z.view_mut(),
         n: 77,
     };
-    stream.launch::<_, Bound>(&absent, &args)?;
+    stream.launch(&absent, &args)?;
     let args = AddArgs {
         x: x.view(),
         y: Some(x.view()),
@@ -116,7 +116,7 @@ fn optional_and_updated_arguments_arrive() -> Result<(), Error> {
         z: z.view_mut(),
         n: 77,
     };
-    stream.launch::<_, Bound>(&Add { with_y: Y::Present }, &args)?;
+    stream.launch(&Add { with_y: Y::Present }, &args)?;
     assert_eq!(stream.download(&z)?.wait()?, scaled(77, 4.0));
     Ok(())
 }

@@ -42,7 +42,7 @@ fn memory_whose_free_is_still_queued_is_waited_for() -> Result<(), Error> {
             n: 1000,
             a: 2.0,
         };
-        stream.launch::<_, Bound>(&Scale::default(), &args)?;
+        stream.launch(&Scale::default(), &args)?;
     }
     stream.synchronize()
 }

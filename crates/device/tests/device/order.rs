@@ -24,7 +24,7 @@ fn slow(
             n: N,
             a,
         };
-        stream.launch::<_, Bound>(&Scale::default(), &args)?;
+        stream.launch(&Scale::default(), &args)?;
     }
     Ok(())
 }

@@ -12,7 +12,7 @@ fn scale(stream: &Stream, x: &Buffer<f32>, y: &mut Buffer<f32>, a: f32) -> Resul
         n,
         a,
     };
-    stream.launch::<_, Bound>(&Scale::default(), &args)
+    stream.launch(&Scale::default(), &args)
 }
 
 /// `x = 6 * x`, by way of `y`, then `y = 0`.

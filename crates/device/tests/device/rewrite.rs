@@ -27,7 +27,7 @@ fn run(device: &Device) -> Result<Vec<f32>, Error> {
         n: 4,
         a: 3.0,
     };
-    stream.launch::<_, Bound>(&Scale::default(), &args)?;
+    stream.launch(&Scale::default(), &args)?;
     stream.download(&y)?.wait()
 }
 

@@ -18,7 +18,7 @@ fn each_thing_counts_once() -> Result<(), Error> {
         n: 25,
         a: 1.0,
     };
-    stream.launch::<_, Bound>(&Scale::default(), &args)?;
+    stream.launch(&Scale::default(), &args)?;
     stream.download(y.view().range(0..10)?)?.wait()?;
     stream.peek(&x)?.wait()?;
     let want = Snapshot {

@@ -23,7 +23,7 @@ fn threads_share_a_device_and_its_weights() -> Result<(), Error> {
                             n: 1000,
                             a,
                         };
-                        stream.launch::<_, Bound>(&Scale::default(), &args)?;
+                        stream.launch(&Scale::default(), &args)?;
                         assert_eq!(stream.download(&y)?.wait()?, scaled(5000, a));
                     }
                     Ok(())

@@ -10,7 +10,7 @@ fn scale(stream: &Stream, tag: u32, rows: u32) -> Result<(), Error> {
     let mut y = stream.alloc(8 * rows as usize)?;
     let (n, a) = (8, 2.0);
     let (x, y) = (x.view(), y.view_mut());
-    stream.launch::<_, Bound>(&Scale { tag }, &ScaleArgs { x, y, rows, n, a })
+    stream.launch(&Scale { tag }, &ScaleArgs { x, y, rows, n, a })
 }
 
 /// What the work adds up to, and that pieces of a stream follow each other.

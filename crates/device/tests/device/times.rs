@@ -13,7 +13,7 @@ fn scale(stream: &Stream, tag: u32, rows: u32) -> Result<(), Error> {
         n: 64 / rows,
         a: 2.0,
     };
-    stream.launch::<_, Bound>(&Scale { tag }, &args)
+    stream.launch(&Scale { tag }, &args)
 }
 
 #[test]
@@ -45,7 +45,7 @@ fn other_streams_and_replays_are_not_timed() -> Result<(), Error> {
         let (rows, n, a) = (1, 8, 2.0);
         let (x, y) = (x.view(), y.view_mut());
         let args = ScaleArgs { x, y, rows, n, a };
-        stream.launch::<_, Bound>(&Scale { tag: 5 }, &args)
+        stream.launch(&Scale { tag: 5 }, &args)
     })?;
     let ((), times) = stream.time_launches(|| {
         stream.replay(&replay)?;

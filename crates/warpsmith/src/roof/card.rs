@@ -2,7 +2,7 @@
 
 use super::Roof;
 use crate::{
-    device::{Bound, Device, Error, Work},
+    device::{Device, Error, Work},
     kernel::{Cta, Device as OnDevice, Kernel, LaunchError, Scope, args, steps},
 };
 
@@ -78,7 +78,7 @@ impl Roof {
                 links: LINKS,
                 factor: 0.999,
             };
-            stream.launch::<_, Bound>(&Chains, &args)
+            stream.launch(&Chains, &args)
         };
         run()?;
         let ((), times) = stream.time_launches(|| (0..ROUNDS).try_for_each(|_| run()))?;
