@@ -6,7 +6,7 @@
 
 use std::process::ExitCode;
 use warpsmith::{
-    device::{Bound, Buffer, Checks, Device, Error, Grid, Replay, Settings, Stream, devices},
+    device::{Buffer, Checks, Device, Error, Grid, Replay, Settings, Stream, devices},
     kernel::{Cta, Device as OnDevice, Kernel, LaunchError, args},
 };
 use warpsmith_ptx::{parse::parse, verify::verify};

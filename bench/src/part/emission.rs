@@ -12,7 +12,7 @@ use std::{
     time::Instant,
 };
 use warpsmith::{
-    device::{Bound, Device, Selector},
+    device::{Device, Selector},
     kernel::{BuildError, Cta, Device as OnDevice, Kernel, LaunchError, Options, args},
     library::{
         case::{AnyCase, Random},

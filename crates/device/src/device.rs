@@ -298,6 +298,12 @@ impl Device {
         self.0.back.take_findings()
     }
 
+    /// What kernels printed on the virtual GPU since the last call; the newest 64 MiB are kept. On a card the driver writes
+    /// it to standard output, and this is empty.
+    pub fn take_printed(&self) -> String {
+        self.0.back.take_printed()
+    }
+
     /// Hits, misses and entries of the kernel cache.
     pub fn cache_stats(&self) -> CacheStats {
         self.0.cache.stats()

@@ -192,7 +192,9 @@ impl<'t, 'k, T: Elem> Cells<'t, 'k, T> {
     pub fn vector<const N: usize>(self, index: impl Index<'k>) -> [Val<'k, T::Reg, uni::Lane>; N] {
         let at = Location::caller();
         let pointer = self.pointer(at, index);
-        pointer.load::<N>(at, T::MEMORY, T::Reg::TYPE).map(Val::from_reg)
+        pointer
+            .load::<N>(at, T::MEMORY, T::Reg::TYPE)
+            .map(Val::from_reg)
     }
 
     /// Writes `N` (2 or 4) neighbours from `index` on, in one access: the index is a multiple of `N`.

@@ -162,7 +162,11 @@ impl<'k, T: Elem> Atomic<'k, T> {
 
     /// The reach that is meant where none is named.
     fn widest(&self) -> Reach {
-        if self.pointer.space == Space::Shared { Reach::Cta } else { Reach::Gpu }
+        if self.pointer.space == Space::Shared {
+            Reach::Cta
+        } else {
+            Reach::Gpu
+        }
     }
 
     fn quals(&self, op: &[Qual], ty: Type) -> SmallVec<[Qual; 6]> {
@@ -184,8 +188,9 @@ impl<'k, T: Elem> Atomic<'k, T> {
         sources: &[Slot],
     ) -> Val<'k, T::Reg, uni::Lane> {
         let quals = self.quals(op, ty);
-        let slots: SmallVec<[Slot; 3]> =
-            std::iter::once(self.pointer.slot()).chain(sources.iter().copied()).collect();
+        let slots: SmallVec<[Slot; 3]> = std::iter::once(self.pointer.slot())
+            .chain(sources.iter().copied())
+            .collect();
         Val::from_reg(with(|b| b.def(at, Op::Atom, &quals, T::Reg::TYPE, &slots)))
     }
 
@@ -198,7 +203,12 @@ impl<'k, T: Elem> Atomic<'k, T> {
             Order::Acquire | Order::AcquireRelease => Qual::Acquire,
             Order::Relaxed | Order::Release => Qual::Relaxed,
         };
-        let quals = [order, reach.qual(), space_qual(self.pointer.space), Qual::T(T::MEMORY)];
+        let quals = [
+            order,
+            reach.qual(),
+            space_qual(self.pointer.space),
+            Qual::T(T::MEMORY),
+        ];
         let slots = [self.pointer.slot()];
         Val::from_reg(with(|b| b.def(at, Op::Ld, &quals, T::Reg::TYPE, &slots)))
     }
@@ -212,7 +222,12 @@ impl<'k, T: Elem> Atomic<'k, T> {
             Order::Release | Order::AcquireRelease => Qual::Release,
             Order::Relaxed | Order::Acquire => Qual::Relaxed,
         };
-        let quals = [order, reach.qual(), space_qual(self.pointer.space), Qual::T(T::MEMORY)];
+        let quals = [
+            order,
+            reach.qual(),
+            space_qual(self.pointer.space),
+            Qual::T(T::MEMORY),
+        ];
         let value = register(at, value);
         with(|b| b.push(at, Op::St, &quals, &[self.pointer.slot(), value]));
     }

@@ -2,7 +2,7 @@
 
 use crate::{
     draft::{Draft, Reuse},
-    misuse::Misuse,
+    misuse::{self, Birth, Misuse},
     optimise,
     slot::Slot,
 };
@@ -25,14 +25,19 @@ pub const STATIC_SHARED: u32 = 48 << 10;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Rep {
     Reg(RegId),
-    Imm(Imm),
+    Imm(Imm, Birth),
 }
 
 impl Rep {
+    /// A constant of the program text.
+    pub(crate) const fn imm(imm: Imm) -> Rep {
+        Rep::Imm(imm, Birth::BODY)
+    }
+
     pub(crate) fn operand(self) -> Operand {
         match self {
             Rep::Reg(reg) => Operand::Reg(reg),
-            Rep::Imm(imm) => Operand::Imm(imm),
+            Rep::Imm(imm, _) => Operand::Imm(imm),
         }
     }
 
@@ -40,7 +45,7 @@ impl Rep {
     pub(crate) fn slot(self) -> Slot {
         match self {
             Rep::Reg(reg) => Slot::reg(reg),
-            Rep::Imm(imm) => Slot::imm(imm),
+            Rep::Imm(imm, birth) => Slot::born(imm, birth),
         }
     }
 }
@@ -101,13 +106,15 @@ pub(crate) fn with<R>(f: impl FnOnce(&mut Builder) -> R) -> R {
 
 /// Installs a builder, runs `f`, and takes the builder back; also when `f` unwinds.
 pub(crate) fn record(builder: Builder, f: impl FnOnce()) -> Builder {
-    struct Restore(Option<Builder>);
+    struct Restore(Option<Builder>, u32);
     impl Drop for Restore {
         fn drop(&mut self) {
+            misuse::run(self.1);
             CURRENT.with(|current| *current.borrow_mut() = self.0.take());
         }
     }
-    let _restore = Restore(CURRENT.with(|current| current.borrow_mut().replace(builder)));
+    let around = CURRENT.with(|current| current.borrow_mut().replace(builder));
+    let _restore = Restore(around, misuse::run(0));
     f();
     CURRENT
         .with(|current| current.borrow_mut().take())
@@ -269,9 +276,9 @@ impl Builder {
     pub(crate) fn to_reg(&mut self, at: &'static Location<'static>, ty: Type, rep: Rep) -> RegId {
         match rep {
             Rep::Reg(reg) => reg,
-            Rep::Imm(imm) => {
+            Rep::Imm(imm, birth) => {
                 let quals = [Qual::T(mov_type(ty))];
-                self.def(at, Op::Mov, &quals, ty, &[Slot::imm(imm)])
+                self.def(at, Op::Mov, &quals, ty, &[Slot::born(imm, birth)])
             }
         }
     }
@@ -300,6 +307,13 @@ impl Builder {
     /// Makes a register one of the whole body.
     pub(crate) fn keep(&mut self, reg: RegId) {
         self.draft.globally(reg);
+    }
+
+    /// A constant is used at `at`, without an instruction that would show it.
+    pub(crate) fn seen(&mut self, at: &'static Location<'static>, rep: Rep) {
+        if let Rep::Imm(_, birth) = rep {
+            self.draft.constant(Some(at), birth);
+        }
     }
 
     /// Notes what the body does wrong.
@@ -394,7 +408,10 @@ impl Builder {
                 arena.dims.push(None);
                 arena.linkage = Linkage::Extern;
                 let at = self.module_vars.len() as u32;
-                self.draft.slots.iter_mut().for_each(|slot| slot.promote(at));
+                self.draft
+                    .slots
+                    .iter_mut()
+                    .for_each(|slot| slot.promote(at));
                 self.module_vars.push(arena);
             }
         }
@@ -403,7 +420,10 @@ impl Builder {
             values.align = Some(8);
             values.dims.push(Some(u64::from(bytes.max(8))));
             let at = self.function.vars.len() as u32;
-            self.draft.slots.iter_mut().for_each(|slot| slot.renumber(PRINTED_VAR, at));
+            self.draft
+                .slots
+                .iter_mut()
+                .for_each(|slot| slot.renumber(PRINTED_VAR, at));
             self.function.vars.push(values);
         }
         let (regs, body) = optimise::finish(self.draft);

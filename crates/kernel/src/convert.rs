@@ -1,11 +1,13 @@
 //! Conversions between numbers, and integer functions of every width.
 
 use crate::{
+    args::Elem,
     build::with,
     slot::Slot,
     uni::{Join, Uni},
     val::{Arg, Float, Int, Num, Ty, Val, unary},
 };
+use float8::{F8E4M3, F8E5M2};
 use half::{bf16, f16};
 use std::panic::Location;
 use warpsmith_ptx::{op::Op, qual::Qual, types::Type};
@@ -114,7 +116,11 @@ impl<'k, U: Uni> Val<'k, bool, U> {
 
 /// The bit type of an integer.
 fn bits(ty: Type) -> Type {
-    if ty.bits() == 64 { Type::B64 } else { Type::B32 }
+    if ty.bits() == 64 {
+        Type::B64
+    } else {
+        Type::B32
+    }
 }
 
 impl<'k, T: Int, U: Uni> Val<'k, T, U> {
@@ -170,7 +176,12 @@ impl<'k, U: Uni> Val<'k, u32, U> {
         U: Join<A::U>,
         U::Out: Join<B::U>,
     {
-        self.funnel(Location::caller(), Qual::L, low.val().slot(), by.val().slot())
+        self.funnel(
+            Location::caller(),
+            Qual::L,
+            low.val().slot(),
+            by.val().slot(),
+        )
     }
 
     /// The lower 32 bits of `{self, low} >> by`, `by` taken modulo 32 (`shf.r.wrap`).
@@ -184,7 +195,12 @@ impl<'k, U: Uni> Val<'k, u32, U> {
         U: Join<A::U>,
         U::Out: Join<B::U>,
     {
-        self.funnel(Location::caller(), Qual::R, low.val().slot(), by.val().slot())
+        self.funnel(
+            Location::caller(),
+            Qual::R,
+            low.val().slot(),
+            by.val().slot(),
+        )
     }
 
     fn funnel<V: Uni>(
@@ -204,16 +220,8 @@ impl<'k, U: Uni> Val<'k, u32, U> {
 }
 
 macro_rules! fp8 {
-    ($($(#[$doc:meta])* $name:ident $pair:ident $what:literal;)*) => {$(
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-        #[repr(transparent)]
-        pub struct $name(
-            /// The bits.
-            pub u8,
-        );
-
-        impl crate::args::Elem for $name {
+    ($($name:ident $pair:ident $what:literal;)*) => {$(
+        impl Elem for $name {
             /// The byte; [`Fp8`] has the conversions.
             type Reg = u32;
             const MEMORY: Type = Type::U8;
@@ -227,14 +235,12 @@ macro_rules! fp8 {
 }
 
 fp8! {
-    /// An 8-bit float with 4 bits of exponent and 3 of fraction, no infinities (OCP 8-bit floating point, E4M3).
     F8E4M3 E4M3x2 "f8e4m3";
-    /// An 8-bit float with 5 bits of exponent and 2 of fraction (OCP 8-bit floating point, E5M2).
     F8E5M2 E5M2x2 "f8e5m2";
 }
 
-/// An 8-bit float. Conversions need sm_89.
-pub trait Fp8: crate::args::Elem<Reg = u32> {
+/// An 8-bit float: [`F8E4M3`] or [`F8E5M2`] (OCP 8-bit floating point). Conversions need sm_89.
+pub trait Fp8: Elem<Reg = u32> {
     /// The PTX type of two of them.
     const PAIR: Type;
 
@@ -244,7 +250,13 @@ pub trait Fp8: crate::args::Elem<Reg = u32> {
         let at = Location::caller();
         let pair = Val::<u32, U>::from_reg(with(|b| {
             let word = b.to_reg(at, Type::B32, byte.rep);
-            let [low, _] = b.defs(at, Op::Mov, &[Qual::T(Type::B32)], Type::B16, &[Slot::reg(word)]);
+            let [low, _] = b.defs(
+                at,
+                Op::Mov,
+                &[Qual::T(Type::B32)],
+                Type::B16,
+                &[Slot::reg(word)],
+            );
             let quals = [Qual::Rn, Qual::T(Type::F16x2), Qual::T(Self::PAIR)];
             b.def(at, Op::Cvt, &quals, Type::B32, &[Slot::reg(low)])
         }));
@@ -258,7 +270,12 @@ pub trait Fp8: crate::args::Elem<Reg = u32> {
         let at = Location::caller();
         Val::from_reg(with(|b| {
             let value = b.to_reg(at, Type::F32, value.rep);
-            let quals = [Qual::Rn, Qual::Satfinite, Qual::T(Self::PAIR), Qual::T(Type::F32)];
+            let quals = [
+                Qual::Rn,
+                Qual::Satfinite,
+                Qual::T(Self::PAIR),
+                Qual::T(Type::F32),
+            ];
             let zero = Slot::imm(0.0f32.imm());
             let sources = [zero, Slot::reg(value)];
             let pair = b.def(at, Op::Cvt, &quals, Type::B16, &sources);

@@ -3,7 +3,7 @@
 use crate::{
     build::class,
     effects::Effect,
-    misuse::{Misuse, Region},
+    misuse::{self, Birth, Misuse, Region},
     slot::Slot,
 };
 use rustc_hash::{FxHashMap, FxHasher};
@@ -159,6 +159,7 @@ impl Draft {
     pub(crate) fn open(&mut self, construct: &'static str, made: &'static Location<'static>) {
         let around = self.region;
         self.region = self.regions.len() as u32;
+        misuse::run(self.region);
         self.regions.push(Region {
             construct,
             made,
@@ -172,6 +173,7 @@ impl Draft {
         let region = &mut self.regions[self.region as usize];
         region.open = false;
         self.region = region.around;
+        misuse::run(self.region);
     }
 
     /// Makes a register one of the whole body, wherever it was asked for first.
@@ -180,20 +182,40 @@ impl Draft {
     }
 
     #[cold]
-    fn escaped(&mut self, reg: RegId, used: At) {
+    fn escaped(&mut self, region: u32, used: At) {
         let Region {
             construct, made, ..
-        } = self.regions[self.regs[reg.index()].region as usize];
-        self.regs[reg.index()].region = 0;
-        let used = used.unwrap_or(made);
+        } = self.regions[region as usize];
         let misuse = Misuse::Escaped {
             construct,
             made,
-            used,
+            used: used.unwrap_or(made),
         };
         if !self.misuses.contains(&misuse) {
             self.misuses.push(misuse);
         }
+    }
+
+    /// Whether a region is closed: what was made in it is not for use here.
+    #[inline]
+    fn is_closed(&self, region: u32) -> bool {
+        self.regions
+            .get(region as usize)
+            .is_some_and(|region| !region.open)
+    }
+
+    /// Notes that a constant is used.
+    pub(crate) fn constant(&mut self, at: At, birth: Birth) {
+        if let Some(region) = birth.region().filter(|region| self.is_closed(*region)) {
+            self.escaped(region, at);
+        }
+    }
+
+    /// A register that escaped from its region: reported once.
+    #[cold]
+    fn escaped_reg(&mut self, reg: RegId, used: At) {
+        let region = std::mem::replace(&mut self.regs[reg.index()].region, 0);
+        self.escaped(region, used);
     }
 
     /// The slots of a line.
@@ -356,8 +378,9 @@ impl Draft {
             let reg = &mut self.regs[guard.reg.index()];
             reg.uses += 1;
             reg.touched = place;
-            if !self.regions[reg.region as usize].open {
-                self.escaped(guard.reg, at);
+            let region = reg.region;
+            if self.is_closed(region) {
+                self.escaped_reg(guard.reg, at);
             }
         }
         let pure = effect.is_pure();
@@ -411,16 +434,29 @@ impl Draft {
             reg.touched = place;
         }
         let mut escaped = None;
-        for id in own[results..].iter().filter_map(Slot::named) {
-            let reg = &mut self.regs[id.index()];
-            reg.uses += 1;
-            reg.touched = place;
-            if !self.regions[reg.region as usize].open {
-                escaped = Some(id);
+        for slot in &own[results..] {
+            let region = match slot.named() {
+                Some(id) => {
+                    let reg = &mut self.regs[id.index()];
+                    reg.uses += 1;
+                    reg.touched = place;
+                    Some(reg.region)
+                }
+                None => slot.region(),
+            };
+            if let Some(region) = region
+                && !self
+                    .regions
+                    .get(region as usize)
+                    .is_none_or(|region| region.open)
+            {
+                escaped = Some((slot.named(), region));
             }
         }
-        if let Some(id) = escaped {
-            self.escaped(id, at);
+        match escaped {
+            Some((Some(reg), _)) => self.escaped_reg(reg, at),
+            Some((None, region)) => self.escaped(region, at),
+            None => {}
         }
         results as u32
     }
@@ -450,7 +486,8 @@ impl Line {
 
     /// Whether it is an `atom` that has a twin without a result: no exchange, and nothing that acquires.
     pub(crate) fn is_read_modify_write(&self) -> bool {
-        let other = |qual: &Qual| matches!(qual, Qual::Exch | Qual::Cas | Qual::Acquire | Qual::AcqRel);
+        let other =
+            |qual: &Qual| matches!(qual, Qual::Exch | Qual::Cas | Qual::Acquire | Qual::AcqRel);
         matches!(self.kind, LineKind::Inst { op: Op::Atom, .. })
             && !self.quals.as_slice().iter().any(other)
     }

@@ -95,8 +95,7 @@ impl Way {
             _ => {
                 let word = self.word(at, Type::B32, join(Type::B32, Type::B32, [reg, reg]));
                 let quals = [Qual::T(Type::B32)];
-                let [low, _] =
-                    with(|b| b.defs(at, Op::Mov, &quals, Type::B16, &[Slot::reg(word)]));
+                let [low, _] = with(|b| b.defs(at, Op::Mov, &quals, Type::B16, &[Slot::reg(word)]));
                 low
             }
         })
@@ -129,9 +128,8 @@ pub(crate) fn chosen<'k, S: State<'k>>(at: At, condition: RegId, yes: &S, no: &S
                     let (a, c) = (b.to_reg(at, ty, rep), condition);
                     let other = b.to_reg(at, ty, other);
                     let quals = [Qual::T(Type::Pred)];
-                    let mut two = |op, x, y| {
-                        b.def(at, op, &quals, Type::Pred, &[Slot::reg(x), Slot::reg(y)])
-                    };
+                    let mut two =
+                        |op, x, y| b.def(at, op, &quals, Type::Pred, &[Slot::reg(x), Slot::reg(y)]);
                     let first = two(Op::And, c, a);
                     let both = two(Op::And, c, other);
                     let second = two(Op::Xor, other, both);
@@ -218,19 +216,34 @@ impl<'k> Warp<'k> {
     /// A mask of the lanes where `predicate` holds: bit l for lane l.
     #[track_caller]
     pub fn ballot(&mut self, predicate: Val<'k, bool, uni::Lane>) -> Val<'k, u32, uni::Warp> {
-        self.vote(Location::caller(), [Qual::Ballot, Qual::T(Type::B32)], Type::B32, predicate)
+        self.vote(
+            Location::caller(),
+            [Qual::Ballot, Qual::T(Type::B32)],
+            Type::B32,
+            predicate,
+        )
     }
 
     /// Whether `predicate` holds in every lane (`vote.sync.all`).
     #[track_caller]
     pub fn all(&mut self, predicate: Val<'k, bool, uni::Lane>) -> Val<'k, bool, uni::Warp> {
-        self.vote(Location::caller(), [Qual::All, Qual::T(Type::Pred)], Type::Pred, predicate)
+        self.vote(
+            Location::caller(),
+            [Qual::All, Qual::T(Type::Pred)],
+            Type::Pred,
+            predicate,
+        )
     }
 
     /// Whether `predicate` holds in some lane (`vote.sync.any`).
     #[track_caller]
     pub fn any(&mut self, predicate: Val<'k, bool, uni::Lane>) -> Val<'k, bool, uni::Warp> {
-        self.vote(Location::caller(), [Qual::Any, Qual::T(Type::Pred)], Type::Pred, predicate)
+        self.vote(
+            Location::caller(),
+            [Qual::Any, Qual::T(Type::Pred)],
+            Type::Pred,
+            predicate,
+        )
     }
 
     fn vote<T: Ty>(
@@ -242,7 +255,9 @@ impl<'k> Warp<'k> {
     ) -> Val<'k, T, uni::Warp> {
         let predicate = Slot::reg(predicate.reg());
         let quals = [Qual::Sync, how, ty];
-        Val::from_reg(with(|b| b.def(at, Op::Vote, &quals, register, &[predicate, FULL])))
+        Val::from_reg(with(|b| {
+            b.def(at, Op::Vote, &quals, register, &[predicate, FULL])
+        }))
     }
 
     /// A mask of the lanes that have the same value as this one (`match.any.sync`).
@@ -252,10 +267,16 @@ impl<'k> Warp<'k> {
         value: Val<'k, T, uni::Lane>,
     ) -> Val<'k, u32, uni::Lane> {
         let at = Location::caller();
-        let bits = if T::TYPE.bits() == 64 { Type::B64 } else { Type::B32 };
+        let bits = if T::TYPE.bits() == 64 {
+            Type::B64
+        } else {
+            Type::B32
+        };
         let value = Slot::reg(value.reg());
         let quals = [Qual::Any, Qual::Sync, Qual::T(bits)];
-        Val::from_reg(with(|b| b.def(at, Op::Match, &quals, Type::B32, &[value, FULL])))
+        Val::from_reg(with(|b| {
+            b.def(at, Op::Match, &quals, Type::B32, &[value, FULL])
+        }))
     }
 
     /// Whether all lanes have the same value.
@@ -287,7 +308,9 @@ impl<'k> Warp<'k> {
         if with(|b| b.target.sm >= 80) {
             let value = Slot::reg(value.reg());
             let quals = [Qual::Sync, qual, Qual::T(ty)];
-            return Val::from_reg(with(|b| b.def(at, Op::Redux, &quals, T::TYPE, &[value, FULL])));
+            return Val::from_reg(with(|b| {
+                b.def(at, Op::Redux, &quals, T::TYPE, &[value, FULL])
+            }));
         }
         let mut value = value;
         for distance in [16, 8, 4, 2, 1] {

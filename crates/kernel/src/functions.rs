@@ -48,7 +48,7 @@ impl<'k, U: Uni> Val<'k, f32, U> {
         let at = Location::caller();
         let root = self.sqrt().rep();
         Val::from_rep(with(|b| {
-            binary(b, at, Op::Div, Type::F32, Rep::Imm(1.0f32.imm()), root)
+            binary(b, at, Op::Div, Type::F32, Rep::imm(1.0f32.imm()), root)
         }))
     }
 
@@ -131,7 +131,7 @@ macro_rules! half_methods {
                 // `cvt.f32.bf16` is new in sm_90; a bf16 is the upper half of its f32.
                 if Type::$ptx == Type::BF16 && with(|b| b.target.sm < 90) {
                     return Val::from_reg(with(|b| {
-                        let none = b.to_reg(at, Type::B16, Rep::Imm(Imm::Int(0)));
+                        let none = b.to_reg(at, Type::B16, Rep::imm(Imm::Int(0)));
                         let high = b.to_reg(at, Type::B16, self.rep);
                         let pair = [Slot::group(2), Slot::reg(none), Slot::reg(high)];
                         let word = b.def(at, Op::Mov, &[Qual::T(Type::B32)], Type::B32, &pair);
@@ -179,7 +179,7 @@ impl<'k, U: Uni> Val<'k, u32, U> {
     /// Widened without sign.
     #[track_caller]
     pub fn u64(self) -> Val<'k, u64, U> {
-        if let Some(value) = self.known() {
+        if let Some(value) = self.known(Location::caller()) {
             return Val::constant(value as u64);
         }
         unary(Op::Cvt, &[Qual::T(Type::U64), Qual::T(Type::U32)], self)
@@ -221,7 +221,7 @@ impl<'k, U: Uni> Val<'k, u32, U> {
     {
         let at = Location::caller();
         Val::from_rep(with(|b| {
-            let less = binary(b, at, Op::Sub, Type::U32, n.rep, Rep::Imm(Imm::Int(1)));
+            let less = binary(b, at, Op::Sub, Type::U32, n.rep, Rep::imm(Imm::Int(1)));
             let sum = binary(b, at, Op::Add, Type::U32, self.rep, less);
             binary(b, at, Op::Div, Type::U32, sum, n.rep)
         }))

@@ -38,8 +38,9 @@ pub use args::{Device, Elem, Shapes};
 pub use array::{Array, Arrays, Cells};
 pub use atomic::{Atomic, AtomicAdd, AtomicBits, AtomicOrder, AtomicSwap, Order, Reach};
 pub use build::STATIC_SHARED;
-pub use convert::{F8E4M3, F8E5M2, Fp8};
+pub use convert::Fp8;
 pub use exchange::{Matched, Reduced, Redux};
+pub use float8::{F8E4M3, F8E5M2};
 pub use frag::{Acc, FragA, FragB, Half, Matrix, Rows};
 pub use hardware::{Hardware, Processor};
 pub use kernel::{

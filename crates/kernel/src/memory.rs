@@ -41,7 +41,7 @@ impl<'k, U: Uni> Index<'k> for Val<'k, u32, U> {
 
     #[allow(private_interfaces)]
     fn add_to(self, at: At, pointer: Pointer, size: u32) -> Pointer {
-        if let Some(known) = self.known() {
+        if let Some(known) = self.known(at) {
             return Pointer {
                 offset: pointer.offset + known * i64::from(size),
                 ..pointer
@@ -80,7 +80,7 @@ impl<'k, U: Uni> Index<'k> for Val<'k, u64, U> {
 
     #[allow(private_interfaces)]
     fn add_to(self, at: At, pointer: Pointer, size: u32) -> Pointer {
-        if let Some(known) = self.known() {
+        if let Some(known) = self.known(at) {
             return Pointer {
                 offset: pointer.offset + known * i64::from(size),
                 ..pointer
@@ -145,9 +145,8 @@ impl Pointer {
     fn quals(self, n: usize, memory: Type, load: Option<&Builder>) -> ([Qual; 4], usize) {
         let space = space_qual(self.space);
         let ty = Qual::T(memory);
-        let nc = load.is_some_and(|b| {
-            self.read_only && b.read_only_cache && self.space == Space::Global
-        });
+        let nc = load
+            .is_some_and(|b| self.read_only && b.read_only_cache && self.space == Space::Global);
         match (nc, vector(n)) {
             (false, None) => ([space, ty, ty, ty], 2),
             (false, Some(vector)) => ([space, vector, ty, ty], 3),
@@ -292,7 +291,7 @@ impl<'k, T: Elem, A: AccessMark, U: Uni> Global<'k, T, A, U> {
     pub fn address(self) -> Val<'k, u64, U> {
         let at = Location::caller();
         let pointer = self.pointer(at);
-        let offset = Rep::Imm(Imm::Int(pointer.offset));
+        let offset = Rep::imm(Imm::Int(pointer.offset));
         let base = Rep::Reg(pointer.base);
         match pointer.offset {
             0 => Val::from_rep(base),
@@ -305,7 +304,7 @@ impl<'k, T: Elem, A: AccessMark, U: Uni> Global<'k, T, A, U> {
     pub fn aligned(self, bytes: u32) -> Val<'k, bool, U> {
         let at = Location::caller();
         let pointer = self.pointer(at);
-        let imm = |value| Rep::Imm(Imm::Int(value));
+        let imm = |value| Rep::imm(Imm::Int(value));
         Val::from_reg(with(|b| {
             let base = Rep::Reg(pointer.base);
             let address = binary(b, at, Op::Add, Type::U64, base, imm(pointer.offset));
@@ -325,7 +324,7 @@ impl<'k, T: Elem, A: AccessMark, U: Uni> Global<'k, T, A, U> {
     {
         let at = Location::caller();
         let index = index.val().u64().rep();
-        let row = self.row.unwrap_or(Rep::Imm(Imm::Int(1)));
+        let row = self.row.unwrap_or(Rep::imm(Imm::Int(1)));
         let start = with(|b| binary(b, at, Op::Mul, Type::U64, index, row));
         let start: Val<'k, u64, uni::Lane> = Val::from_rep(start);
         self.moved(start.add_to(at, self.pointer(at), T::MEMORY.bytes()))

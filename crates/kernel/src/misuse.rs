@@ -1,6 +1,6 @@
 //! What a kernel's body does that the language refuses, found while it is recorded.
 
-use std::{fmt, panic::Location};
+use std::{cell::Cell, fmt, panic::Location};
 
 /// A place in the source of a kernel.
 pub type Place = &'static Location<'static>;
@@ -41,7 +41,11 @@ pub enum Misuse {
 impl fmt::Display for Misuse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Misuse::Escaped { construct, made, used } => {
+            Misuse::Escaped {
+                construct,
+                made,
+                used,
+            } => {
                 let instead = match *construct {
                     "if_" | "if_all" | "leader" | "either" => "`either` gives a value of both ways",
                     "while_" | "while_all" => "the state of the loop is what it gives",
@@ -53,7 +57,12 @@ impl fmt::Display for Misuse {
                      there alone: {instead}"
                 )
             }
-            Misuse::Argument { what, found, expected, used } => {
+            Misuse::Argument {
+                what,
+                found,
+                expected,
+                used,
+            } => {
                 write!(f, "{used}: the {what} is {found}, expected {expected}")
             }
             Misuse::Format { what, used } => write!(f, "{used}: {what}"),
@@ -71,4 +80,43 @@ pub(crate) struct Region {
     pub(crate) open: bool,
     /// The region around it.
     pub(crate) around: u32,
+}
+
+/// The region in which a constant was made, for constants that a closure hands out behind the language's back. It is no part
+/// of what the constant is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Birth(u16);
+
+impl Birth {
+    /// In the body itself, or nobody asks.
+    pub(crate) const BODY: Birth = Birth(0);
+
+    /// In the region that is running.
+    pub(crate) fn here() -> Birth {
+        Birth(RUNNING.get())
+    }
+
+    /// The region, if it is not the body.
+    #[inline]
+    pub(crate) fn region(self) -> Option<u32> {
+        (self.0 > 0).then_some(self.0.into())
+    }
+}
+
+impl PartialEq for Birth {
+    fn eq(&self, _: &Birth) -> bool {
+        true
+    }
+}
+
+impl Eq for Birth {}
+
+thread_local! {
+    /// The region that is running on this thread, as far as it can be told.
+    static RUNNING: Cell<u16> = const { Cell::new(0) };
+}
+
+/// Says which region is running; which was before.
+pub(crate) fn run(region: u32) -> u32 {
+    RUNNING.replace(u16::try_from(region).unwrap_or(0)).into()
 }

@@ -110,7 +110,7 @@ impl Printable for &str {
         Part {
             kind: Kind::Text,
             ty: Type::U64,
-            rep: Rep::Imm(Imm::Int(0)),
+            rep: Rep::imm(Imm::Int(0)),
             text: Some((*self).to_owned()),
         }
     }
@@ -138,7 +138,11 @@ fn conversions(format: &str) -> Result<Vec<Kind>, String> {
             Some('p') if longs == 0 => Kind::Int64,
             Some('f' | 'F' | 'e' | 'E' | 'g' | 'G' | 'a' | 'A') => Kind::Float,
             Some('s') if longs == 0 => Kind::Text,
-            Some(other) => return Err(format!("`printf` has no conversion `%{other}` in {format:?}")),
+            Some(other) => {
+                return Err(format!(
+                    "`printf` has no conversion `%{other}` in {format:?}"
+                ));
+            }
             None => return Err(format!("the format {format:?} ends within a conversion")),
         });
     }
@@ -158,7 +162,10 @@ fn mismatch(format: &str, parts: &[Part]) -> Option<String> {
             parts.len(),
         ));
     }
-    let wrong = kinds.iter().zip(parts).position(|(kind, part)| *kind != part.kind)?;
+    let wrong = kinds
+        .iter()
+        .zip(parts)
+        .position(|(kind, part)| *kind != part.kind)?;
     Some(format!(
         "conversion {} of {format:?} takes {}, the value is {}",
         wrong + 1,
@@ -170,13 +177,20 @@ fn mismatch(format: &str, parts: &[Part]) -> Option<String> {
 /// A register with the generic address of a text that ends with 0.
 fn text(at: At, text: &str) -> RegId {
     let var = with(|b| {
-        let bytes = text.bytes().chain([0]).map(|byte| Init::Imm(Imm::Int(byte.into())));
+        let bytes = text
+            .bytes()
+            .chain([0])
+            .map(|byte| Init::Imm(Imm::Int(byte.into())));
         let init = Init::List(bytes.collect());
         let same = |var: &Var| var.init.as_ref() == Some(&init);
         if let Some(found) = b.module_vars.iter().position(same) {
             return found as u32;
         }
-        let mut var = Var::new(format!("text{}", b.module_vars.len()), Space::Global, Type::B8);
+        let mut var = Var::new(
+            format!("text{}", b.module_vars.len()),
+            Space::Global,
+            Type::B8,
+        );
         var.dims.push(Some(text.len() as u64 + 1));
         var.init = Some(init);
         b.module_vars.push(var);
@@ -227,7 +241,13 @@ impl<'k> Lane<'k> {
             b.def(at, Op::Mov, &[Qual::T(Type::U64)], Type::U64, &slots)
         });
         let mut offset = 0;
-        for Part { kind, ty, rep, text: own } in parts {
+        for Part {
+            kind,
+            ty,
+            rep,
+            text: own,
+        } in parts
+        {
             let bytes: u32 = if kind == Kind::Int32 { 4 } else { 8 };
             offset = u32::next_multiple_of(offset, bytes);
             let value = match own {
@@ -246,7 +266,11 @@ impl<'k> Lane<'k> {
             let quals = [Qual::Local, Qual::T(Type::U64)];
             let values = b.def(at, Op::Cvta, &quals, Type::U64, &[Slot::reg(buffer)]);
             let result = b.reg(Type::B32);
-            let operands = [regs(&[result]), Operand::Func(function), regs(&[format, values])];
+            let operands = [
+                regs(&[result]),
+                Operand::Func(function),
+                regs(&[format, values]),
+            ];
             b.push_inst(at, &Inst::new(Op::Call, &[], operands));
         });
     }
@@ -259,8 +283,8 @@ impl<'k> Lane<'k> {
         self.if_(!condition, |_| {
             let texts = [message, at.file(), "kernel"].map(|one| text(at, one));
             let (line, size) = with(|b| {
-                let line = b.to_reg(at, Type::U32, Rep::Imm(Imm::Int(at.line().into())));
-                (line, b.to_reg(at, Type::U64, Rep::Imm(Imm::Int(1))))
+                let line = b.to_reg(at, Type::U32, Rep::imm(Imm::Int(at.line().into())));
+                (line, b.to_reg(at, Type::U64, Rep::imm(Imm::Int(1))))
             });
             let types = [Type::B64, Type::B64, Type::B32, Type::B64, Type::B64];
             let function = declared("__assertfail", &types, &[]);
@@ -286,7 +310,9 @@ impl<'k> Lane<'k> {
     fn special(&mut self, special: Special) -> Val<'k, u64, uni::Lane> {
         let at = Location::caller();
         let quals = [Qual::T(Type::U64)];
-        Val::from_reg(with(|b| b.def(at, Op::Mov, &quals, Type::U64, &[Slot::special(special)])))
+        Val::from_reg(with(|b| {
+            b.def(at, Op::Mov, &quals, Type::U64, &[Slot::special(special)])
+        }))
     }
 }
 

@@ -219,7 +219,9 @@ impl<'k> Cta<'k> {
         });
         self.barrier();
         let first = totals.read(at, &own, 0);
-        (1..warps).fold(first, |total, warp| combine(total, totals.read(at, &own, warp)))
+        (1..warps).fold(first, |total, warp| {
+            combine(total, totals.read(at, &own, warp))
+        })
     }
 
     /// The inclusive scan: thread t gets `combine` over threads 0 to t, in order.

@@ -59,7 +59,9 @@ pub trait Scope<'k>: Sized {
     #[track_caller]
     fn if_<U: Uni>(&mut self, condition: Val<'k, bool, U>, body: impl FnOnce(&mut Lane<'k>)) {
         let mut lane = self.lane_scope();
-        branch("if_", Location::caller(), condition.reg(), || body(&mut lane));
+        branch("if_", Location::caller(), condition.reg(), || {
+            body(&mut lane)
+        });
     }
 
     /// Runs `body` if `condition`, on which all threads of the scope agree, holds.
@@ -69,7 +71,9 @@ pub trait Scope<'k>: Sized {
         condition: impl Into<Val<'k, bool, Self::U>>,
         body: impl FnOnce(&mut Self),
     ) {
-        branch("if_all", Location::caller(), condition.into().reg(), || body(self));
+        branch("if_all", Location::caller(), condition.into().reg(), || {
+            body(self)
+        });
     }
 
     /// `then` where `condition` holds and `otherwise` elsewhere; both give values of the same kind.
@@ -139,9 +143,13 @@ pub trait Scope<'k>: Sized {
         body: impl FnOnce(&mut Lane<'k>, Val<'k, u32, uni::Lane>, S) -> S,
     ) -> S {
         let mut lane = self.lane_scope();
-        looped("fold_lanes", Location::caller(), range, state, |i, state| {
-            body(&mut lane, i, state)
-        })
+        looped(
+            "fold_lanes",
+            Location::caller(),
+            range,
+            state,
+            |i, state| body(&mut lane, i, state),
+        )
     }
 
     /// `state = body(state)` while `condition(state)`; each thread leaves on its own.
@@ -311,8 +319,9 @@ pub(crate) fn looped<'k, U: Uni, S: State<'k>>(
     let carried = fresh(&state);
     assign(at, &carried, &state);
     let end = to.slot();
+    with(|b| [from.rep(), to.rep()].map(|rep| b.seen(at, rep)));
     let known = match (from.rep(), to.rep()) {
-        (Rep::Imm(Imm::Int(from)), Rep::Imm(Imm::Int(to))) => Some(from < to),
+        (Rep::Imm(Imm::Int(from), _), Rep::Imm(Imm::Int(to), _)) => Some(from < to),
         _ => None,
     };
     if known == Some(false) {
@@ -482,7 +491,9 @@ impl<'k> Cta<'k> {
     ) {
         let mut lane = self.lane_scope();
         let range = steps(self.thread(), n, self.threads());
-        looped("each", Location::caller(), range, (), |i, ()| body(&mut lane, i));
+        looped("each", Location::caller(), range, (), |i, ()| {
+            body(&mut lane, i)
+        });
     }
 
     /// Runs `body` in thread 0.

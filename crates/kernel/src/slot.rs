@@ -1,5 +1,6 @@
 //! Operands of a draft: sixteen bytes each and no heap; a group is a head that is followed by its members.
 
+use crate::misuse::Birth;
 use smallvec::SmallVec;
 use warpsmith_ptx::{
     ir::{Address, Base, FuncId, Imm, LabelId, Operand, RegId, VarId},
@@ -14,6 +15,8 @@ pub(crate) struct Slot {
     /// Which register, variable or label, or how many members.
     id: u32,
     kind: Kind,
+    /// Where a constant was made.
+    birth: Birth,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +49,13 @@ enum Kind {
 }
 
 const fn slot(kind: Kind, id: u32, bits: u64) -> Slot {
-    Slot { bits, id, kind }
+    let birth = Birth::BODY;
+    Slot {
+        bits,
+        id,
+        kind,
+        birth,
+    }
 }
 
 impl Slot {
@@ -65,6 +74,20 @@ impl Slot {
             Imm::F32(bits) => slot(Kind::F32, 0, bits as u64),
             Imm::F64(bits) => slot(Kind::F64, 0, bits),
         }
+    }
+
+    /// A constant that was made in a region.
+    pub(crate) const fn born(imm: Imm, birth: Birth) -> Slot {
+        Slot {
+            birth,
+            ..Slot::imm(imm)
+        }
+    }
+
+    /// The region that a constant was made in, if it is not the body.
+    #[inline]
+    pub(crate) fn region(&self) -> Option<u32> {
+        self.birth.region()
     }
 
     pub(crate) const fn special(special: Special) -> Slot {

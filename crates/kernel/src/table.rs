@@ -3,12 +3,12 @@
 use crate::{
     args::Elem,
     build::with,
-    convert::{F8E4M3, F8E5M2},
     memory::{Index, Pointer},
     scope::Cta,
     slot::Slot,
     val::{Ty, Val},
 };
+use float8::{F8E4M3, F8E5M2};
 use half::{bf16, f16};
 use std::{marker::PhantomData, panic::Location};
 use warpsmith_ptx::{
@@ -43,7 +43,7 @@ elems! {
     u8 |x| Imm::Int(x.into()); i8 |x| Imm::Int(x.into()); u16 |x| Imm::Int(x.into()); u32 |x| Imm::Int(x.into());
     i32 |x| Imm::Int(x.into()); u64 |x| Imm::uint(x); i64 |x| Imm::Int(x); f32 |x| Imm::F32(x.to_bits());
     f64 |x| Imm::F64(x.to_bits()); f16 |x| Imm::Int(x.to_bits().into()); bf16 |x| Imm::Int(x.to_bits().into());
-    F8E4M3 |x| Imm::Int(x.0.into()); F8E5M2 |x| Imm::Int(x.0.into());
+    F8E4M3 |x| Imm::Int(x.to_bits().into()); F8E5M2 |x| Imm::Int(x.to_bits().into());
 }
 
 /// A table in constant memory, or in global memory where it is larger than that: CUDA's `__constant__` arrays.

@@ -2,6 +2,7 @@
 
 use crate::{
     build::{Builder, Rep, with},
+    misuse::Birth,
     slot::Slot,
     uni::{self, Join, Uni},
 };
@@ -10,8 +11,8 @@ use std::{
     fmt,
     marker::PhantomData,
     ops::{
-        Add, AddAssign, BitAnd, BitAndAssign, BitOr, BitOrAssign, BitXor, BitXorAssign, Div, DivAssign,
-        Mul, MulAssign, Neg, Not, Rem, RemAssign, Shl, Shr, Sub, SubAssign,
+        Add, AddAssign, BitAnd, BitAndAssign, BitOr, BitOrAssign, BitXor, BitXorAssign, Div,
+        DivAssign, Mul, MulAssign, Neg, Not, Rem, RemAssign, Shl, Shr, Sub, SubAssign,
     },
     panic::Location,
 };
@@ -117,7 +118,7 @@ impl<'k, T: Ty, U: Uni> Val<'k, T, U> {
 
     /// A constant.
     pub fn constant(value: T) -> Self {
-        Self::from_rep(Rep::Imm(value.imm()))
+        Self::from_rep(Rep::Imm(value.imm(), Birth::here()))
     }
 
     /// The same value, no longer known to agree between threads.
@@ -125,11 +126,14 @@ impl<'k, T: Ty, U: Uni> Val<'k, T, U> {
         Val::from_rep(self.rep)
     }
 
-    /// Whether the value is a constant of the program text, and which.
-    pub(crate) fn known(self) -> Option<i64> {
+    /// Whether the value is a constant of the program text, and which; it is used at `at`.
+    pub(crate) fn known(self, at: &'static Location<'static>) -> Option<i64> {
+        if let Rep::Imm(..) = self.rep {
+            with(|b| b.seen(at, self.rep));
+        }
         match self.rep {
-            Rep::Imm(Imm::Int(value)) => Some(value),
-            Rep::Imm(Imm::Uint(_) | Imm::F32(_) | Imm::F64(_)) | Rep::Reg(_) => None,
+            Rep::Imm(Imm::Int(value), _) => Some(value),
+            Rep::Imm(Imm::Uint(_) | Imm::F32(_) | Imm::F64(_), _) | Rep::Reg(_) => None,
         }
     }
 
@@ -178,7 +182,7 @@ macro_rules! constants {
         impl<'k> Arg<'k, $rust> for $rust {
             type U = uni::Cta;
             fn val(self) -> Val<'k, $rust, uni::Cta> {
-                Val::constant(self)
+                Val::from_rep(Rep::imm(self.imm()))
             }
         }
     )*};
@@ -220,16 +224,17 @@ fn fold(op: Op, ty: Type, a: Rep, b: Rep) -> Option<Rep> {
         return None;
     }
     let known = |rep| match rep {
-        Rep::Imm(Imm::Int(value)) => Some(value as u64),
-        Rep::Imm(Imm::Uint(value)) => Some(value),
+        Rep::Imm(Imm::Int(value), _) => Some(value as u64),
+        Rep::Imm(Imm::Uint(value), _) => Some(value),
         _ => None,
     };
     let wrap = |value: u64| {
-        Rep::Imm(Imm::uint(if ty == Type::U32 {
+        let value = if ty == Type::U32 {
             value & 0xffff_ffff
         } else {
             value
-        }))
+        };
+        Rep::Imm(Imm::uint(value), Birth::here())
     };
     match (known(a), known(b)) {
         (Some(x), Some(y)) => match op {
@@ -259,17 +264,17 @@ fn fold(op: Op, ty: Type, a: Rep, b: Rep) -> Option<Rep> {
 
 /// A power of two turns multiplication, division and remainder into shifts and masks.
 fn reduce(op: Op, ty: Type, b: Rep) -> Option<(Op, Rep)> {
-    let Rep::Imm(Imm::Int(value)) = b else {
+    let Rep::Imm(Imm::Int(value), _) = b else {
         return None;
     };
     if !matches!(ty, Type::U32 | Type::U64) || value <= 0 || !(value as u64).is_power_of_two() {
         return None;
     }
-    let shift = Rep::Imm(Imm::Int(i64::from(value.trailing_zeros())));
+    let shift = Rep::imm(Imm::Int(i64::from(value.trailing_zeros())));
     match op {
         Op::Mul => Some((Op::Shl, shift)),
         Op::Div => Some((Op::Shr, shift)),
-        Op::Rem => Some((Op::And, Rep::Imm(Imm::Int(value - 1)))),
+        Op::Rem => Some((Op::And, Rep::imm(Imm::Int(value - 1)))),
         _ => None,
     }
 }
@@ -283,20 +288,22 @@ pub(crate) fn binary(
     y: Rep,
 ) -> Rep {
     if let Some(folded) = fold(op, ty, x, y) {
+        b.seen(at, x);
+        b.seen(at, y);
         return folded;
     }
     let commutes = matches!(
         op,
         Op::Add | Op::Mul | Op::And | Op::Or | Op::Xor | Op::Min | Op::Max
     );
-    let (x, y) = if commutes && matches!(x, Rep::Imm(_)) {
+    let (x, y) = if commutes && matches!(x, Rep::Imm(..)) {
         (y, x)
     } else {
         (x, y)
     };
     let (op, y) = reduce(op, ty, y).unwrap_or((op, y));
     // One operand at least must be a register for ptxas to take the form.
-    let x = if matches!(x, Rep::Imm(_)) {
+    let x = if matches!(x, Rep::Imm(..)) {
         Rep::Reg(b.to_reg(at, ty, x))
     } else {
         x
@@ -321,7 +328,7 @@ macro_rules! operators {
             #[track_caller]
             fn $method(self, other: T) -> Self::Output {
                 let at = Location::caller();
-                Val::from_rep(with(|b| binary(b, at, Op::$op, T::TYPE, self.rep, Rep::Imm(other.imm()))))
+                Val::from_rep(with(|b| binary(b, at, Op::$op, T::TYPE, self.rep, Rep::imm(other.imm()))))
             }
         }
     )*};
@@ -358,7 +365,7 @@ macro_rules! shifts {
             #[track_caller]
             fn $method(self, by: u32) -> Self::Output {
                 let at = Location::caller();
-                Val::from_rep(with(|b| binary(b, at, Op::$op, T::TYPE, self.rep, Rep::Imm(by.imm()))))
+                Val::from_rep(with(|b| binary(b, at, Op::$op, T::TYPE, self.rep, Rep::imm(by.imm()))))
             }
         }
     )*};
@@ -373,7 +380,7 @@ macro_rules! from_the_left {
             #[track_caller]
             fn $method(self, other: Val<'k, $rust, U>) -> Self::Output {
                 let at = Location::caller();
-                Val::from_rep(with(|b| binary(b, at, Op::$op, <$rust>::TYPE, Rep::Imm(self.imm()), other.rep)))
+                Val::from_rep(with(|b| binary(b, at, Op::$op, <$rust>::TYPE, Rep::imm(self.imm()), other.rep)))
             }
         }
     )*)*};

@@ -74,7 +74,9 @@ impl<'k> Warp<'k> {
     ) {
         let mut lane = self.lane_scope();
         let range = steps(self.lane(), n, WARP);
-        looped("each", Location::caller(), range, (), |i, ()| body(&mut lane, i));
+        looped("each", Location::caller(), range, (), |i, ()| {
+            body(&mut lane, i)
+        });
     }
 
     /// Runs `body` in lane 0.

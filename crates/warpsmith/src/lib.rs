@@ -21,7 +21,7 @@
 //!
 //! A kernel of one's own, run on the virtual GPU and compared with the formula in f64:
 //! ```
-//! use warpsmith::device::{Bound, Device, Selector};
+//! use warpsmith::device::{Device, Selector};
 //! use warpsmith::kernel::{Cta, Device as OnDevice, Kernel, LaunchError, args};
 //!
 //! args! { /// `y[r] = x[r] / |x[r]|`, row by row.

@@ -4,7 +4,7 @@
 #![forbid(unsafe_code)]
 
 use warpsmith::{
-    device::{Bound, Device, Error},
+    device::{Device, Error},
     kernel::{Cta, Device as OnDevice, Kernel, LaunchError, args},
 };
 

@@ -14,8 +14,7 @@ kernel! {
         let mut keys = cta.array::<f32>(MOST);
         cta.step(&mut keys, |cta, keys| {
             cta.each(MOST, |lane, i| {
-                let own = lane.either(i.lt(a.n), |_| x.at(i), |_| f32::INFINITY.into());
-                keys.set(i, own);
+                keys.set(i, lane.either(i.lt(a.n), |_| x.at(i), |_| f32::INFINITY.into()));
             });
         });
         // Runs of 2, 4, 8 .. are merged: up where bit `size` of the place is clear, down elsewhere.

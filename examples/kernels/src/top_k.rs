@@ -6,8 +6,7 @@ use warpsmith::kernel::{Val, kernel, steps, upto};
 pub const MOST: u32 = 8192;
 
 kernel! {
-    /// `values[r, j]` is the j-th largest of row r and `places[r, j]` where it is; of equal ones the first comes first. There
-    /// are no NaNs; `k` is at most `n`, and `n` at most [`MOST`].
+    /// The j-th largest of row r and its place; of equal ones the first comes first. No NaNs; k ≤ n ≤ [`MOST`].
     pub struct TopK(TopKArgs {
         x: In<f32>[rows, n], values: Out<f32>[rows, k], places: Out<u32>[rows, k],
         rows: Scalar<u32>, n: Scalar<u32>, k: Scalar<u32>,
@@ -24,19 +23,16 @@ kernel! {
                 let own = cta.fold_lanes(own, none, |_, i, best| larger(best, (left.at(i), i)));
                 cta.reduce_state(own, larger)
             });
-            cta.step(&mut left, |cta, left| {
-                cta.leader(|_| {
-                    values.set(j, value);
-                    places.set(j, place);
-                    left.set(place, f32::NEG_INFINITY);
-                });
-            });
+            cta.step(&mut left, |cta, left| cta.leader(|_| {
+                values.set(j, value);
+                places.set(j, place);
+                left.set(place, f32::NEG_INFINITY);
+            }));
         });
     }
 }
 
 type Best<'k> = (Val<'k, f32>, Val<'k, u32>);
-
 /// The larger of two; of equal ones the first.
 fn larger<'k>((x, i): Best<'k>, (y, j): Best<'k>) -> Best<'k> {
     let second = y.gt(x) | (y.equals(x) & j.lt(i));

@@ -36,7 +36,9 @@ impl Random {
     }
 
     fn floats(&mut self, n: u32) -> Vec<f32> {
-        (0..n).map(|_| self.below(2001) as f32 / 1000.0 - 1.0).collect()
+        (0..n)
+            .map(|_| self.below(2001) as f32 / 1000.0 - 1.0)
+            .collect()
     }
 }
 
@@ -44,10 +46,18 @@ impl Random {
 fn in_all_orders(test: impl Fn(&Stream, &mut Random) -> Result<(), Error>) -> Result<(), Error> {
     for seed in 0..8 {
         let settings = Settings::checking();
-        let settings = if seed == 0 { settings } else { settings.with_seed(seed) };
+        let settings = if seed == 0 {
+            settings
+        } else {
+            settings.with_seed(seed)
+        };
         let device = Device::open_with(&Selector::virtual_gpu(), settings)?;
         test(&device.stream()?, &mut Random(seed))?;
-        let found: Vec<String> = device.take_findings().iter().map(|f| format!("{f:?}")).collect();
+        let found: Vec<String> = device
+            .take_findings()
+            .iter()
+            .map(|f| format!("{f:?}"))
+            .collect();
         assert!(found.is_empty(), "order {seed}: {}", found.join("\n"));
     }
     Ok(())
@@ -57,7 +67,10 @@ fn in_all_orders(test: impl Fn(&Stream, &mut Random) -> Result<(), Error>) -> Re
 fn close(got: &[f32], want: &[f64], terms: u32, size: f64) {
     let most = f64::from(terms) * f64::from(f32::EPSILON) * size;
     for (i, (got, want)) in got.iter().zip(want).enumerate() {
-        assert!((f64::from(*got) - want).abs() <= most, "element {i} is {got}, expected {want}");
+        assert!(
+            (f64::from(*got) - want).abs() <= most,
+            "element {i} is {got}, expected {want}"
+        );
     }
     assert_eq!(got.len(), want.len());
 }
@@ -68,7 +81,11 @@ fn histogram_counts_bytes() -> Result<(), Error> {
         let n = [1, 255, 40_001][random.below(3) as usize];
         let x: Vec<u8> = (0..n).map(|_| (random.next() % 256) as u8 & 0x3f).collect();
         let (device_x, mut counts) = (stream.upload_new(&x)?, stream.upload_new(&[0u32; 256])?);
-        let args = HistogramArgs { x: device_x.view(), counts: counts.view_mut(), n };
+        let args = HistogramArgs {
+            x: device_x.view(),
+            counts: counts.view_mut(),
+            n,
+        };
         stream.launch(&Histogram, &args)?;
         let mut want = vec![0; 256];
         x.iter().for_each(|x| want[usize::from(*x)] += 1);
@@ -82,7 +99,9 @@ fn segments_are_scanned() -> Result<(), Error> {
     in_all_orders(|stream, random| {
         let (rows, n) = (3, [1, 256, 1001][random.below(3) as usize]);
         let x: Vec<f32> = (0..rows * n).map(|_| random.below(9) as f32).collect();
-        let starts: Vec<u8> = (0..rows * n).map(|_| u8::from(random.below(300) == 0)).collect();
+        let starts: Vec<u8> = (0..rows * n)
+            .map(|_| u8::from(random.below(300) == 0))
+            .collect();
         let (device_x, device_starts) = (stream.upload_new(&x)?, stream.upload_new(&starts)?);
         let mut y = stream.alloc(x.len())?;
         let args = SegmentedScanArgs {
@@ -110,8 +129,16 @@ fn rows_are_sorted() -> Result<(), Error> {
         let (rows, n) = (2, [1, 1000, 2048][random.below(3) as usize]);
         let mut host = random.floats(rows * n);
         let mut x = stream.upload_new(&host)?;
-        stream.launch(&BitonicSort, &BitonicSortArgs { x: x.view_mut(), rows, n })?;
-        host.chunks_mut(n as usize).for_each(|row| row.sort_by(f32::total_cmp));
+        stream.launch(
+            &BitonicSort,
+            &BitonicSortArgs {
+                x: x.view_mut(),
+                rows,
+                n,
+            },
+        )?;
+        host.chunks_mut(n as usize)
+            .for_each(|row| row.sort_by(f32::total_cmp));
         assert_eq!(stream.download(&x)?.wait()?, host);
         Ok(())
     })
@@ -123,7 +150,10 @@ fn the_largest_are_found() -> Result<(), Error> {
         let (rows, n, k) = (2, 700 + random.below(600), 1 + random.below(9));
         let host = random.floats(rows * n);
         let x = stream.upload_new(&host)?;
-        let (mut values, mut places) = (stream.alloc((rows * k) as usize)?, stream.alloc((rows * k) as usize)?);
+        let (mut values, mut places) = (
+            stream.alloc((rows * k) as usize)?,
+            stream.alloc((rows * k) as usize)?,
+        );
         let args = TopKArgs {
             x: x.view(),
             values: values.view_mut(),
@@ -133,13 +163,19 @@ fn the_largest_are_found() -> Result<(), Error> {
             k,
         };
         stream.launch(&TopK, &args)?;
-        let (values, places) = (stream.download(&values)?.wait()?, stream.download(&places)?.wait()?);
+        let (values, places) = (
+            stream.download(&values)?.wait()?,
+            stream.download(&places)?.wait()?,
+        );
         for (r, row) in host.chunks(n as usize).enumerate() {
             let mut order: Vec<u32> = (0..n).collect();
             order.sort_by(|a, b| row[*b as usize].total_cmp(&row[*a as usize]));
             let own = r * k as usize..(r + 1) * k as usize;
             assert_eq!(places[own.clone()], order[..k as usize]);
-            let want: Vec<f32> = order[..k as usize].iter().map(|i| row[*i as usize]).collect();
+            let want: Vec<f32> = order[..k as usize]
+                .iter()
+                .map(|i| row[*i as usize])
+                .collect();
             assert_eq!(values[own], want);
         }
         Ok(())
@@ -148,7 +184,9 @@ fn the_largest_are_found() -> Result<(), Error> {
 
 /// `a b` for row-major m x k and k x n.
 fn product(a: &[f32], b: &[f32], [m, n, k]: [u32; 3]) -> Vec<f64> {
-    let term = |i: u32, j: u32, l: u32| f64::from(a[(i * k + l) as usize]) * f64::from(b[(l * n + j) as usize]);
+    let term = |i: u32, j: u32, l: u32| {
+        f64::from(a[(i * k + l) as usize]) * f64::from(b[(l * n + j) as usize])
+    };
     let at = |at: u32| (0..k).map(|l| term(at / n, at % n, l)).sum();
     (0..m * n).map(at).collect()
 }
@@ -160,9 +198,21 @@ fn matrices_are_multiplied() -> Result<(), Error> {
         let (a, b) = (random.floats(m * k), random.floats(k * n));
         let (device_a, device_b) = (stream.upload_new(&a)?, stream.upload_new(&b)?);
         let mut c = stream.alloc((m * n) as usize)?;
-        let args = MatrixProductArgs { a: device_a.view(), b: device_b.view(), c: c.view_mut(), m, n, k };
+        let args = MatrixProductArgs {
+            a: device_a.view(),
+            b: device_b.view(),
+            c: c.view_mut(),
+            m,
+            n,
+            k,
+        };
         stream.launch(&MatrixProduct, &args)?;
-        close(&stream.download(&c)?.wait()?, &product(&a, &b, [m, n, k]), k, f64::from(k));
+        close(
+            &stream.download(&c)?.wait()?,
+            &product(&a, &b, [m, n, k]),
+            k,
+            f64::from(k),
+        );
         Ok(())
     })
 }
@@ -171,16 +221,29 @@ fn matrices_are_multiplied() -> Result<(), Error> {
 fn tensor_cores_multiply() -> Result<(), Error> {
     in_all_orders(|stream, random| {
         let [m, n, k] = [(); 3].map(|()| 32 * (1 + random.below(3)));
-        let mut halves = |n| -> Vec<f16> { random.floats(n).into_iter().map(f16::from_f32).collect() };
+        let mut halves =
+            |n| -> Vec<f16> { random.floats(n).into_iter().map(f16::from_f32).collect() };
         let (x, w) = (halves(m * k), halves(n * k));
         let (device_x, device_w) = (stream.upload_new(&x)?, stream.upload_new(&w)?);
         let mut y = stream.alloc((m * n) as usize)?;
-        let args = MmaProductArgs { x: device_x.view(), w: device_w.view(), y: y.view_mut(), m, n, k };
+        let args = MmaProductArgs {
+            x: device_x.view(),
+            w: device_w.view(),
+            y: y.view_mut(),
+            m,
+            n,
+            k,
+        };
         stream.launch(&MmaProduct, &args)?;
         let x: Vec<f32> = x.into_iter().map(f16::to_f32).collect();
         let across = |at: u32| w[((at % n) * k + at / n) as usize].to_f32();
         let w: Vec<f32> = (0..n * k).map(across).collect();
-        close(&stream.download(&y)?.wait()?, &product(&x, &w, [m, n, k]), k, f64::from(k));
+        close(
+            &stream.download(&y)?.wait()?,
+            &product(&x, &w, [m, n, k]),
+            k,
+            f64::from(k),
+        );
         Ok(())
     })
 }
@@ -191,10 +254,23 @@ fn heat_flows() -> Result<(), Error> {
         let (rows, cols, rate) = (1 + random.below(70), 1 + random.below(70), 0.2);
         let host = random.floats(rows * cols);
         let (x, mut y) = (stream.upload_new(&host)?, stream.alloc(host.len())?);
-        stream.launch(&Stencil, &StencilArgs { x: x.view(), y: y.view_mut(), rows, cols, rate })?;
+        stream.launch(
+            &Stencil,
+            &StencilArgs {
+                x: x.view(),
+                y: y.view_mut(),
+                rows,
+                cols,
+                rate,
+            },
+        )?;
         let at = |row: i64, col: i64| {
             let inside = (0..i64::from(rows)).contains(&row) && (0..i64::from(cols)).contains(&col);
-            if inside { f64::from(host[(row * i64::from(cols) + col) as usize]) } else { 0.0 }
+            if inside {
+                f64::from(host[(row * i64::from(cols) + col) as usize])
+            } else {
+                0.0
+            }
         };
         let new = |i: u32| {
             let (r, c) = (i64::from(i / cols), i64::from(i % cols));
@@ -216,7 +292,8 @@ fn sparse_rows_are_summed() -> Result<(), Error> {
         let entries = 1 + starts[rows as usize];
         let columns: Vec<u32> = (0..entries).map(|_| random.below(cols.into())).collect();
         let (values, x) = (random.floats(entries), random.floats(cols));
-        let [device_starts, device_columns] = [stream.upload_new(&starts)?, stream.upload_new(&columns)?];
+        let [device_starts, device_columns] =
+            [stream.upload_new(&starts)?, stream.upload_new(&columns)?];
         let [device_values, device_x] = [stream.upload_new(&values)?, stream.upload_new(&x)?];
         let mut y = stream.alloc(rows as usize)?;
         let args = SparseArgs {
@@ -230,7 +307,8 @@ fn sparse_rows_are_summed() -> Result<(), Error> {
             entries,
         };
         stream.launch(&Sparse, &args)?;
-        let term = |i: u32| f64::from(values[i as usize]) * f64::from(x[columns[i as usize] as usize]);
+        let term =
+            |i: u32| f64::from(values[i as usize]) * f64::from(x[columns[i as usize] as usize]);
         let row = |pair: &[u32]| (pair[0]..pair[1]).map(term).sum();
         let want: Vec<f64> = starts.windows(2).map(row).collect();
         close(&stream.download(&y)?.wait()?, &want, 90, 90.0);
@@ -246,10 +324,23 @@ fn keys_are_counted() -> Result<(), Error> {
         let device_x = stream.upload_new(&x)?;
         let mut keys = stream.upload_new(&vec![EMPTY; places as usize])?;
         let mut counts = stream.upload_new(&vec![0u32; places as usize])?;
-        let args = CountKeysArgs { x: device_x.view(), keys: keys.view_mut(), counts: counts.view_mut(), n, places };
+        let args = CountKeysArgs {
+            x: device_x.view(),
+            keys: keys.view_mut(),
+            counts: counts.view_mut(),
+            n,
+            places,
+        };
         stream.launch(&CountKeys, &args)?;
-        let (keys, counts) = (stream.download(&keys)?.wait()?, stream.download(&counts)?.wait()?);
-        let mut got: Vec<(u32, u32)> = keys.into_iter().zip(counts).filter(|(key, _)| *key != EMPTY).collect();
+        let (keys, counts) = (
+            stream.download(&keys)?.wait()?,
+            stream.download(&counts)?.wait()?,
+        );
+        let mut got: Vec<(u32, u32)> = keys
+            .into_iter()
+            .zip(counts)
+            .filter(|(key, _)| *key != EMPTY)
+            .collect();
         got.sort_unstable();
         let mut want = std::collections::BTreeMap::new();
         x.iter().for_each(|key| *want.entry(*key).or_insert(0) += 1);
@@ -284,16 +375,37 @@ fn one_launch_sums_all() -> Result<(), Error> {
 
 /// NVIDIA's assembler takes the kernel for `sm`.
 fn assembles<K: Kernel>(kernel: &K, sm: u16) {
-    let (variable, own) = if sm < 75 { ("WARPSMITH_PTXAS12", "ptxas12") } else { ("WARPSMITH_PTXAS", "ptxas") };
-    let tools = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../.tools").join(own);
+    let (variable, own) = if sm < 75 {
+        ("WARPSMITH_PTXAS12", "ptxas12")
+    } else {
+        ("WARPSMITH_PTXAS", "ptxas")
+    };
+    let tools = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("../../.tools")
+        .join(own);
     let ptxas = env::var_os(variable).map_or(tools, PathBuf::from);
-    assert!(ptxas.is_file(), "no ptxas at {}: `cargo xtask test` installs it", ptxas.display());
-    let built = build(kernel, Target::sm(sm), Options::default()).unwrap_or_else(|error| panic!("{error}"));
-    let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{}_{sm}.ptx", kernel.name()));
+    assert!(
+        ptxas.is_file(),
+        "no ptxas at {}: `cargo xtask test` installs it",
+        ptxas.display()
+    );
+    let built =
+        build(kernel, Target::sm(sm), Options::default()).unwrap_or_else(|error| panic!("{error}"));
+    let file =
+        PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{}_{sm}.ptx", kernel.name()));
     fs::write(&file, built.module.text().to_string()).expect("a file");
-    let run = Command::new(&ptxas).arg(format!("-arch=sm_{sm}")).args(["-o", "/dev/null"]).arg(&file).output();
+    let run = Command::new(&ptxas)
+        .arg(format!("-arch=sm_{sm}"))
+        .args(["-o", "/dev/null"])
+        .arg(&file)
+        .output();
     let run = run.expect("ptxas");
-    assert!(run.status.success(), "{} for sm_{sm}: {}", kernel.name(), String::from_utf8_lossy(&run.stderr));
+    assert!(
+        run.status.success(),
+        "{} for sm_{sm}: {}",
+        kernel.name(),
+        String::from_utf8_lossy(&run.stderr)
+    );
 }
 
 #[test]

@@ -10,7 +10,7 @@ use super::{
 use std::{thread, time::Instant};
 use warpsmith::{
     device::{
-        Bound, Buffer, Device, Error, Grid, Placement, Selector, Settings, SliceMut, Stream,
+        Buffer, Device, Error, Grid, Placement, Selector, Settings, SliceMut, Stream,
         forbid_transfers,
     },
     kernel::{Cta, Device as OnDevice, Kernel, LaunchError, Options, args},

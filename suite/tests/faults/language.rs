@@ -9,7 +9,9 @@ use warpsmith::vgpu::{
     Config, Launch, Machine,
     check::{Checks, Finding, Kind, Place},
 };
-use warpsmith_kernel::{BuildError, Cta, Device, Kernel, LaunchError, Options, args, build};
+use warpsmith_kernel::{
+    BuildError, Cta, Device, Kernel, LaunchError, Options, args, build, misuse::Misuse,
+};
 use warpsmith_ptx::{
     diag::{Code, Diagnostic},
     ir::Span,
@@ -239,6 +241,9 @@ fn run(
             Err(BuildError::Refused { found, .. }) => {
                 return found.iter().map(|one| refused(file, one)).collect();
             }
+            Err(BuildError::Misuse { found, .. }) => {
+                return found.iter().map(|one| misused(file, one)).collect();
+            }
             Err(error) => panic!("{error}"),
         };
         let module = machine.load(&built.module).expect("loads");
@@ -286,6 +291,22 @@ fn refused(file: &str, diagnostic: &Diagnostic) -> Seen {
         other: None,
         who: None,
         message: diagnostic.to_string(),
+    }
+}
+
+/// What the language says of a value that is used behind the branch or loop that makes it: other ways leave it unwritten.
+fn misused(file: &str, misuse: &Misuse) -> Seen {
+    let (kind, used) = match misuse {
+        Misuse::Escaped { used, .. } => (Kind::UninitRegister.name(), *used),
+        Misuse::Argument { used, .. } | Misuse::Format { used, .. } => ("refused", *used),
+        other => panic!("a misuse that nobody planted: {other}"),
+    };
+    Seen {
+        kind: kind.to_owned(),
+        line: line(file, Span::Rust(used)),
+        other: None,
+        who: None,
+        message: misuse.to_string(),
     }
 }
 

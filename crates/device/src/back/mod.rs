@@ -33,6 +33,10 @@ pub(crate) trait Back: Debug + Send + Sync {
     fn queue(&self) -> Result<Box<dyn BackQueue>, Error>;
     /// What was found in kernels since the last call.
     fn take_findings(&self) -> Vec<Finding>;
+    /// What kernels printed since the last call, where it is not on standard output.
+    fn take_printed(&self) -> String {
+        String::new()
+    }
     /// CTAs that run at the same time on the whole device.
     fn resident(&self, kernel: &Handle, threads: u32, dynamic_shared: u32) -> Result<u64, Error>;
 }

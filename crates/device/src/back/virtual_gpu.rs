@@ -100,6 +100,10 @@ impl Back for VirtualGpu {
         self.0.take_findings()
     }
 
+    fn take_printed(&self) -> String {
+        self.0.take_printed()
+    }
+
     fn alloc(&self, bytes: u64) -> Result<u64, Error> {
         Ok(self.0.alloc(bytes)?)
     }

@@ -2,7 +2,7 @@
 
 use crate::kernels::{EMITTED, Scale, ScaleArgs, device, ramp};
 use std::sync::atomic::Ordering::Relaxed;
-use warpsmith_device::{Bound, CacheStats, Device, Error, Selector, Settings};
+use warpsmith_device::{CacheStats, Device, Error, Selector, Settings};
 use warpsmith_kernel::{Inputs, Options};
 
 fn emitted(tag: u32) -> usize {

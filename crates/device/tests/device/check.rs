@@ -2,7 +2,7 @@
 
 use crate::kernels::{Scale, ScaleArgs, ramp, scaled};
 use warpsmith_device::{
-    Bound, Device, Error, Selector, Settings,
+    Device, Error, Selector, Settings,
     check::{Checks, Kind},
 };
 

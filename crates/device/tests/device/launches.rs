@@ -1,7 +1,7 @@
 //! What a launch means: waited for, enqueued, or enqueued while its inputs go.
 
 use crate::kernels::{Add, AddArgs, Scale, ScaleArgs, Y, device, ramp, scaled};
-use warpsmith_device::{Bound, Buffer, Error, Grid, Stream};
+use warpsmith_device::{Buffer, Error, Grid, Stream};
 use warpsmith_kernel::{Kernel, LaunchError, Options};
 
 fn scale(

@@ -1,7 +1,7 @@
 //! Device memory: how much, of whom, in which parts.
 
 use crate::kernels::{Scale, ScaleArgs, device, ramp, scaled, with_memory};
-use warpsmith_device::{Bound, Device, Error, Fresh, Selector, Settings};
+use warpsmith_device::{Device, Error, Fresh, Selector, Settings};
 
 #[test]
 fn too_much_is_refused_with_needed_and_free() -> Result<(), Error> {

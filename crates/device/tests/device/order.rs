@@ -1,7 +1,7 @@
 //! Buffers that change streams bring the wait along.
 
 use crate::kernels::{Scale, ScaleArgs, device, ramp, scaled};
-use warpsmith_device::{Bound, Buffer, Error, Stream};
+use warpsmith_device::{Buffer, Error, Stream};
 
 const ROWS: u32 = 40;
 const N: u32 = 1000;

@@ -1,7 +1,7 @@
 //! Captured work.
 
 use crate::kernels::{Scale, ScaleArgs, device, ramp, scaled};
-use warpsmith_device::{Bound, Buffer, Error, Stream};
+use warpsmith_device::{Buffer, Error, Stream};
 
 fn scale(stream: &Stream, x: &Buffer<f32>, y: &mut Buffer<f32>, a: f32) -> Result<(), Error> {
     let n = x.len() as u32;

@@ -1,7 +1,7 @@
 //! Modules rewritten on their way to a device.
 
 use crate::kernels::{Scale, ScaleArgs, ramp, scaled};
-use warpsmith_device::{Bound, Device, Error, Rewrite, Selector, Settings};
+use warpsmith_device::{Device, Error, Rewrite, Selector, Settings};
 use warpsmith_ptx::{
     ir::{Inst, Module, Operand, Stmt, StmtKind},
     op::Op,

@@ -1,7 +1,7 @@
 //! Counts, and the scope without transfers.
 
 use crate::kernels::{Scale, ScaleArgs, device, ramp};
-use warpsmith_device::{Bound, Direction, Error, Snapshot, forbid_transfers, process_stats};
+use warpsmith_device::{Direction, Error, Snapshot, forbid_transfers, process_stats};
 
 #[test]
 fn each_thing_counts_once() -> Result<(), Error> {

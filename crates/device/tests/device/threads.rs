@@ -1,7 +1,7 @@
 //! One device, several threads.
 
 use crate::kernels::{Scale, ScaleArgs, device, ramp, scaled};
-use warpsmith_device::{Bound, Error};
+use warpsmith_device::Error;
 
 #[test]
 fn threads_share_a_device_and_its_weights() -> Result<(), Error> {

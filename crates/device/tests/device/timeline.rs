@@ -2,7 +2,7 @@
 
 use crate::kernels::{Scale, ScaleArgs, device, ramp};
 use std::time::{Duration, Instant};
-use warpsmith_device::{Bound, Error, Snapshot, Stream, TimedWork, Work};
+use warpsmith_device::{Error, Snapshot, Stream, TimedWork, Work};
 use warpsmith_kernel::Kernel;
 
 fn scale(stream: &Stream, tag: u32, rows: u32) -> Result<(), Error> {

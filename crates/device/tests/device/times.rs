@@ -2,7 +2,7 @@
 
 use crate::kernels::{Scale, ScaleArgs, device, ramp};
 use std::time::{Duration, Instant};
-use warpsmith_device::{Bound, Error, Stream};
+use warpsmith_device::{Error, Stream};
 
 fn scale(stream: &Stream, tag: u32, rows: u32) -> Result<(), Error> {
     let (x, mut y) = (stream.upload_new(&ramp(64))?, stream.alloc(64)?);
