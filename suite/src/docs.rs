@@ -14,3 +14,8 @@ pub struct Architecture;
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/coming-from-trueno-gpu.md")]
 pub struct ComingFromTruenoGpu;
+
+/// The guide to the kernel language.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/kernels.md")]
+pub struct Kernels;

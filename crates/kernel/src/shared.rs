@@ -343,13 +343,14 @@ impl<'t, 'k, T: Elem> Slots<'t, 'k, T> {
     ///
     /// From sm_80 on this is `cp.async`, complete at the stage's wait; below it is a load and a store.
     #[track_caller]
-    pub fn copy16<A: crate::memory::AccessMark, U: Uni, V: Uni>(
+    pub fn copy16<A: crate::memory::AccessMark, U: Uni>(
         self,
         index: impl Index<'k>,
         source: crate::memory::Global<'k, T, A, U>,
-        valid: Val<'k, bool, V>,
+        valid: impl Arg<'k, bool>,
     ) {
         let at = Location::caller();
+        let valid = valid.val();
         let to = self.pointer(at, index);
         let from = source.pointer(at);
         if with(|b| b.target.sm >= 80) {
