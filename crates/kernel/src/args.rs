@@ -326,7 +326,7 @@ pub fn view<'k, T: Elem, A>(
         [_, rest @ ..] => {
             let mut row = rest[0];
             for dim in &rest[1..] {
-                row = row * *dim;
+                row *= *dim;
             }
             Some(row.rep())
         }

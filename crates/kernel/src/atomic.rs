@@ -247,6 +247,7 @@ fn add(ty: Type) -> &'static [Qual] {
 
 impl<'k, T: AtomicAdd> Atomic<'k, T> {
     /// Adds. Integers wrap; floats are rounded to nearest even (bf16: sm_90).
+    #[allow(clippy::should_implement_trait)] // the instruction's name; it is no operator
     #[track_caller]
     pub fn add(self, value: impl Arg<'k, T::Reg>) -> Val<'k, T::Reg, uni::Lane> {
         let at = Location::caller();
