@@ -188,3 +188,62 @@ pub struct Finding {
     /// Whose fault it is.
     pub verdict: Verdict,
 }
+
+/// For people, in one line: where, what, who, the other place, how often, what would help. A reader of many findings draws them
+/// with the source (`warpsmith run --check` does).
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Place {
+            kernel,
+            span,
+            cta,
+            thread,
+            ..
+        } = &self.place;
+        let ([x, y, z], [u, v, w]) = (cta, thread);
+        write!(
+            f,
+            "{span}: {} in `{kernel}`, CTA ({x}, {y}, {z}), thread ({u}, {v}, {w}): {}",
+            self.kind, self.message
+        )?;
+        if let Some(other) = &self.other {
+            write!(f, "; the other place is {}", other.span)?;
+        }
+        if self.count > 1 {
+            write!(f, "; {} times", self.count)?;
+        }
+        write!(f, "; {}", self.help)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_finding_reads_as_a_sentence() {
+        let place = Place {
+            kernel: "sums".into(),
+            span: Span::None,
+            cta: [2, 0, 0],
+            thread: [33, 0, 0],
+            access: Some(Access::Write),
+        };
+        let finding = Finding {
+            kind: Kind::RaceGlobal,
+            other: Some(place.clone()),
+            place,
+            address: None,
+            allocation: None,
+            count: 7,
+            message: "nothing orders this with the other access".into(),
+            help: "use an atomic",
+            verdict: Verdict::Bug,
+        };
+        assert_eq!(
+            finding.to_string(),
+            "unknown place: race_global in `sums`, CTA (2, 0, 0), thread (33, 0, 0): nothing orders this with the other access; \
+             the other place is unknown place; 7 times; use an atomic"
+        );
+    }
+}
