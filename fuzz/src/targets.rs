@@ -328,10 +328,7 @@ fn takes_chat_template(input: &[u8]) -> bool {
     let Ok(template) = ChatTemplate::from_source(&String::from_utf8_lossy(input)) else {
         return false;
     };
-    let message = |role: &str, content: &str| Message {
-        role: role.to_owned(),
-        content: content.to_owned(),
-    };
+    let message = |role: &str, content: &str| Message::new(role, content);
     let messages = [
         message("system", "Be kind."),
         message("user", "Hi {{ 1 }}"),

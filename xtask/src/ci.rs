@@ -50,7 +50,7 @@ impl Step {
     fn title(self) -> &'static str {
         match self {
             Step::Ptxas => "install NVIDIA's assemblers into .tools/",
-            Step::Models => "fetch the models into the user's cache",
+            Step::Models => "fetch the models into the user's cache, OpenAI's client into .tools/",
             Step::Fmt => "cargo fmt --all --check",
             Step::Clippy => "cargo clippy --workspace --all-targets -- -D warnings",
             Step::Tidy => "cargo xtask tidy",
@@ -151,6 +151,7 @@ fn run(house: &House, step: Step, tests: Tests, results: &mut Vec<String>) -> Re
             .try_for_each(|place| place.ensure(house).map(drop)),
         Step::Models => {
             fetch::fetch(house, What::Smollm2)?;
+            fetch::fetch(house, What::Clients)?;
             fetch::fetch(house, What::Whisper)
         }
         Step::Fmt => house.cargo(["fmt", "--all", "--check"]).show(),

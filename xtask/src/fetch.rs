@@ -13,12 +13,16 @@ use crate::house::{House, model_cache};
 use crate::pinned::{Folder, PTXAS, PTXAS12, Pinned, SMOLLM2, WHISPER_BASE, WHISPER_TINY_EN};
 use crate::run::Run;
 
+/// What the tests of the server install.
+const CLIENTS: &str = "crates/warpsmith/tests/clients/requirements.txt";
+
 /// What `cargo xtask fetch` can be asked for.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 pub(crate) enum What {
     Smollm2,
     Whisper,
     Ptxas,
+    Clients,
     All,
 }
 
@@ -106,6 +110,9 @@ pub(crate) fn fetch(house: &House, what: What) -> Result<()> {
             place.ensure(house)?;
         }
     }
+    if matches!(what, What::Clients | What::All) {
+        clients(house)?;
+    }
     if matches!(what, What::Smollm2 | What::All) {
         Place::smollm2()?.ensure(house)?;
     }
@@ -114,6 +121,38 @@ pub(crate) fn fetch(house: &House, what: What) -> Result<()> {
         whisper_base(house)?;
     }
     Ok(())
+}
+
+/// OpenAI's client in Python, which the tests of the server talk with, in the private tools of the workspace.
+fn clients(house: &House) -> Result<()> {
+    let folder = house.tools().join("clients");
+    let wanted = house.root().join(CLIENTS);
+    let wanted_text = fs::read_to_string(&wanted).map_err(Error::io(&wanted))?;
+    let done = folder.join(".ok");
+    if fs::read_to_string(&done).is_ok_and(|done| done == wanted_text) {
+        println!(
+            "OpenAI's client (Apache-2.0): present at {}",
+            folder.display()
+        );
+        return Ok(());
+    }
+    println!(
+        "installing OpenAI's client (Apache-2.0) into {}",
+        folder.display()
+    );
+    let python = Python::venv(Python::find(house)?.program(), &folder)?;
+    python
+        .pip()
+        .args([
+            "install",
+            "--quiet",
+            "--only-binary",
+            ":all:",
+            "--requirement",
+        ])
+        .arg(&wanted)
+        .show()?;
+    fs::write(&done, wanted_text).map_err(Error::io(&done))
 }
 
 /// Whisper base in the user's cache: its folder.

@@ -49,6 +49,7 @@ pub(crate) fn measure(args: &Args) -> Result<Vec<Batch>, Failed> {
                     sampler: SamplerConfig::default(),
                     max_tokens: steps as u32 + 2,
                     ends: Vec::new(),
+                    ..Request::default()
                 })?;
             }
             while engine.running() < sequences as usize {

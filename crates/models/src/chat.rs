@@ -2,7 +2,7 @@
 //!
 //! Templates come with model files from anywhere, so each run is bounded: instructions, memory,
 //! recursion, output and time. They see `messages`, `add_generation_prompt`, `bos_token`, `eos_token`,
-//! `tools` and `documents` (none), `raise_exception`, and `strftime_now` where a time was given; what Python and Jinja2
+//! `tools` (where some were given), `documents` (none), `raise_exception`, and `strftime_now` where a time was given; what Python and Jinja2
 //! have beside that is in `source.rs`, `method.rs` and `json.rs`.
 
 mod json;
@@ -15,7 +15,7 @@ use std::io::{self, Write as _};
 use std::sync::Arc;
 
 use minijinja::syntax::SyntaxConfig;
-use minijinja::value::ValueKind;
+use minijinja::value::{Serde, ValueKind};
 use minijinja::{Environment, ErrorKind, Output, State, Value, context};
 use serde::{Deserialize, Serialize};
 use warpsmith_formats::gguf::Metadata;
@@ -24,12 +24,41 @@ use crate::Error;
 use crate::tokenizer::Tokenizer;
 
 /// One turn of a conversation.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
     /// Who speaks: `system`, `user` or `assistant`, or what else the template knows.
     pub role: String,
     /// What is said.
     pub content: String,
+    /// Calls of tools that the assistant made: `{"id", "type": "function", "function": {"name", "arguments"}}`, with the
+    /// arguments as an object, as templates want them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tool_calls: Vec<serde_json::Value>,
+    /// Which call a message of role `tool` answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_call_id: Option<String>,
+    /// Who of several speaks, or which tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+}
+
+impl Message {
+    /// What somebody says.
+    pub fn new(role: impl Into<String>, content: impl Into<String>) -> Message {
+        Message {
+            role: role.into(),
+            content: content.into(),
+            ..Message::default()
+        }
+    }
+
+    /// Bytes that a template may write.
+    fn bytes(&self) -> usize {
+        let calls = self.tool_calls.iter().map(|call| call.to_string().len());
+        let names =
+            [&self.tool_call_id, &self.name].map(|name| name.as_ref().map_or(0, String::len));
+        self.role.len() + self.content.len() + calls.sum::<usize>() + names.iter().sum::<usize>()
+    }
 }
 
 /// Whether the text ends with the beginning of the assistant's turn.
@@ -77,6 +106,8 @@ pub struct ChatTemplate {
     eos: String,
     /// Seconds since 1970.
     now: Option<i64>,
+    /// What the model may call.
+    tools: Arc<[serde_json::Value]>,
 }
 
 /// Where a template comes from.
@@ -112,6 +143,7 @@ impl ChatTemplate {
             bos: String::new(),
             eos: String::new(),
             now: None,
+            tools: Arc::new([]),
         }
     }
 
@@ -157,6 +189,20 @@ impl ChatTemplate {
         self
     }
 
+    /// The same template with `tools`: functions that the model may call, as JSON schemas describe them.
+    pub fn with_tools(mut self, tools: Vec<serde_json::Value>) -> Self {
+        self.tools = tools.into();
+        self
+    }
+
+    /// Whether the template says anything about `tools`.
+    pub fn knows_tools(&self) -> bool {
+        match &self.source {
+            Source::Own(source) => source.contains("tools"),
+            Source::Usual | Source::Unusable(_) => false,
+        }
+    }
+
     /// The text of a conversation, to be encoded with
     /// [`Special::Parse`](crate::tokenizer::Special::Parse).
     ///
@@ -168,10 +214,9 @@ impl ChatTemplate {
         messages: &[Message],
         generation_prompt: GenerationPrompt,
     ) -> Result<String, Error> {
-        let bytes: usize = messages
-            .iter()
-            .map(|m| m.role.len() + m.content.len())
-            .sum();
+        let tools = self.tools.iter().map(|tool| tool.to_string().len());
+        let bytes = messages.iter().map(Message::bytes).chain(tools);
+        let bytes: usize = bytes.sum();
         let fuel = FUEL
             .saturating_add(FUEL_A_MESSAGE.saturating_mul(messages.len() as u64))
             .saturating_add(bytes as u64 / BYTES_A_FUEL)
@@ -187,16 +232,17 @@ impl ChatTemplate {
             }
         };
         let now = self.now;
-        let turns: Vec<Value> = messages
-            .iter()
-            .map(|m| context! { role => m.role.as_str(), content => m.content.as_str() })
-            .collect();
+        let turns: Vec<Value> = messages.iter().map(|m| Value::from(Serde(m))).collect();
+        let tools = match self.tools.is_empty() {
+            true => Value::from(()),
+            false => Value::from(Serde(&*self.tools)),
+        };
         let context = context! {
             messages => turns,
             add_generation_prompt => generation_prompt == GenerationPrompt::Add,
             bos_token => self.bos.as_str(),
             eos_token => self.eos.as_str(),
-            tools => (),
+            tools => tools,
             documents => (),
         };
         sandbox::run(move || {
@@ -357,3 +403,5 @@ fn template_error(error: &minijinja::Error, fuel: u64) -> Error {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tool_tests;

@@ -5,12 +5,14 @@
 pub mod chat;
 mod error;
 pub mod llama;
+pub mod logprobs;
 mod quiet;
 mod rounding;
 pub mod sampling;
 mod settings;
 pub mod text;
 pub mod tokenizer;
+pub mod transcript;
 mod watch;
 pub mod whisper;
 

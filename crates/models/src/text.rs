@@ -1,6 +1,52 @@
-//! Stop strings in a stream of text.
+//! Tokens to the text that is certain, up to a stop string.
 
-use crate::Error;
+use crate::{
+    Error,
+    tokenizer::{Decoder, Tokenizer},
+};
+
+/// What turns the tokens of one continuation into text, up to a stop string.
+#[derive(Debug)]
+pub struct Written<'a> {
+    tokenizer: &'a Tokenizer,
+    decoder: Decoder<'a>,
+    stops: StopMatcher,
+}
+
+impl<'a> Written<'a> {
+    /// Of tokens that follow `prompt`.
+    pub fn after(prompt: &[u32], tokenizer: &'a Tokenizer, stops: StopMatcher) -> Written<'a> {
+        Written {
+            tokenizer,
+            decoder: tokenizer.decoder_after(prompt),
+            stops,
+        }
+    }
+
+    /// The text that is certain with the next token. One that ends the text has none, and neither has an id that the model
+    /// knows and the tokenizer does not.
+    ///
+    /// # Errors
+    /// Only for a `tokenizer.json` whose decoder fails.
+    pub fn push(&mut self, token: u32) -> Result<Streamed, Error> {
+        let known = (token as usize) < self.tokenizer.vocab_len();
+        if self.tokenizer.is_end_of_generation(token) || !known {
+            return Ok(Streamed::Text(String::new()));
+        }
+        Ok(self.stops.push(&self.decoder.push(token)?))
+    }
+
+    /// The text that was held back, where no stop string came.
+    ///
+    /// # Errors
+    /// As [`Written::push`].
+    pub fn finish(mut self) -> Result<String, Error> {
+        Ok(match self.stops.push(&self.decoder.finish()?) {
+            Streamed::Text(text) => text + &self.stops.finish(),
+            Streamed::Stopped { text, stop: _ } => text,
+        })
+    }
+}
 
 /// Watches streamed text for the first of several stop strings.
 ///

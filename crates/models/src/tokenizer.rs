@@ -276,6 +276,19 @@ impl Tokenizer {
         }
     }
 
+    /// The bytes that a token prints in the middle of a text, which may be half a character; none for a control token.
+    /// `None` for what is no token, and where only a `tokenizer.json` knows.
+    pub fn bytes(&self, id: u32) -> Option<Vec<u8>> {
+        match &self.engine {
+            Engine::Gguf(gguf) => {
+                let mut bytes = Vec::new();
+                gguf.print(id, &mut bytes).ok()?;
+                Some(bytes)
+            }
+            Engine::Json(_) => None,
+        }
+    }
+
     /// The token that begins a text.
     pub fn bos(&self) -> Option<u32> {
         self.bos

@@ -94,6 +94,7 @@ fn together(engine: &mut Engine) -> Result<Vec<(bool, u32)>, Error> {
             sampler: SamplerConfig::default(),
             max_tokens: 4,
             ends: Vec::new(),
+            ..Request::default()
         })?);
     }
     let mut tokens = Vec::new();

@@ -61,7 +61,6 @@ pub mod report;
 pub mod roof;
 pub mod script;
 pub mod timeline;
-pub mod transcript;
 
 pub use warpsmith_audio as audio;
 pub use warpsmith_device as device;
@@ -70,6 +69,7 @@ pub use warpsmith_graph as graph;
 pub use warpsmith_kernel as kernel;
 pub use warpsmith_library as library;
 pub use warpsmith_models as models;
+pub use warpsmith_models::transcript;
 pub use warpsmith_ptx as ptx;
 pub use warpsmith_tensor as tensor;
 pub use warpsmith_vgpu as vgpu;

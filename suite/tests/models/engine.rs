@@ -44,6 +44,7 @@ fn request(prompt: Vec<u32>, max_tokens: u32) -> Request {
         sampler: SamplerConfig::default(),
         max_tokens,
         ends: Vec::new(),
+        ..Request::default()
     }
 }
 

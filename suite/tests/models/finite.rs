@@ -229,6 +229,7 @@ fn of_many_sequences_only_those_fail_whose_logits_are_not_finite() {
         sampler: SamplerConfig::default(),
         max_tokens,
         ends: Vec::new(),
+        ..Request::default()
     };
     let own = |prompt: &[u32], most| {
         let mut session = session(&bundle, Precision::Exact, Run::Eager, 0);

@@ -39,6 +39,7 @@ fn ten_thousand_steps_of_fifty_shapes_plan_and_allocate_nothing_new() {
                 sampler: SamplerConfig::default(),
                 max_tokens: tokens,
                 ends: Vec::new(),
+                ..Request::default()
             };
             engine.submit(request).expect("a sequence");
         }

@@ -15,4 +15,5 @@ mod steps;
 mod support;
 mod synth;
 mod threads;
+mod told;
 mod ways;

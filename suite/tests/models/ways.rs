@@ -78,6 +78,7 @@ fn requests(most: usize) -> Vec<Request> {
                 // Each leaves at its own time.
                 max_tokens: (most - most / 3 * (at + part) % most).max(1) as u32,
                 ends: Vec::new(),
+                ..Request::default()
             });
         }
     }

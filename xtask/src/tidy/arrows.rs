@@ -61,6 +61,15 @@ const HOUSE: &[(&str, May)] = &[
         ]),
     ),
     (
+        "warpsmith-server",
+        May::Use(&[
+            "warpsmith-audio",
+            "warpsmith-device",
+            "warpsmith-graph",
+            "warpsmith-models",
+        ]),
+    ),
+    (
         "warpsmith",
         May::Use(&[
             "warpsmith-ptx",
@@ -73,6 +82,7 @@ const HOUSE: &[(&str, May)] = &[
             "warpsmith-tensor",
             "warpsmith-graph",
             "warpsmith-models",
+            "warpsmith-server",
         ]),
     ),
     ("check-a-kernel", May::Use(&["warpsmith"])),

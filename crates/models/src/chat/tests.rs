@@ -8,10 +8,7 @@ use warpsmith_formats::gguf::Value as GgufValue;
 fn messages(turns: &[(&str, &str)]) -> Vec<Message> {
     turns
         .iter()
-        .map(|(role, content)| Message {
-            role: (*role).to_owned(),
-            content: (*content).to_owned(),
-        })
+        .map(|(role, content)| Message::new(*role, *content))
         .collect()
 }
 
@@ -582,9 +579,9 @@ fn deep_values_do_not_exhaust_the_stack() {
 #[test]
 fn a_long_conversation_is_not_too_much() {
     let turns: Vec<Message> = (0..2_000)
-        .map(|i| Message {
-            role: if i % 2 == 0 { "user" } else { "assistant" }.to_owned(),
-            content: "word ".repeat(400),
+        .map(|i| {
+            let role = if i % 2 == 0 { "user" } else { "assistant" };
+            Message::new(role, "word ".repeat(400))
         })
         .collect();
     let text = ChatTemplate::from_source(CHATML)

@@ -9,7 +9,7 @@ use warpsmith_graph::{Graph, Node, Plan};
 use warpsmith_library::finite::drawable;
 
 /// Tokens that are evaluated together.
-const CHUNK: usize = 512;
+pub(super) const CHUNK: usize = 512;
 
 /// A chunk that was evaluated.
 pub(super) struct Evaluated {
@@ -38,6 +38,14 @@ pub(super) fn check_logits(logits: &[f32], position: u32) -> Result<(), Error> {
 impl Session {
     /// The graph over a chunk, with the logits of its last `heads` rows.
     fn graph_of(&self, ids: &[u32], heads: u32) -> Result<(Graph, Node), Error> {
+        let (mut graph, hidden) = self.hidden_of(ids)?;
+        let rows_of_interest = graph.rows(hidden, ids.len() as u32 - heads, heads)?;
+        let logits = logits(&mut graph, &self.model, rows_of_interest)?;
+        Ok((graph, logits))
+    }
+
+    /// The graph over a chunk up to the normed hidden states.
+    pub(super) fn hidden_of(&self, ids: &[u32]) -> Result<(Graph, Node), Error> {
         let rows = ids.len() as u32;
         let start = self.len();
         let positions: Vec<u32> = (start..start + rows).collect();
@@ -56,13 +64,16 @@ impl Session {
         };
         inputs.name(&mut graph)?;
         let hidden = hidden(&mut graph, &self.model, Memory::Own(&self.caches), inputs)?;
-        let rows_of_interest = graph.rows(hidden, rows - heads, heads)?;
-        let logits = logits(&mut graph, &self.model, rows_of_interest)?;
-        Ok((graph, logits))
+        Ok((graph, hidden))
     }
 
     /// Evaluates a chunk and keeps `kept` of its graph.
-    fn chunk(&mut self, ids: &[u32], mut graph: Graph, kept: Node) -> Result<Evaluated, Error> {
+    pub(super) fn chunk(
+        &mut self,
+        ids: &[u32],
+        mut graph: Graph,
+        kept: Node,
+    ) -> Result<Evaluated, Error> {
         graph.keep(kept)?;
         let plan = self.plan(&graph)?;
         self.run("prefill", &plan)?;

@@ -2,6 +2,7 @@
 
 mod config;
 mod config_json;
+mod embed;
 mod engine;
 mod evaluate;
 mod folder;
@@ -19,6 +20,7 @@ mod source;
 mod warning;
 
 pub use config::{Biases, Config, Head};
+pub use embed::Pooling;
 pub use engine::{Engine, EngineOptions, EngineReport, Event, Request, SequenceId, WhenFull};
 pub use generate::Ended;
 pub use lookup::LookupReport;

@@ -3,24 +3,21 @@
 use super::{
     align::Text,
     decode::DecodeOptions,
-    fallback::{Decoded, TEMPERATURES, compression_ratio},
+    fallback::{Decoded, compression_ratio},
     lines::Mode,
     model::Model,
+    options::ListenOptions,
     session::{Rulebook, Session, SessionOptions},
-    tokenizer::{Start, Task, Tokenizer},
-    transcript::{Options, Pieces, Segment, Sizes, Transcript, initial_tokens},
+    tokenizer::{Start, Tokenizer},
+    transcript::{Segment, Sizes, Transcript, initial_tokens},
     words::alignment_heads,
 };
-use crate::{
-    Error,
-    llama::{Progress, Run},
-    rounding::Files,
-};
+use crate::{Error, llama::Progress, rounding::Files};
 use std::{ops::ControlFlow, sync::Arc};
 use warpsmith_audio::{Edge, FRAMES_PER_SECOND, Padding, Spectrogram, Window, filters};
 use warpsmith_device::Device;
 use warpsmith_formats::whisper::WhisperFile;
-use warpsmith_graph::{Precision, Shape, SharedDispatch, SharedObserver};
+use warpsmith_graph::{SharedDispatch, SharedObserver};
 use warpsmith_library::decoding::{Rules, Vocabulary};
 
 /// A model with what turns its tokens into text.
@@ -120,57 +117,6 @@ fn check(file: &WhisperFile) -> Result<(), Error> {
     }
 }
 
-/// How a transcriber listens.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ListenOptions {
-    /// Arithmetic.
-    pub precision: Precision,
-    /// How passes run.
-    pub run: Run,
-    /// The form of a persistent kernel.
-    pub shape: Shape,
-    /// What to do with speech.
-    pub task: Task,
-    /// The language's code or name; `None` hears which it is, from the first window of each sound.
-    pub language: Option<String>,
-    /// Whether the text has timestamps; without, each window is one segment, decoded with timestamps all the same.
-    pub start: Start,
-    /// Temperatures that are tried one after the other.
-    pub temperatures: Vec<f32>,
-    /// Beams at temperature 0; 1 is greedy.
-    pub beams: u32,
-    /// Beams stop when this many times as many have ended as there are.
-    pub patience: f32,
-    /// Samples of which the best is taken at temperatures above 0.
-    pub best_of: u32,
-    /// As in [`DecodeOptions`].
-    pub length_penalty: Option<f32>,
-    /// Seed of draws.
-    pub seed: u64,
-    /// Prompts, thresholds, times of words.
-    pub transcript: Options,
-}
-
-impl Default for ListenOptions {
-    fn default() -> Self {
-        ListenOptions {
-            precision: Precision::Fast,
-            run: Run::Replay,
-            shape: Shape::default(),
-            task: Task::Transcribe,
-            language: None,
-            start: Start::Timestamps,
-            temperatures: TEMPERATURES.to_vec(),
-            beams: 1,
-            patience: 1.0,
-            best_of: 5,
-            length_penalty: None,
-            seed: 0,
-            transcript: Options::default(),
-        }
-    }
-}
-
 /// A window that is done.
 #[derive(Clone, Copy, Debug)]
 pub struct Step<'a> {
@@ -228,21 +174,11 @@ impl Transcriber {
     /// # Errors
     /// A language that the model does not know; a translation by an English model; beams and samples out of range; out of memory.
     pub fn new(bundle: &Arc<Bundle>, mut options: ListenOptions) -> Result<Transcriber, Error> {
+        options.settle(&bundle.tokenizer)?;
         let special = *bundle.tokenizer.special();
         let dims = *bundle.model.dims();
-        if let Some(language) = &mut options.language {
-            special.code(language)?.clone_into(language);
-        }
-        if options.task == Task::Translate && !special.is_multilingual() {
-            return Err(Error::Unsupported {
-                what: "translating with an English model (expected a multilingual one)".to_owned(),
-            });
-        }
         let mut suppress = bundle.suppress.clone();
         suppress.push(special.no_timestamps);
-        if options.start == Start::NoTimestamps {
-            options.transcript.pieces = Pieces::Windows;
-        }
         let mut modes = vec![Mode::Samples(1), Mode::Samples(options.best_of)];
         if options.beams != 1 {
             modes.push(Mode::Beams(options.beams));
@@ -284,6 +220,17 @@ impl Transcriber {
             turned: vec![0.0; len],
             among,
         })
+    }
+
+    /// Listens to the sounds that follow with other options. Nothing is planned anew.
+    ///
+    /// # Errors
+    /// As [`Transcriber::new`]; other arithmetic, another way to run, more or fewer beams or samples: these need a new one.
+    pub fn listen_with(&mut self, mut options: ListenOptions) -> Result<(), Error> {
+        options.settle(&self.bundle.tokenizer)?;
+        self.options.plans_for(&options)?;
+        self.options = options;
+        Ok(())
     }
 
     /// The session.

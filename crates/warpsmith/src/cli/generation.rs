@@ -4,7 +4,6 @@ use super::{
     interrupt::Watch,
     logprobs::Chosen,
     output::{Unit, bar},
-    written::Written,
 };
 use anyhow::Result;
 use serde::Serialize;
@@ -17,7 +16,7 @@ use warpsmith::{
     models::{
         Error,
         llama::{Ended, Session},
-        text::{StopMatcher, Streamed},
+        text::{StopMatcher, Streamed, Written},
         tokenizer::Tokenizer,
     },
 };

@@ -26,11 +26,11 @@ mod profile;
 mod prompt;
 mod report;
 mod run;
+mod serve;
 mod show;
 mod tokenize;
 mod trace;
 mod transcribe;
-mod written;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
@@ -50,6 +50,7 @@ use std::process::ExitCode;
   warpsmith chat --model smollm2.gguf
   warpsmith perplexity --model smollm2.gguf text.txt
   warpsmith transcribe --model whisper-base speech.flac --format srt
+  warpsmith serve --model smollm2.gguf --whisper whisper-base
   warpsmith profile --model smollm2.gguf --out profile
   warpsmith devices
   warpsmith kernels emit softmax --sm 90
@@ -81,6 +82,7 @@ enum Command {
     Devices(devices::ListDevices),
     Kernels(kernels::Kernels),
     Run(run::RunPtx),
+    Serve(serve::Serve),
     Check(check::Check),
     Completions(completions::Completions),
     Man(man::ManualPages),
@@ -106,6 +108,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Command::Devices(command) => command.run().map(|()| ExitCode::SUCCESS),
         Command::Kernels(command) => command.run(),
         Command::Run(command) => command.run(),
+        Command::Serve(command) => command.run(),
         Command::Check(command) => command.run(),
         Command::Completions(command) => command.run().map(|()| ExitCode::SUCCESS),
         Command::Man(command) => command.run().map(|()| ExitCode::SUCCESS),

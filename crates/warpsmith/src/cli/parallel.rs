@@ -7,7 +7,6 @@ use super::{
     options::ModelArgs,
     output,
     report::{Crossed, rate},
-    written::Written,
 };
 use anyhow::{Context, Result};
 use serde::Serialize;
@@ -15,7 +14,7 @@ use std::{process::ExitCode, time::Instant};
 use warpsmith::models::{
     llama::{Engine, Event, Request, SequenceId},
     sampling::SamplerConfig,
-    text::{StopMatcher, Streamed},
+    text::{StopMatcher, Streamed, Written},
 };
 
 /// Sequences of an engine; more wait for a place.
@@ -158,6 +157,7 @@ pub(crate) fn run(task: Task<'_>, json: bool) -> Result<ExitCode> {
             sampler,
             max_tokens,
             ends: tokenizer.end_of_generation().to_vec(),
+            ..Request::default()
         });
         let number = lines.len() + 1;
         let text = texts.get(of).map_or(String::new(), |text| beginning(text));

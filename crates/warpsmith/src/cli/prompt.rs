@@ -133,15 +133,9 @@ impl PromptArgs {
 
 /// The first turn of a conversation.
 fn conversation(system: Option<&str>, user: String) -> Vec<Message> {
-    let message = |role: &str, content: String| Message {
-        role: role.to_owned(),
-        content,
-    };
-    let mut messages: Vec<Message> = system
-        .map(|text| message("system", text.to_owned()))
-        .into_iter()
-        .collect();
-    messages.push(message("user", user));
+    let system = system.map(|text| Message::new("system", text));
+    let mut messages: Vec<Message> = system.into_iter().collect();
+    messages.push(Message::new("user", user));
     messages
 }
 

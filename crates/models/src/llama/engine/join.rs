@@ -2,8 +2,9 @@
 
 use super::{
     Engine, NOWHERE, WINDOW,
+    bias::Bias,
     options::{Event, WhenFull},
-    passes::{Kind, MOST_ROWS, bucket, taken},
+    passes::{Kind, MOST_ROWS, With, bucket, taken},
     sequence::Sequence,
 };
 use crate::Error;
@@ -76,8 +77,20 @@ impl Engine {
         input.extend(std::iter::repeat_n(self.staging, rows as usize));
         let to = self.passes.input.view_mut().range(0..input.len())?;
         self.stream.upload(to, &input)?;
-        self.pass(kind, rows)?;
+        let mut with = With::default();
+        if kind == Kind::PromptEnd {
+            let staging = self.staging as usize;
+            let bias = self.bias.as_ref();
+            with = With {
+                bias: bias.is_some_and(|bias| bias.is_any(staging..staging + 1)),
+                logits: sequence.logits,
+            };
+        }
+        self.pass(kind, rows, with)?;
         self.counts.prompt_passes += 1;
+        if with.logits {
+            self.fetch((kind, rows, with), &[(0, sequence.id)])?;
+        }
         sequence.cached = end;
         Ok(())
     }
@@ -91,10 +104,23 @@ impl Engine {
         }
         let slot = self.staging;
         self.settings(&sequence.sampler, slot)?;
+        self.make_bias(sequence.is_biased())?;
+        if let Some(bias) = &mut self.bias {
+            bias.set(&self.stream, slot as usize, sequence)?;
+        }
         self.put(slot, |state| &mut state.recent, &recent)?;
         self.put(slot, |state| &mut state.seen, &[length])?;
         self.put(slot, |state| &mut state.position, &[length - 1])?;
         self.put(slot, |state| &mut state.length, &[length])
+    }
+
+    /// Makes room for biases, if there is none yet and some are needed.
+    pub(super) fn make_bias(&mut self, needed: bool) -> Result<(), Error> {
+        if self.bias.is_none() && needed {
+            let vocab = self.model.config().vocab;
+            self.bias = Some(Bias::new(&self.stream, self.staging + 1, vocab)?);
+        }
+        Ok(())
     }
 
     /// Gives the first sequence that waits pages for its tokens, if there is a place for it and pages are free.

@@ -4,6 +4,7 @@
 //! is replaced by the last one, within the device. What a step needs of the host is an entry of the table where a
 //! sequence begins a new page; what comes back is a token of each sequence.
 
+mod bias;
 mod join;
 mod options;
 mod passes;
@@ -15,10 +16,14 @@ pub use options::{EngineOptions, EngineReport, Event, Request, SequenceId, WhenF
 
 use super::model::Model;
 use crate::{Error, sampling::SamplerConfig, watch::Watch};
-use passes::{Over, Passes};
+use bias::Bias;
+use passes::{Over, Passes, With};
 use pool::Pool;
 use sequence::Sequence;
-use std::{collections::VecDeque, sync::Arc};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::Arc,
+};
 use warpsmith_device::{Buffer, Stream};
 use warpsmith_graph::{PageSizes, PageStore, Pages, Precision, SamplerState, SharedDispatch};
 use warpsmith_library::{attention::CacheType, sample::Settings};
@@ -42,6 +47,10 @@ pub struct Engine {
     /// The pages of each slot.
     table: Buffer<u32>,
     state: SamplerState,
+    /// What is added to logits; from the first sequence on that asks for it.
+    bias: Option<Bias>,
+    /// What the tokens of the last step were drawn from, of sequences that want to know.
+    logits: BTreeMap<SequenceId, Vec<f32>>,
     passes: Passes,
     watch: Watch,
     pool: Pool,
@@ -112,6 +121,8 @@ impl Engine {
             layers,
             table,
             state,
+            bias: None,
+            logits: BTreeMap::new(),
             passes: Passes::new(&stream, slots)?,
             watch: Watch::default(),
             pool: Pool::new(options.pages),
@@ -135,11 +146,24 @@ impl Engine {
     pub fn submit(&mut self, request: Request) -> Result<SequenceId, Error> {
         request.sampler.validate()?;
         let (vocab, context) = (self.model.config().vocab, self.options.context);
-        if let Some(id) = request.prompt.iter().find(|id| **id >= vocab) {
+        let biased = request
+            .bias
+            .iter()
+            .map(|(id, _)| ("token id of a bias", id));
+        let all = request.prompt.iter().map(|id| ("token id", id));
+        if let Some((what, id)) = all.chain(biased).find(|(_, id)| **id >= vocab) {
             return Err(Error::TokenId {
-                what: "token id",
+                what,
                 id: *id,
                 vocab: vocab as usize,
+            });
+        }
+        let odd = |by: &f32| by.is_nan() || *by == f32::INFINITY;
+        if let Some((_, got)) = request.bias.iter().find(|(_, by)| odd(by)) {
+            return Err(Error::Sampler {
+                field: "bias",
+                want: "a number or minus infinity",
+                got: *got,
             });
         }
         if request.prompt.is_empty() {
@@ -225,6 +249,7 @@ impl Engine {
     /// # Errors
     /// Device errors. What concerns one sequence is an event.
     pub fn step(&mut self) -> Result<Vec<Event>, Error> {
+        self.logits.clear();
         let mut events = std::mem::take(&mut self.early);
         self.advance(&mut events)?;
         self.join(&mut events)?;
@@ -235,6 +260,38 @@ impl Engine {
     /// It is told of passes named `step` and `prompt`, which then run launch by launch.
     pub fn dispatch(&mut self, dispatch: Option<SharedDispatch>) {
         self.watch.dispatch = dispatch;
+    }
+
+    /// What the token that the last step gave a sequence was drawn from, before biases and everything else that changes what
+    /// is probable: of a sequence that asked for it, see [`Request::logits`].
+    pub fn logits(&self, id: SequenceId) -> Option<&[f32]> {
+        self.logits.get(&id).map(Vec::as_slice)
+    }
+
+    /// Says of which tokens the next one of a sequence is drawn, until it is told otherwise: bit `id % 32` of word
+    /// `id / 32` of each token that may come; `None` is all. Others are impossible, whatever biases say. `false` if there is
+    /// no sequence of that name. Sends a row of the vocabulary if it runs.
+    ///
+    /// # Errors
+    /// Device errors.
+    pub fn mask(&mut self, id: SequenceId, mask: Option<Vec<u32>>) -> Result<bool, Error> {
+        if let Some(slot) = self.running.iter().position(|other| other.id == id) {
+            self.running[slot].mask = mask;
+            self.make_bias(self.running[slot].is_biased())?;
+            if let Some(bias) = &mut self.bias {
+                bias.set(&self.stream, slot, &self.running[slot])?;
+            }
+            return Ok(true);
+        }
+        let others = self.joining.iter_mut().chain(&mut self.waiting);
+        let found = others.into_iter().find(|other| other.id == id);
+        Ok(match found {
+            Some(sequence) => {
+                sequence.mask = mask;
+                true
+            }
+            None => false,
+        })
     }
 
     /// Whether no sequence runs or waits.
@@ -261,21 +318,37 @@ impl Engine {
             plans: self.passes.plans(),
             pages: self.pool.pages(),
             free_pages: self.pool.free() as u32,
+            shared_pages: self.pool.shared() as u32,
             ..self.counts
         }
     }
 
     /// Enqueues a pass.
-    fn pass(&mut self, kind: passes::Kind, rows: u32) -> Result<(), Error> {
+    fn pass(&mut self, kind: passes::Kind, rows: u32, with: With) -> Result<(), Error> {
         let over = Over {
             model: &self.model,
             stream: &self.stream,
             options: &self.options,
             layers: &self.layers,
             state: &self.state,
+            bias: self.bias.as_ref(),
             watch: &self.watch,
         };
-        self.passes.run(&over, kind, rows)
+        self.passes.run(&over, kind, rows, with)
+    }
+
+    /// Fetches the logits of rows of the pass that ran last, each with whose it is.
+    fn fetch(
+        &mut self,
+        pass: (passes::Kind, u32, With),
+        rows: &[(usize, SequenceId)],
+    ) -> Result<(), Error> {
+        for (row, id) in rows {
+            let logits = self.passes.logits(pass, *row)?;
+            let logits = self.stream.download(logits)?.wait()?;
+            self.logits.insert(*id, logits);
+        }
+        Ok(())
     }
 
     /// Writes the settings of a sampler.
@@ -321,10 +394,14 @@ impl Engine {
     /// Copies all that the device knows of a slot to another one.
     fn move_slot(&mut self, from: u32, to: u32) -> Result<(), Error> {
         self.state.copy_row(&self.stream, from, to)?;
+        let slots = [from as usize, to as usize];
         let range = |slot: u32| slot as usize * self.blocks..(slot as usize + 1) * self.blocks;
         let mut parts = self.table.disjoint_mut(&[range(from), range(to)])?;
         let (from, to) = parts.split_at_mut(1);
         self.stream.copy(to[0].reborrow(), from[0].view())?;
+        if let Some(bias) = &mut self.bias {
+            bias.copy(&self.stream, slots[0], slots[1])?;
+        }
         Ok(())
     }
 

@@ -80,7 +80,7 @@ pub enum WhenFull {
 }
 
 /// A sequence to be: a prompt and how it goes on.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Request {
     /// Token ids.
     pub prompt: Vec<u32>,
@@ -90,6 +90,14 @@ pub struct Request {
     pub max_tokens: u32,
     /// Tokens after which it ends.
     pub ends: Vec<u32>,
+    /// What is added to the logits of some tokens before one is drawn; minus infinity forbids a token. Of a token that is
+    /// named twice the last counts.
+    pub bias: Vec<(u32, f32)>,
+    /// The tokens of which the first one is drawn, all if there is no mask; see [`Engine::mask`](super::Engine::mask).
+    pub mask: Option<Vec<u32>>,
+    /// Whether [`Engine::logits`](super::Engine::logits) has what each token was drawn from: all logits come back, 4 bytes
+    /// for each token of the vocabulary.
+    pub logits: bool,
 }
 
 /// The name of a sequence; an engine gives each one once.
@@ -147,6 +155,8 @@ pub struct EngineReport {
     pub pages: u32,
     /// Pages that nobody uses.
     pub free_pages: u32,
+    /// Pages that several sequences use.
+    pub shared_pages: u32,
     /// Bytes of the pages on the device.
     pub cache_bytes: u64,
 }

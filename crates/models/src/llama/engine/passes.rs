@@ -6,12 +6,13 @@ use super::{
         model::Model,
         session::Run,
     },
+    bias::Bias,
     options::EngineOptions,
 };
 use crate::{Error, watch::Watch};
 use std::{collections::BTreeMap, sync::Arc};
-use warpsmith_device::{Buffer, Replay, Stream};
-use warpsmith_graph::{Graph, PagedRows, Pages, Plan, SamplerState};
+use warpsmith_device::{Buffer, Replay, Slice, Stream};
+use warpsmith_graph::{Graph, Node, PagedRows, Pages, Plan, SamplerState};
 
 /// Rows of the largest pass.
 pub(super) const MOST_ROWS: u32 = 512;
@@ -29,15 +30,26 @@ pub(super) enum Kind {
     PromptEnd,
 }
 
+/// What a pass with a draw does beside drawing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct With {
+    /// Adds biases to the logits.
+    pub(super) bias: bool,
+    /// Keeps the logits, without biases.
+    pub(super) logits: bool,
+}
+
 /// A plan and, if it is replayed, its launches.
 struct Pass {
     plan: Plan,
     replay: Option<Replay>,
+    /// Where the logits are that it keeps.
+    logits: Option<Node>,
 }
 
 /// All passes, and what they read.
 pub(super) struct Passes {
-    kept: BTreeMap<(Kind, u32), Pass>,
+    kept: BTreeMap<(Kind, u32, With), Pass>,
     /// Row r of a step is that of slot r.
     own: Buffer<u32>,
     /// Ids, positions, keys to see and slots of the rows of a prompt, one array behind the other.
@@ -53,6 +65,8 @@ pub(super) struct Over<'a> {
     pub(super) options: &'a EngineOptions,
     pub(super) layers: &'a [Arc<Pages>],
     pub(super) state: &'a SamplerState,
+    /// Where biases are, if there are any.
+    pub(super) bias: Option<&'a Bias>,
     /// Who takes part.
     pub(super) watch: &'a Watch,
 }
@@ -102,19 +116,45 @@ impl Passes {
     }
 
     /// Enqueues the pass of `rows` rows, a bucket's; plans it if it is the first of its kind.
-    pub(super) fn run(&mut self, over: &Over<'_>, kind: Kind, rows: u32) -> Result<(), Error> {
-        if !self.kept.contains_key(&(kind, rows)) {
-            let pass = self.plan(over, kind, rows)?;
-            self.kept.insert((kind, rows), pass);
+    pub(super) fn run(
+        &mut self,
+        over: &Over<'_>,
+        kind: Kind,
+        rows: u32,
+        with: With,
+    ) -> Result<(), Error> {
+        let key = (kind, rows, with);
+        if !self.kept.contains_key(&key) {
+            let pass = self.plan(over, kind, rows, with)?;
+            self.kept.insert(key, pass);
         }
-        let pass = &self.kept[&(kind, rows)];
+        let pass = &self.kept[&key];
         match &pass.replay {
             Some(replay) if !over.watch.is_on() => Ok(over.stream.replay(replay)?),
             Some(_) | None => over.watch.run(over.stream, kind.name(), &pass.plan),
         }
     }
 
-    fn plan(&self, over: &Over<'_>, kind: Kind, rows: u32) -> Result<Pass, Error> {
+    /// Row `row` of the logits that a pass kept when it ran last.
+    pub(super) fn logits(
+        &self,
+        (kind, rows, with): (Kind, u32, With),
+        row: usize,
+    ) -> Result<Slice<'_, f32>, Error> {
+        let pass = self.kept.get(&(kind, rows, with));
+        let (pass, node) = pass
+            .and_then(|pass| Some((pass, pass.logits?)))
+            .ok_or(Error::NoLogits)?;
+        let all = pass.plan.floats(node)?;
+        let drawn = match kind {
+            Kind::Step => rows as usize,
+            Kind::Prompt | Kind::PromptEnd => 1,
+        };
+        let vocab = all.len() / drawn;
+        Ok(all.range(row * vocab..(row + 1) * vocab)?)
+    }
+
+    fn plan(&self, over: &Over<'_>, kind: Kind, rows: u32, with: With) -> Result<Pass, Error> {
         let mut graph = Graph::new();
         let n = rows as usize;
         let state = over.state;
@@ -149,25 +189,37 @@ impl Passes {
             },
         };
         let hidden = hidden(&mut graph, over.model, memory, inputs)?;
-        match kind {
-            Kind::Step => {
-                let logits = logits(&mut graph, over.model, hidden)?;
-                graph.draw(logits, &Arc::new(state.sampler_of(0..rows)?))?;
-            }
-            Kind::Prompt => {}
+        let drawn = match kind {
+            Kind::Step => Some((hidden, 0..rows)),
+            Kind::Prompt => None,
             Kind::PromptEnd => {
                 let last = graph.rows(hidden, rows - 1, 1)?;
-                let logits = logits(&mut graph, over.model, last)?;
-                let sampler = state.sampler_of(self.staging..self.staging + 1)?;
-                graph.draw(logits, &Arc::new(sampler))?;
+                Some((last, self.staging..self.staging + 1))
             }
+        };
+        let mut kept = None;
+        if let Some((hidden, slots)) = drawn {
+            let own = logits(&mut graph, over.model, hidden)?;
+            if with.logits {
+                graph.keep(own)?;
+                kept = Some(own);
+            }
+            let logits = match over.bias.filter(|_| with.bias) {
+                Some(bias) => bias.add(&mut graph, own, &slots)?,
+                None => own,
+            };
+            graph.draw(logits, &Arc::new(state.sampler_of(slots)?))?;
         }
         let plan = Plan::new(over.stream, &graph, over.options.precision)?;
         let replay = match over.options.run {
             Run::Eager | Run::Persistent => None,
             Run::Replay => Some(plan.capture(over.stream)?),
         };
-        Ok(Pass { plan, replay })
+        Ok(Pass {
+            plan,
+            replay,
+            logits: kept,
+        })
     }
 }
 

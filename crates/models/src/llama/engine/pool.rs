@@ -24,6 +24,11 @@ impl Pool {
         self.users.len() as u32
     }
 
+    /// Pages that several sequences use.
+    pub(super) fn shared(&self) -> usize {
+        self.users.iter().filter(|users| **users > 1).count()
+    }
+
     /// A page for one sequence.
     pub(super) fn take(&mut self) -> Option<u32> {
         let page = self.free.pop()?;
@@ -62,6 +67,7 @@ mod tests {
         assert_eq!((a, b, pool.take()), (Some(0), Some(1), None));
         pool.share(0);
         assert!(pool.is_shared(0) && !pool.is_shared(1));
+        assert_eq!(pool.shared(), 1);
         pool.give(0);
         assert_eq!((pool.free(), pool.is_shared(0)), (0, false));
         pool.give(0);

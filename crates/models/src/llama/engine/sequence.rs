@@ -17,6 +17,12 @@ pub(super) struct Sequence {
     /// The page of each block of positions.
     pub(super) pages: Vec<u32>,
     pub(super) sampler: SamplerConfig,
+    /// What is added to its logits.
+    pub(super) bias: Vec<(u32, f32)>,
+    /// Which tokens may come next.
+    pub(super) mask: Option<Vec<u32>>,
+    /// Whether its logits are told.
+    pub(super) logits: bool,
     /// Tokens drawn.
     made: u32,
     most: u32,
@@ -32,6 +38,9 @@ impl Sequence {
             sampler,
             max_tokens,
             ends,
+            bias,
+            mask,
+            logits,
         } = request;
         Sequence {
             id,
@@ -39,6 +48,9 @@ impl Sequence {
             cached: 0,
             pages: Vec::new(),
             sampler,
+            bias,
+            mask,
+            logits,
             made: 0,
             most: max_tokens,
             ends,
@@ -59,6 +71,11 @@ impl Sequence {
         } else {
             None
         }
+    }
+
+    /// Whether something is added to its logits.
+    pub(super) fn is_biased(&self) -> bool {
+        !self.bias.is_empty() || self.mask.is_some()
     }
 
     /// That no token can be drawn behind those in the pages.

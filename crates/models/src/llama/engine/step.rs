@@ -3,7 +3,7 @@
 use super::{
     Engine, NOWHERE,
     options::{Event, WhenFull},
-    passes::{Kind, bucket},
+    passes::{Kind, With, bucket},
     sequence::Sequence,
 };
 use crate::Error;
@@ -30,8 +30,17 @@ impl Engine {
         if n == 0 {
             return Ok(());
         }
-        self.pass(Kind::Step, bucket(n as u32))?;
+        let told = self.running.iter().enumerate();
+        let told = told.filter(|(_, sequence)| sequence.logits);
+        let told: Vec<_> = told.map(|(slot, sequence)| (slot, sequence.id)).collect();
+        let with = With {
+            bias: self.bias.as_ref().is_some_and(|bias| bias.is_any(0..n)),
+            logits: !told.is_empty(),
+        };
+        let rows = bucket(n as u32);
+        self.pass(Kind::Step, rows, with)?;
         self.counts.steps += 1;
+        self.fetch((Kind::Step, rows, with), &told)?;
         let tokens = self.state.token.view().range(0..n)?;
         let tokens = self.stream.download(tokens)?.wait()?;
         let context = self.options.context as usize;

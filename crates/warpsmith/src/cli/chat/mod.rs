@@ -67,8 +67,7 @@ struct Conversation<'a> {
 }
 
 fn message(role: &str, content: String) -> Message {
-    let role = role.to_owned();
-    Message { role, content }
+    Message::new(role, content)
 }
 
 impl Chat {

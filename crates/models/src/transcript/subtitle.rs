@@ -1,6 +1,6 @@
 //! Subtitles of segments: one for each, or lines of words with times of their own.
 
-use warpsmith_models::whisper::transcript::{Segment, TimedWord};
+use crate::whisper::transcript::{Segment, TimedWord};
 
 use super::{Format, milliseconds};
 

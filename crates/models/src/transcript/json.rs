@@ -1,8 +1,8 @@
 //! A transcript as JSON, under openai-whisper's names and in its order.
 
+use crate::whisper::transcript::{Segment, TimedWord};
 use serde_json::Value;
 use warpsmith_audio::Missing;
-use warpsmith_models::whisper::transcript::{Segment, TimedWord};
 
 use super::Transcription;
 

@@ -6,8 +6,8 @@
 mod json;
 mod subtitle;
 
+use crate::whisper::transcript::Segment;
 use warpsmith_audio::Missing;
-use warpsmith_models::whisper::transcript::Segment;
 
 use subtitle::Subtitles;
 pub use subtitle::{Highlight, Layout};

@@ -1,0 +1,520 @@
+//! `/v1/chat/completions`: conversations, as the model's own template writes them.
+
+use super::{
+    ask::{self, MOST_CHOICES, Way, spelled, usage},
+    tools::{Call, Listener},
+};
+use crate::{
+    app::{App, Body, Taken, finite},
+    clock,
+    error::ApiError,
+    fields::{Fields, shown, wrong},
+    http::{Made, Shape, collect, data, json_response, stream},
+    text::{Asked, Finish, Part, Prompt, Text, Told},
+};
+use axum::{extract::State, response::Response};
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+use warpsmith_models::{
+    chat::{GenerationPrompt, Message},
+    tokenizer::Special,
+};
+
+/// Probable tokens that are told of at most.
+const MOST_TOLD: u64 = 20;
+
+/// The route.
+pub(crate) async fn chat(State(app): State<App>, Body(body): Body) -> Result<Response, ApiError> {
+    let arrived = clock::now();
+    let Taken { text, asked } = app.prepare(move |app| read(app, &body)).await?;
+    let Request {
+        asked,
+        way,
+        told,
+        tools,
+    } = asked;
+    let prompt = asked.prompts.iter().map(|prompt| prompt.ids.len()).sum();
+    let choices = asked.n;
+    let parts = text.ask(asked, arrived)?;
+    let mut frame = Frame {
+        id: app.id("chatcmpl"),
+        created: clock::unix(),
+        text,
+        usage: None,
+        prompt,
+        made: 0,
+        told,
+        begun: vec![false; choices],
+        listeners: vec![Listener::new(tools); choices],
+        calls: 0,
+    };
+    match way {
+        Way::Stream { usage } => {
+            frame.usage = Some(usage);
+            stream(parts, choices, frame).await
+        }
+        Way::Whole => {
+            let all = collect(parts, choices).await?;
+            Ok(json_response(&frame.whole(all)))
+        }
+    }
+}
+
+struct Request {
+    asked: Asked,
+    way: Way,
+    /// Whether probabilities are told.
+    told: bool,
+    /// Names of functions that may be called.
+    tools: Vec<String>,
+}
+
+fn read(app: &App, body: &[u8]) -> Result<Taken<Request>, ApiError> {
+    let mut fields = Fields::parse(body)?;
+    let text = app.text(fields.text("model")?)?;
+    ask::usual(&mut fields)?;
+    let messages = match fields.list("messages")? {
+        Some(list) if !list.is_empty() => list,
+        _ => {
+            let message = "`messages` is missing or empty, expected a list of messages";
+            return Err(ApiError::field("messages", message));
+        }
+    };
+    let messages = messages.into_iter().enumerate();
+    let messages: Vec<Message> = messages
+        .map(|(at, value)| message(&format!("messages[{at}]"), value))
+        .collect::<Result<_, _>>()?;
+    let (tools, names) = tools(&mut fields, &text)?;
+    let prompt = rendered(&text, &messages, tools, app.limits.prompt, "messages")?;
+    let newer = fields.whole("max_completion_tokens", 1..=u64::from(u32::MAX))?;
+    let older = fields.whole("max_tokens", 1..=u64::from(u32::MAX))?;
+    let max_tokens = newer.or(older).map(|most| most as u32);
+    text.fits("messages", prompt.ids.len(), max_tokens)?;
+    let told = fields.flag("logprobs")?.unwrap_or(false);
+    let top = fields.whole("top_logprobs", 0..=MOST_TOLD)?;
+    if top.is_some_and(|top| top > 0) && !told {
+        let message = "`top_logprobs` is for `logprobs`: true";
+        return Err(ApiError::field("top_logprobs", message));
+    }
+    let n = fields.whole("n", 1..=MOST_CHOICES)?.unwrap_or(1);
+    let asked = Asked {
+        prompts: vec![prompt],
+        n: n as usize,
+        sampler: ask::sampler(&mut fields)?,
+        max_tokens,
+        stops: ask::stops(&mut fields)?,
+        logprobs: told.then_some(top.unwrap_or(0) as usize),
+        bias: ask::bias(&mut fields, text.bundle.model.config().vocab)?,
+    };
+    let way = Way::of(&mut fields)?;
+    refuse_others(&mut fields)?;
+    fields.finish()?;
+    Ok(Taken {
+        text,
+        asked: Request {
+            asked,
+            way,
+            told,
+            tools: names,
+        },
+    })
+}
+
+/// What would change the answer and is not done.
+fn refuse_others(fields: &mut Fields) -> Result<(), ApiError> {
+    let text = json!({"type": "text"});
+    let why = "what is written here follows no schema";
+    fields.refuse("response_format", &[text], why)?;
+    fields.refuse("modalities", &[json!(["text"])], "text alone is made here")?;
+    fields.refuse("audio", &[], "text alone is made here")?;
+    fields.refuse("prediction", &[], "nothing is predicted here")?;
+    fields.refuse("functions", &[json!([])], "`tools` has taken its place")?;
+    let neutral = [json!("none"), json!("auto")];
+    fields.refuse(
+        "function_call",
+        &neutral,
+        "`tool_choice` has taken its place",
+    )?;
+    fields.refuse(
+        "reasoning_effort",
+        &[json!("none")],
+        "models here have no such setting",
+    )?;
+    fields.refuse(
+        "verbosity",
+        &[json!("medium")],
+        "models here have no such setting",
+    )?;
+    fields.refuse("web_search_options", &[], "nothing is searched here")
+}
+
+/// The tokens of a conversation, up to where the model answers.
+///
+/// # Errors
+/// What the template says of it; too many tokens.
+pub(crate) fn rendered(
+    text: &Text,
+    messages: &[Message],
+    tools: Vec<Value>,
+    most: usize,
+    param: &str,
+) -> Result<Prompt, ApiError> {
+    let wrong = |error: warpsmith_models::Error| ApiError::field(param, error.to_string());
+    let template = text.bundle.template.clone();
+    let template = template.at_time(clock::unix() as i64).with_tools(tools);
+    let written = template
+        .render(messages, GenerationPrompt::Add)
+        .map_err(wrong)?;
+    let tokenizer = &text.bundle.tokenizer;
+    let ids = tokenizer.encode(&written, Special::Parse).map_err(wrong)?;
+    ask::limited(param, ids.len(), most)?;
+    Ok(Prompt { ids })
+}
+
+/// A message of OpenAI's form as templates know them.
+pub(crate) fn message(path: &str, value: Value) -> Result<Message, ApiError> {
+    let mut fields = Fields::within(path, value)?;
+    let role = match fields.need("role")? {
+        Value::String(role) => role,
+        other => return Err(wrong(&fields.name("role"), &other, "a string")),
+    };
+    let role = match role.as_str() {
+        "developer" | "system" => "system",
+        "user" => "user",
+        "assistant" => "assistant",
+        "tool" => "tool",
+        _ => {
+            let want = "system, developer, user, assistant or tool";
+            return Err(wrong(&fields.name("role"), &Value::String(role), want));
+        }
+    };
+    let content = fields.take("content");
+    let mut message = Message::new(role, "");
+    message.name = fields.text("name")?;
+    if role == "assistant" {
+        let calls = fields.list("tool_calls")?.unwrap_or_default();
+        let path = fields.name("tool_calls");
+        let calls = calls.into_iter().enumerate();
+        let calls = calls.map(|(at, value)| past_call(&format!("{path}[{at}]"), value));
+        message.tool_calls = calls.collect::<Result<_, _>>()?;
+        fields.refuse("refusal", &[], "a refusal is text here")?;
+        fields.refuse("audio", &[], "messages are text here")?;
+        fields.refuse("function_call", &[], "`tool_calls` has taken its place")?;
+        fields.ignore(&["annotations"]);
+    }
+    if role == "tool" {
+        message.tool_call_id = fields.text("tool_call_id")?;
+    }
+    message.content = match content {
+        Some(content) => said(&fields.name("content"), content)?,
+        None if !message.tool_calls.is_empty() => String::new(),
+        None => {
+            let name = fields.name("content");
+            return Err(ApiError::field(
+                name.clone(),
+                format!("`{name}` is missing"),
+            ));
+        }
+    };
+    fields.finish()?;
+    Ok(message)
+}
+
+/// A call that the assistant made before, with its arguments as an object.
+fn past_call(path: &str, value: Value) -> Result<Value, ApiError> {
+    let mut fields = Fields::within(path, value)?;
+    let id = fields.text("id")?;
+    fields.refuse(
+        "type",
+        &[json!("function")],
+        "functions are called, and nothing else",
+    )?;
+    let function = fields.object("function")?;
+    let mut function =
+        function.ok_or_else(|| ApiError::field(path, format!("`{path}.function` is missing")))?;
+    let name = function.need("name")?;
+    let arguments = function.text("arguments")?.unwrap_or("{}".to_owned());
+    let arguments: Value = serde_json::from_str(&arguments)
+        .ok()
+        .filter(Value::is_object)
+        .ok_or_else(|| {
+            let name = function.name("arguments");
+            wrong(&name, &Value::String(arguments), "an object as JSON text")
+        })?;
+    function.finish()?;
+    fields.ignore(&["index"]);
+    fields.finish()?;
+    Ok(json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}}))
+}
+
+/// The text of a content: itself, or its parts one after the other.
+pub(crate) fn said(name: &str, content: Value) -> Result<String, ApiError> {
+    let list = match content {
+        Value::String(text) => return Ok(text),
+        Value::Array(list) => list,
+        other => return Err(wrong(name, &other, "a string or a list of parts")),
+    };
+    let mut all = String::new();
+    for (at, part) in list.into_iter().enumerate() {
+        let mut part = Fields::within(format!("{name}[{at}]"), part)?;
+        match part.text("type")?.as_deref() {
+            Some("text" | "input_text" | "output_text") => {
+                let text = part.text("text")?;
+                all.push_str(&text.ok_or_else(|| {
+                    let name = part.name("text");
+                    ApiError::field(name.clone(), format!("`{name}` is missing"))
+                })?);
+                part.ignore(&["annotations", "logprobs"]);
+                part.finish()?;
+            }
+            Some(other) => {
+                let why = format!("a part of type {} (expected text)", shown(&json!(other)));
+                return Err(ApiError::unsupported(part.name("type"), why));
+            }
+            None => {
+                let name = part.name("type");
+                return Err(ApiError::field(
+                    name.clone(),
+                    format!("`{name}` is missing"),
+                ));
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// The functions that a model may call, as its template gets them, and their names.
+pub(crate) fn tools(
+    fields: &mut Fields,
+    text: &Text,
+) -> Result<(Vec<Value>, Vec<String>), ApiError> {
+    let all = fields.list("tools")?.unwrap_or_default();
+    let choice = fields.take("tool_choice");
+    let why = "several calls cannot be ruled out";
+    fields.refuse("parallel_tool_calls", &[json!(true)], why)?;
+    let called = match &choice {
+        None => true,
+        Some(Value::String(choice)) if choice == "auto" => true,
+        Some(Value::String(choice)) if choice == "none" => false,
+        Some(Value::String(choice)) if choice != "required" => {
+            let value = json!(choice);
+            return Err(wrong("tool_choice", &value, "\"auto\" or \"none\""));
+        }
+        Some(_) => {
+            let why = "a model decides by itself whether it calls (expected \"auto\" or \"none\")";
+            return Err(ApiError::unsupported("tool_choice", why));
+        }
+    };
+    if all.is_empty() || !called {
+        return Ok((Vec::new(), Vec::new()));
+    }
+    if !text.bundle.template.knows_tools() {
+        let name = &text.name;
+        let why = format!("the chat template of model `{name}` says nothing of tools");
+        return Err(ApiError::unsupported("tools", why));
+    }
+    let mut names = Vec::new();
+    for (at, tool) in all.iter().enumerate() {
+        let path = format!("tools[{at}]");
+        let mut tool = Fields::within(path.as_str(), tool.clone())?;
+        match tool.text("type")?.as_deref() {
+            Some("function") => {}
+            other => {
+                let found = shown(&json!(other));
+                let why = format!("a tool of type {found} (expected \"function\")");
+                return Err(ApiError::unsupported(tool.name("type"), why));
+            }
+        }
+        let function = tool.object("function")?;
+        let mut function = function.ok_or_else(|| {
+            ApiError::field(path.clone(), format!("`{path}.function` is missing"))
+        })?;
+        match function.need("name")? {
+            Value::String(name) => names.push(name),
+            other => return Err(wrong(&function.name("name"), &other, "a string")),
+        }
+        function.text("description")?;
+        function.refuse(
+            "strict",
+            &[json!(false)],
+            "arguments follow no schema by force",
+        )?;
+        if let Some(schema) = function.take("parameters")
+            && !schema.is_object()
+        {
+            return Err(wrong(
+                &function.name("parameters"),
+                &schema,
+                "a JSON schema",
+            ));
+        }
+        function.finish()?;
+        tool.finish()?;
+    }
+    Ok((all, names))
+}
+
+/// What all pieces of an answer have.
+struct Frame {
+    id: String,
+    created: u64,
+    text: Arc<Text>,
+    /// Of a stream: whether tokens are counted at its end.
+    usage: Option<bool>,
+    prompt: usize,
+    made: u64,
+    told: bool,
+    /// Whose role was said.
+    begun: Vec<bool>,
+    listeners: Vec<Listener>,
+    calls: u64,
+}
+
+impl Frame {
+    fn object(&self, kind: &str, choices: Vec<Value>) -> Map<String, Value> {
+        let mut object = Map::new();
+        object.insert("id".to_owned(), json!(self.id));
+        object.insert("object".to_owned(), json!(kind));
+        object.insert("created".to_owned(), json!(self.created));
+        object.insert("model".to_owned(), json!(self.text.name));
+        object.insert("choices".to_owned(), Value::Array(choices));
+        object
+    }
+
+    /// Calls with ids of their own.
+    fn called(&mut self, calls: &[Call]) -> Vec<Value> {
+        let each = calls.iter().map(|call| {
+            self.calls += 1;
+            let id = self.id.replacen("chatcmpl", "call", 1);
+            call.json(&format!("{id}{}", self.calls))
+        });
+        each.collect()
+    }
+
+    fn whole(&mut self, all: Vec<Made>) -> Value {
+        let made = all.iter().map(|made| made.tokens).sum();
+        let mut choices = Vec::new();
+        for (index, made) in all.into_iter().enumerate() {
+            let mut listener = std::mem::take(&mut self.listeners[index]);
+            let mut content = listener.push(&made.text);
+            let (rest, calls) = listener.finish();
+            content.push_str(&rest);
+            let mut message = json!({"role": "assistant", "content": content, "refusal": null});
+            let mut reason = made.finish.map(Finish::name);
+            if !calls.is_empty() {
+                if content.is_empty() {
+                    message["content"] = Value::Null;
+                }
+                message["tool_calls"] = Value::Array(self.called(&calls));
+                reason = Some("tool_calls");
+            }
+            choices.push(json!({
+                "index": index,
+                "message": message,
+                "logprobs": self.logprobs(&made.told),
+                "finish_reason": reason,
+            }));
+        }
+        let mut object = self.object("chat.completion", choices);
+        object.insert("usage".to_owned(), usage(self.prompt, made));
+        Value::Object(object)
+    }
+
+    fn logprobs(&self, told: &[Told]) -> Value {
+        if !self.told {
+            return Value::Null;
+        }
+        let ranked = |(token, logprob): (u32, f64)| {
+            let (spelling, bytes) = spelled(&self.text, token);
+            json!({"token": spelling, "logprob": finite(logprob), "bytes": bytes})
+        };
+        let content = told.iter().map(|told| {
+            let mut own = ranked(told.own);
+            own["top_logprobs"] = told.top.iter().copied().map(ranked).collect();
+            own
+        });
+        json!({"content": content.collect::<Vec<_>>(), "refusal": null})
+    }
+
+    fn event(&self, choices: Vec<Value>) -> String {
+        let mut object = self.object("chat.completion.chunk", choices);
+        if self.usage == Some(true) {
+            object.insert("usage".to_owned(), Value::Null);
+        }
+        data(&Value::Object(object))
+    }
+
+    fn delta(&self, choice: usize, delta: Value, logprobs: Value, reason: Option<&str>) -> String {
+        self.event(vec![json!({
+            "index": choice,
+            "delta": delta,
+            "logprobs": logprobs,
+            "finish_reason": reason,
+        })])
+    }
+
+    /// Says once who speaks.
+    fn role(&mut self, choice: usize) -> String {
+        if std::mem::replace(&mut self.begun[choice], true) {
+            return String::new();
+        }
+        let delta = json!({"role": "assistant", "content": ""});
+        self.delta(choice, delta, Value::Null, None)
+    }
+}
+
+impl Shape for Frame {
+    fn part(&mut self, part: Part) -> String {
+        match part {
+            Part::Piece {
+                choice,
+                text,
+                tokens,
+                told,
+            } => {
+                self.made += tokens;
+                let mut out = self.role(choice);
+                let text = self.listeners[choice].push(&text);
+                if !text.is_empty() || told.is_some() {
+                    let told: Vec<Told> = told.into_iter().collect();
+                    let logprobs = self.logprobs(&told);
+                    out += &self.delta(choice, json!({"content": text}), logprobs, None);
+                }
+                out
+            }
+            Part::End { choice, finish } => {
+                let mut out = self.role(choice);
+                let listener = std::mem::take(&mut self.listeners[choice]);
+                let (rest, calls) = listener.finish();
+                if !rest.is_empty() {
+                    out += &self.delta(choice, json!({"content": rest}), Value::Null, None);
+                }
+                let mut reason = finish.name();
+                if !calls.is_empty() {
+                    reason = "tool_calls";
+                    let mut calls = self.called(&calls);
+                    for (index, call) in calls.iter_mut().enumerate() {
+                        call["index"] = json!(index);
+                    }
+                    out += &self.delta(choice, json!({"tool_calls": calls}), Value::Null, None);
+                }
+                out + &self.delta(choice, json!({}), Value::Null, Some(reason))
+            }
+            Part::Failed(error) => self.failed(&error),
+        }
+    }
+
+    fn failed(&mut self, error: &ApiError) -> String {
+        data(&error.json())
+    }
+
+    fn end(&mut self) -> String {
+        let mut out = String::new();
+        if self.usage == Some(true) {
+            let mut object = self.object("chat.completion.chunk", Vec::new());
+            object.insert("usage".to_owned(), usage(self.prompt, self.made));
+            out = data(&Value::Object(object));
+        }
+        out + "data: [DONE]\n\n"
+    }
+}

@@ -1,0 +1,216 @@
+//! `/v1/completions`: prompts that are gone on with.
+
+use super::ask::{self, MOST_CHOICES, Way, spelled, usage};
+use crate::{
+    app::{App, Body, Taken, finite},
+    clock,
+    error::ApiError,
+    fields::Fields,
+    http::{Made, Shape, collect, data, json_response, stream},
+    text::{Asked, Part, Text, Told},
+};
+use axum::{extract::State, response::Response};
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+
+/// Tokens where nothing is said, as of OpenAI.
+const USUAL: u32 = 16;
+/// Probable tokens that are told of at most.
+const MOST_TOLD: u64 = 20;
+
+/// The route.
+pub(crate) async fn completions(
+    State(app): State<App>,
+    Body(body): Body,
+) -> Result<Response, ApiError> {
+    let arrived = clock::now();
+    let taken = app.prepare(move |app| read(app, &body)).await?;
+    let Taken {
+        text,
+        asked: (asked, way),
+    } = taken;
+    let prompt = asked.prompts.iter().map(|prompt| prompt.ids.len()).sum();
+    let choices = asked.prompts.len() * asked.n;
+    let parts = text.ask(asked, arrived)?;
+    let mut frame = Frame {
+        id: app.id("cmpl"),
+        created: clock::unix(),
+        text,
+        usage: None,
+        prompt,
+        made: 0,
+        offsets: vec![0; choices],
+    };
+    match way {
+        Way::Stream { usage } => {
+            frame.usage = Some(usage);
+            stream(parts, choices, frame).await
+        }
+        Way::Whole => {
+            let all = collect(parts, choices).await?;
+            Ok(json_response(&frame.whole(&all)))
+        }
+    }
+}
+
+fn read(app: &App, body: &[u8]) -> Result<Taken<(Asked, Way)>, ApiError> {
+    let mut fields = Fields::parse(body)?;
+    let text = app.text(fields.text("model")?)?;
+    ask::usual(&mut fields)?;
+    let prompt = fields.need("prompt")?;
+    let prompts = ask::prompts("prompt", prompt, &text.bundle.tokenizer, app.limits.prompt)?;
+    let max_tokens = fields.whole("max_tokens", 1..=u64::from(u32::MAX))?;
+    let max_tokens = max_tokens.map_or(USUAL, |most| most as u32);
+    for prompt in &prompts {
+        text.fits("prompt", prompt.ids.len(), Some(max_tokens))?;
+    }
+    let n = fields.whole("n", 1..=MOST_CHOICES)?.unwrap_or(1);
+    let logprobs = fields.whole("logprobs", 0..=MOST_TOLD)?;
+    let asked = Asked {
+        n: n as usize,
+        sampler: ask::sampler(&mut fields)?,
+        max_tokens: Some(max_tokens),
+        stops: ask::stops(&mut fields)?,
+        logprobs: logprobs.map(|most| most as usize),
+        bias: ask::bias(&mut fields, text.bundle.model.config().vocab)?,
+        prompts,
+    };
+    let way = Way::of(&mut fields)?;
+    fields.refuse("echo", &[json!(false)], "the prompt is not repeated")?;
+    fields.refuse(
+        "suffix",
+        &[json!("")],
+        "models here go on, and do not fill in",
+    )?;
+    fields.refuse(
+        "best_of",
+        &[json!(1), json!(n)],
+        "every continuation is returned",
+    )?;
+    fields.finish()?;
+    Ok(Taken {
+        text,
+        asked: (asked, way),
+    })
+}
+
+/// What all pieces of an answer have.
+struct Frame {
+    id: String,
+    created: u64,
+    text: Arc<Text>,
+    /// Of a stream: whether tokens are counted at its end.
+    usage: Option<bool>,
+    prompt: usize,
+    made: u64,
+    /// Characters of each choice so far.
+    offsets: Vec<usize>,
+}
+
+impl Frame {
+    fn object(&self, choices: Vec<Value>) -> Map<String, Value> {
+        let mut object = Map::new();
+        object.insert("id".to_owned(), json!(self.id));
+        object.insert("object".to_owned(), json!("text_completion"));
+        object.insert("created".to_owned(), json!(self.created));
+        object.insert("model".to_owned(), json!(self.text.name));
+        object.insert("choices".to_owned(), Value::Array(choices));
+        object
+    }
+
+    fn whole(&mut self, all: &[Made]) -> Value {
+        let made = all.iter().map(|made| made.tokens).sum();
+        let choices = all.iter().enumerate().map(|(index, made)| {
+            let logprobs = self.told(index, &made.told);
+            json!({
+                "index": index,
+                "text": made.text,
+                "logprobs": logprobs,
+                "finish_reason": made.finish.map(|finish| finish.name()),
+            })
+        });
+        let choices = choices.collect();
+        let mut object = self.object(choices);
+        object.insert("usage".to_owned(), usage(self.prompt, made));
+        Value::Object(object)
+    }
+
+    /// Lists of tokens, as OpenAI's older interface has them.
+    fn told(&mut self, choice: usize, told: &[Told]) -> Value {
+        if told.is_empty() {
+            return Value::Null;
+        }
+        let (mut tokens, mut own, mut top, mut offsets) = (vec![], vec![], vec![], vec![]);
+        for Told {
+            own: (token, logprob),
+            top: best,
+        } in told
+        {
+            let (spelling, _) = spelled(&self.text, *token);
+            offsets.push(self.offsets[choice]);
+            self.offsets[choice] += spelling.chars().count();
+            tokens.push(spelling);
+            own.push(finite(*logprob));
+            let best = best
+                .iter()
+                .map(|(token, logprob)| (spelled(&self.text, *token).0, finite(*logprob)));
+            top.push(Value::Object(best.collect()));
+        }
+        json!({"tokens": tokens, "token_logprobs": own, "top_logprobs": top, "text_offset": offsets})
+    }
+
+    fn event(&self, choices: Vec<Value>) -> String {
+        let mut object = self.object(choices);
+        if self.usage == Some(true) {
+            object.insert("usage".to_owned(), Value::Null);
+        }
+        data(&Value::Object(object))
+    }
+}
+
+impl Shape for Frame {
+    fn part(&mut self, part: Part) -> String {
+        match part {
+            Part::Piece {
+                choice,
+                text,
+                tokens,
+                told,
+            } => {
+                self.made += tokens;
+                if text.is_empty() && told.is_none() {
+                    return String::new();
+                }
+                let told: Vec<Told> = told.into_iter().collect();
+                let logprobs = self.told(choice, &told);
+                self.event(vec![json!({
+                    "index": choice,
+                    "text": text,
+                    "logprobs": logprobs,
+                    "finish_reason": null,
+                })])
+            }
+            Part::End { choice, finish } => self.event(vec![json!({
+                "index": choice,
+                "text": "",
+                "logprobs": null,
+                "finish_reason": finish.name(),
+            })]),
+            Part::Failed(error) => self.failed(&error),
+        }
+    }
+
+    fn failed(&mut self, error: &ApiError) -> String {
+        data(&error.json())
+    }
+
+    fn end(&mut self) -> String {
+        let mut out = String::new();
+        if self.usage == Some(true) {
+            let mut object = self.object(Vec::new());
+            object.insert("usage".to_owned(), usage(self.prompt, self.made));
+            out = data(&Value::Object(object));
+        }
+        out + "data: [DONE]\n\n"
+    }
+}

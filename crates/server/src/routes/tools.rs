@@ -1,0 +1,227 @@
+//! Calls of tools in what a model writes: found, taken out of the text, given as OpenAI's objects.
+
+use serde_json::{Map, Value, json};
+
+/// What begins calls, beside text that is JSON from its first character: Hermes and Qwen, Mistral, Llama 3.
+const MARKS: [&str; 3] = ["<tool_call>", "[TOOL_CALLS]", "<|python_tag|>"];
+
+/// A call of a function.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Call {
+    name: String,
+    /// An object as JSON text.
+    arguments: String,
+}
+
+impl Call {
+    /// The object of an answer.
+    pub(crate) fn json(&self, id: &str) -> Value {
+        json!({
+            "id": id,
+            "type": "function",
+            "function": {"name": self.name, "arguments": self.arguments},
+        })
+    }
+}
+
+/// The text of an answer as it comes, of which calls are held back.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Listener {
+    names: Vec<String>,
+    /// Text that may be a call.
+    held: String,
+    /// Whether all that follows is held.
+    calls: bool,
+    /// Whether text was let through that is more than space.
+    begun: bool,
+}
+
+impl Listener {
+    /// For calls of functions with these names.
+    pub(crate) fn new(names: Vec<String>) -> Listener {
+        Listener {
+            names,
+            ..Listener::default()
+        }
+    }
+
+    /// The text that is certain not to be a call.
+    pub(crate) fn push(&mut self, text: &str) -> String {
+        self.held.push_str(text);
+        if self.names.is_empty() {
+            return std::mem::take(&mut self.held);
+        }
+        if self.calls {
+            return String::new();
+        }
+        let json = || {
+            let text = self.held.trim_start();
+            !self.begun && text.starts_with(['{', '['])
+        };
+        let mark = MARKS.iter().filter_map(|mark| self.held.find(mark)).min();
+        let free = match mark {
+            Some(at) => {
+                self.calls = true;
+                at
+            }
+            None if json() => {
+                self.calls = !MARKS
+                    .iter()
+                    .any(|mark| mark.starts_with(self.held.trim_start()));
+                0
+            }
+            // Space before a call is none of the answer.
+            None if !self.begun && self.held.trim().is_empty() => 0,
+            None => {
+                let may_begin =
+                    |at: &usize| MARKS.iter().any(|mark| mark.starts_with(&self.held[*at..]));
+                let ends = self.held.char_indices().map(|(at, _)| at);
+                ends.into_iter().find(may_begin).unwrap_or(self.held.len())
+            }
+        };
+        let rest = self.held.split_off(free);
+        let free = std::mem::replace(&mut self.held, rest);
+        if !self.begun && free.trim().is_empty() {
+            // Whether it is part of an answer shows later.
+            self.held.insert_str(0, &free);
+            return String::new();
+        }
+        self.begun = true;
+        free
+    }
+
+    /// The text that was held back and is none, and the calls.
+    pub(crate) fn finish(self) -> (String, Vec<Call>) {
+        match calls(&self.held, &self.names) {
+            Some(calls) => (String::new(), calls),
+            None => (self.held, Vec::new()),
+        }
+    }
+}
+
+/// The calls that a text consists of, if it does.
+fn calls(text: &str, names: &[String]) -> Option<Vec<Call>> {
+    let text = text.trim();
+    let mut found = Vec::new();
+    if let Some(rest) = text.strip_prefix(MARKS[0]) {
+        // Each in its own tags; the last may be open at the end.
+        for piece in rest.split(MARKS[0]) {
+            let piece = piece.trim();
+            let piece = piece.strip_suffix("</tool_call>").unwrap_or(piece);
+            found.push(call(serde_json::from_str(piece).ok()?, names)?);
+        }
+        return Some(found);
+    }
+    let text = MARKS[1..]
+        .iter()
+        .find_map(|mark| text.strip_prefix(mark))
+        .unwrap_or(text);
+    match serde_json::from_str(text).ok()? {
+        Value::Array(list) => {
+            for value in list {
+                found.push(call(value, names)?);
+            }
+        }
+        value => found.push(call(value, names)?),
+    }
+    (!found.is_empty()).then_some(found)
+}
+
+fn call(value: Value, names: &[String]) -> Option<Call> {
+    let Value::Object(mut object) = value else {
+        return None;
+    };
+    let Some(Value::String(name)) = object.remove("name") else {
+        return None;
+    };
+    let arguments = object
+        .remove("arguments")
+        .or_else(|| object.remove("parameters"));
+    let arguments = arguments.unwrap_or(Value::Object(Map::new()));
+    (names.contains(&name) && arguments.is_object()).then(|| Call {
+        name,
+        arguments: arguments.to_string(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn heard(text: &str, cut: usize) -> (String, Vec<Call>) {
+        let mut listener = Listener::new(vec!["weather".to_owned(), "time".to_owned()]);
+        let letters: Vec<char> = text.chars().collect();
+        let mut shown: String = letters
+            .chunks(cut)
+            .map(|piece| listener.push(&piece.iter().collect::<String>()))
+            .collect();
+        let (rest, calls) = listener.finish();
+        shown.push_str(&rest);
+        (shown, calls)
+    }
+
+    fn of(name: &str, arguments: &str) -> Call {
+        Call {
+            name: name.to_owned(),
+            arguments: arguments.to_owned(),
+        }
+    }
+
+    #[test]
+    fn calls_of_each_family_are_found_however_the_text_is_cut() {
+        let bonn = of("weather", "{\"city\":\"Bonn\"}");
+        let json = r#"{"name": "weather", "arguments": {"city": "Bonn"}}"#;
+        let cases = [
+            (format!("\n<tool_call>\n{json}\n</tool_call>"), "", 1),
+            (
+                format!("<tool_call>{json}</tool_call>\n<tool_call>\n{json}\n</tool_call>"),
+                "",
+                2,
+            ),
+            (format!("Let me see. <tool_call>{json}"), "Let me see. ", 1),
+            (format!("[TOOL_CALLS] [{json}, {json}]"), "", 2),
+            (
+                format!("<|python_tag|>{}", json.replace("arguments", "parameters")),
+                "",
+                1,
+            ),
+            (json.to_owned(), "", 1),
+        ];
+        for (text, shown, count) in cases {
+            for cut in [1, 2, 7, 1000] {
+                let want = (shown.to_owned(), vec![bonn.clone(); count]);
+                assert_eq!(heard(&text, cut), want, "{text}, cut {cut}");
+            }
+        }
+        let (_, calls) = heard(r#"{"name": "time"}"#, 5);
+        assert_eq!(calls, [of("time", "{}")]);
+    }
+
+    #[test]
+    fn what_is_no_call_is_text_to_the_last_character() {
+        for text in [
+            "a < b and <tool",
+            "{\"name\": \"rm\", \"arguments\": {}}",
+            "<tool_call>{broken</tool_call>",
+            "[1, 2]",
+            "  {\"a\"",
+            " \n ",
+            "",
+            "[TOOL_",
+            "x[TOOL_CALLS] none",
+        ] {
+            for cut in [1, 3, 1000] {
+                assert_eq!(heard(text, cut), (text.to_owned(), vec![]), "cut {cut}");
+            }
+        }
+    }
+
+    #[test]
+    fn text_that_cannot_be_a_call_is_shown_at_once() {
+        let mut listener = Listener::new(vec!["time".to_owned()]);
+        assert_eq!(listener.push("It is <"), "It is ");
+        assert_eq!(listener.push("3"), "<3");
+        let mut nothing = Listener::new(Vec::new());
+        assert_eq!(nothing.push("{"), "{");
+    }
+}

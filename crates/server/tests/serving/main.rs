@@ -1,0 +1,10 @@
+//! The server over synthetic models: what it answers, to whom, and what it survives.
+
+mod client;
+mod faults;
+mod limits;
+mod malformed;
+mod more;
+mod sound;
+mod support;
+mod texts;
