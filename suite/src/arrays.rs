@@ -1,7 +1,7 @@
 //! The arguments of a test case as bytes: arrays with guards and poison, packed parameters, and what came of them.
 
 use crate::run_case::Failure;
-use warpsmith_kernel::args::{Access, HostBuffer, Visitor};
+use warpsmith_kernel::args::{Access, HostBuffer, Name, Visitor};
 use warpsmith_library::case::AnyCase;
 
 /// Bytes before and after each array that nobody may touch.
@@ -11,7 +11,7 @@ const POISON: u8 = 0xff;
 
 /// An array with its guards, as it is before the launch.
 pub(crate) struct Array {
-    pub(crate) name: &'static str,
+    pub(crate) name: String,
     pub(crate) access: Access,
     pub(crate) element_bytes: usize,
     /// Whether the case says what it holds afterwards.
@@ -83,7 +83,7 @@ impl Laid {
 impl Visitor for Laid {
     fn array(
         &mut self,
-        name: &'static str,
+        name: Name<'_>,
         access: Access,
         array: Option<&dyn HostBuffer>,
         dims: &[u128],
@@ -95,7 +95,7 @@ impl Visitor for Laid {
         let want = dims.iter().product();
         if want != array.len() as u128 {
             self.failure.get_or_insert(Failure::Shape {
-                arg: name,
+                arg: name.to_string(),
                 want,
                 got: array.len(),
             });
@@ -109,7 +109,7 @@ impl Visitor for Laid {
         let written = matches!(access, Access::Out | Access::InOut);
         let takes = |byte: u8| array.check(&vec![byte; len]).is_ok();
         self.arrays.push(Array {
-            name,
+            name: name.to_string(),
             access,
             element_bytes: array.element_bytes(),
             // Scratch takes anything: 0, and what is large in every type.
@@ -118,7 +118,7 @@ impl Visitor for Laid {
         });
     }
 
-    fn scalar(&mut self, _name: &'static str, bytes: &[u8]) {
+    fn scalar(&mut self, _name: Name<'_>, bytes: &[u8]) {
         self.params.push(Param::Bytes(bytes.to_vec()));
     }
 }
@@ -131,7 +131,7 @@ struct Compare<'a> {
 impl Visitor for Compare<'_> {
     fn array(
         &mut self,
-        arg: &'static str,
+        arg: Name<'_>,
         access: Access,
         array: Option<&dyn HostBuffer>,
         _dims: &[u128],
@@ -142,21 +142,28 @@ impl Visitor for Compare<'_> {
         };
         let end = before.len() - GUARD;
         if before[..GUARD] != after[..GUARD] || before[end..] != after[end..] {
-            self.failures.push(Failure::Overrun { arg });
+            self.failures.push(Failure::Overrun {
+                arg: arg.to_string(),
+            });
         }
         match access {
             Access::In | Access::Maybe => {
                 if before[GUARD..end] != after[GUARD..end] {
-                    self.failures.push(Failure::InputChanged { arg });
+                    self.failures.push(Failure::InputChanged {
+                        arg: arg.to_string(),
+                    });
                 }
             }
             Access::Out | Access::InOut => {
                 if let Err(mismatch) = array.check(&after[GUARD..end]) {
-                    self.failures.push(Failure::Differs { arg, mismatch });
+                    self.failures.push(Failure::Differs {
+                        arg: arg.to_string(),
+                        mismatch,
+                    });
                 }
             }
         }
     }
 
-    fn scalar(&mut self, _name: &'static str, _bytes: &[u8]) {}
+    fn scalar(&mut self, _name: Name<'_>, _bytes: &[u8]) {}
 }

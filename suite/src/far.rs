@@ -66,7 +66,7 @@ pub struct Far {
     pub by: i64,
     /// Arrays with an element that lies more than 2^32 bytes behind the first, and whether it is also more than 2^32
     /// elements behind it.
-    pub passed: Vec<(&'static str, bool)>,
+    pub passed: Vec<(String, bool)>,
 }
 
 /// Memory that a machine needs for [`run_far`].
@@ -93,7 +93,7 @@ pub fn run_far(
     growth: &Growth,
 ) -> Result<Option<Far>, String> {
     let before = shown(case);
-    let named = |name| before.scalars.iter().any(|(own, _)| *own == name);
+    let named = |name| before.scalars.iter().any(|(own, _)| own == name);
     let grid = case.grid().map_err(text)?;
     let other = growth.without.is_some_and(named);
     if grid == 0 || other || !growth.scalars.iter().all(|(name, _)| named(*name)) {
@@ -192,10 +192,10 @@ impl Run<'_> {
     }
 
     /// The name of an array that passes 2^32 bytes, and whether it passes 2^32 elements.
-    fn far(&self, small: &Option<Array>, large: &Option<Array>) -> Option<(&'static str, bool)> {
+    fn far(&self, small: &Option<Array>, large: &Option<Array>) -> Option<(String, bool)> {
         let (small, large) = (small.as_ref()?, large.as_ref()?);
         let last = *runs(&small.dims, &large.dims, self.growth.end).last()?;
-        (last * large.size as u128 > FAR).then_some((large.name, last > FAR))
+        (last * large.size as u128 > FAR).then(|| (large.name.clone(), last > FAR))
     }
 
     /// Each run of the small array: its bytes there, and its address in the large one.
@@ -228,7 +228,7 @@ impl Run<'_> {
             // A NaN in every float type.
             None => vec![0xff; len],
         };
-        if self.growth.indices == Some(small.name) {
+        if self.growth.indices == Some(&*small.name) {
             for index in contents.as_chunks_mut::<4>().0 {
                 *index = u32::from_le_bytes(*index)
                     .saturating_add(self.by as u32)

@@ -17,7 +17,7 @@ pub enum Failure {
     /// An array does not have the size of its shape.
     Shape {
         /// Argument.
-        arg: &'static str,
+        arg: String,
         /// Elements of the shape.
         want: u128,
         /// Elements.
@@ -28,19 +28,19 @@ pub enum Failure {
     /// An output differs.
     Differs {
         /// Argument.
-        arg: &'static str,
+        arg: String,
         /// Where and how.
         mismatch: Mismatch,
     },
     /// Something was written around an array.
     Overrun {
         /// Argument.
-        arg: &'static str,
+        arg: String,
     },
     /// An input was changed.
     InputChanged {
         /// Argument.
-        arg: &'static str,
+        arg: String,
     },
 }
 

@@ -20,6 +20,11 @@ const TOKENS: Growth = Growth {
     ..ROWS
 };
 
+const PAGED_TOKENS: Growth = Growth {
+    scalars: &[("tokens", 1), ("paging.rows", 1)],
+    ..ROWS
+};
+
 /// The cache of each head becomes long: its stride grows, its elements stay at the front.
 const LONG: Growth = Growth {
     scalars: &[("max_len", 1)],
@@ -30,9 +35,10 @@ const LONG: Growth = Growth {
 
 /// There are many pages: those of the table are far away.
 const PAGES: Growth = Growth {
-    scalars: &[("pages", 1)],
+    kernels: "paged",
+    scalars: &[("sequences", 1)],
     axis: Axis::None,
-    indices: Some("table"),
+    indices: Some("paging.table"),
     ..ROWS
 };
 
@@ -47,7 +53,7 @@ const fn tiles(scalars: &'static [(&'static str, i64)]) -> Growth {
 }
 
 /// Rows of weights, in blocks of 32.
-const WEIGHTS: &[(&str, i64)] = &[("n", 1), ("blocks", 32)];
+const WEIGHTS: &[(&str, i64)] = &[("out.n", 1), ("w.blocks", 32)];
 
 /// What grows, for each family of kernels.
 const GROWTHS: &[(&str, &[Growth])] = &[
@@ -69,7 +75,7 @@ const GROWTHS: &[(&str, &[Growth])] = &[
             },
         ],
     ),
-    ("paged_kv_scatter", &[TOKENS, PAGES]),
+    ("paged_kv_scatter", &[PAGED_TOKENS, PAGES]),
     ("sample", &[ROWS]),
     (
         "decoding",
@@ -131,15 +137,24 @@ const GROWTHS: &[(&str, &[Growth])] = &[
             },
         ],
     ),
-    ("paged_attention", &[ROWS, PAGES]),
-    ("paged_flash_attention", &[TOKENS, PAGES]),
+    (
+        "paged_attention",
+        &[
+            Growth {
+                scalars: &[("rows", 1), ("paging.rows", 1)],
+                ..ROWS
+            },
+            PAGES,
+        ],
+    ),
+    ("paged_flash_attention", &[PAGED_TOKENS, PAGES]),
     ("attention_scores", &[LONG]),
     ("quantize", &[ROWS]),
     (
         "gemv",
         &[
             Growth {
-                scalars: &[("m", 1)],
+                scalars: &[("out.m", 1)],
                 ..ROWS
             },
             Growth {
@@ -158,30 +173,30 @@ const GROWTHS: &[(&str, &[Growth])] = &[
                 ..ROWS
             },
             Growth {
+                scalars: &[("n", 1), ("gate.blocks", 32), ("up.blocks", 32)],
+                axis: Axis::Fast,
+                ..ROWS
+            },
+            Growth {
                 kernels: "heads",
                 ..LONG
             },
-            // Pages are its sequences.
-            Growth {
-                kernels: "paged",
-                scalars: &[("sequences", 1)],
-                ..PAGES
-            },
+            PAGES,
         ],
     ),
     (
         "gemm",
         &[
             Growth {
-                scalars: &[("m", 1)],
+                scalars: &[("out.m", 1)],
                 without: Some("tiles"),
                 axis: Axis::Fast,
                 ..ROWS
             },
-            tiles(&[("m", 1), ("tiles", 8)]),
-            tiles(&[("m", 1), ("tiles", 16)]),
-            tiles(&[("m", 1), ("tiles", 24)]),
-            tiles(&[("m", 1), ("tiles", 32)]),
+            tiles(&[("out.m", 1), ("tiles", 8)]),
+            tiles(&[("out.m", 1), ("tiles", 16)]),
+            tiles(&[("out.m", 1), ("tiles", 24)]),
+            tiles(&[("out.m", 1), ("tiles", 32)]),
             Growth {
                 scalars: WEIGHTS,
                 ..ROWS
@@ -194,19 +209,19 @@ const GROWTHS: &[(&str, &[Growth])] = &[
             // As many outputs as frames, or half as many.
             Growth {
                 kernels: "conv1d_1",
-                scalars: &[("frames", 1), ("outputs", 1)],
+                scalars: &[("frames", 1), ("out.m", 1)],
                 axis: Axis::Fast,
                 ..ROWS
             },
             Growth {
                 kernels: "conv1d_f32_1",
-                scalars: &[("frames", 1), ("outputs", 1)],
+                scalars: &[("frames", 1), ("out.m", 1)],
                 axis: Axis::Fast,
                 ..ROWS
             },
             Growth {
                 kernels: "conv1d_2",
-                scalars: &[("frames", 1), ("outputs", 2)],
+                scalars: &[("frames", 1), ("out.m", 2)],
                 axis: Axis::Fast,
                 ..ROWS
             },
@@ -221,7 +236,7 @@ const GROWTHS: &[(&str, &[Growth])] = &[
         &[
             TOKENS,
             Growth {
-                scalars: &[("vocab", 1), ("blocks", 32)],
+                scalars: &[("vocab", 1), ("table.blocks", 32)],
                 axis: Axis::None,
                 indices: Some("ids"),
                 ..ROWS
@@ -243,7 +258,7 @@ fn every_kernel_is_right_where_offsets_pass_32_bits() {
     for entry in registry() {
         let growths = GROWTHS.iter().find(|(name, _)| *name == entry.name);
         let (_, growths) = growths.unwrap_or_else(|| panic!("{}: what grows?", entry.name));
-        let mut arrays: BTreeMap<&str, bool> = BTreeMap::new();
+        let mut arrays: BTreeMap<String, bool> = BTreeMap::new();
         for growth in *growths {
             let mut done = BTreeSet::new();
             for mut case in (entry.cases)(&mut Random::new(7)) {

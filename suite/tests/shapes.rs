@@ -4,7 +4,7 @@ use std::{any::Any, sync::Arc};
 use warpsmith::device::{Arguments, Error};
 use warpsmith_kernel::{
     LaunchError,
-    args::{Access, HostBuffer, Visitor},
+    args::{Access, HostBuffer, Name, Visitor},
 };
 use warpsmith_library::{
     case::{AnyCase, Random},
@@ -43,7 +43,7 @@ struct Resize<'v> {
 impl Visitor for Resize<'_> {
     fn array(
         &mut self,
-        name: &'static str,
+        name: Name<'_>,
         access: Access,
         array: Option<&dyn HostBuffer>,
         dims: &[u128],
@@ -62,7 +62,7 @@ impl Visitor for Resize<'_> {
             _ => self.to.array(name, access, array, dims),
         }
     }
-    fn scalar(&mut self, name: &'static str, bytes: &[u8]) {
+    fn scalar(&mut self, name: Name<'_>, bytes: &[u8]) {
         self.to.scalar(name, bytes);
     }
 }
@@ -70,7 +70,7 @@ impl Visitor for Resize<'_> {
 /// What a launch says of an array.
 #[derive(Clone, Debug, PartialEq)]
 struct Facts {
-    arg: &'static str,
+    arg: String,
     shape: Vec<u128>,
     len: Option<usize>,
 }
@@ -84,25 +84,25 @@ impl Facts {
 #[derive(Default)]
 struct List {
     arrays: Vec<Facts>,
-    scalars: Vec<&'static str>,
+    scalars: Vec<String>,
 }
 
 impl Visitor for List {
     fn array(
         &mut self,
-        arg: &'static str,
+        arg: Name<'_>,
         _access: Access,
         array: Option<&dyn HostBuffer>,
         dims: &[u128],
     ) {
         self.arrays.push(Facts {
-            arg,
+            arg: arg.to_string(),
             shape: dims.to_vec(),
             len: array.map(HostBuffer::len),
         });
     }
-    fn scalar(&mut self, name: &'static str, _bytes: &[u8]) {
-        self.scalars.push(name);
+    fn scalar(&mut self, name: Name<'_>, _bytes: &[u8]) {
+        self.scalars.push(name.to_string());
     }
 }
 
@@ -116,7 +116,7 @@ fn list(case: &dyn AnyCase) -> List {
 fn refusal(case: &dyn AnyCase, facts: &Facts, got: usize) -> Result<Vec<u8>, Error> {
     Err(Error::Launch(LaunchError::Shape {
         kernel: case.name(),
-        arg: facts.arg,
+        arg: facts.arg.clone(),
         shape: facts.shape.clone(),
         want: facts.want(),
         got,
@@ -164,7 +164,7 @@ fn check_scalars(case: &mut dyn AnyCase) -> usize {
     } = list(case);
     for name in scalars {
         for by in [1, -1] {
-            if !case.offset(name, by) {
+            if !case.offset(&name, by) {
                 continue;
             }
             let changed = list(case).arrays;
@@ -178,7 +178,7 @@ fn check_scalars(case: &mut dyn AnyCase) -> usize {
                 assert_eq!(found, refusal(case, facts, len), "{}", case.label());
                 refused += 1;
             }
-            assert!(case.offset(name, -by), "{}: no way back", case.label());
+            assert!(case.offset(&name, -by), "{}: no way back", case.label());
         }
     }
     assert_eq!(list(case).arrays, right);

@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 use std::{any::Any, fmt, sync::Arc};
 use warpsmith_kernel::{
     LaunchError,
-    args::{Access, HostBuffer, Visitor},
+    args::{Access, HostBuffer, Name, Visitor},
 };
 
 /// Arguments whose arrays have the lengths that their shapes say.
@@ -67,17 +67,17 @@ struct Walked {
 /// A problem without the kernel's name, which costs a string.
 enum Problem {
     Shape {
-        arg: &'static str,
+        arg: String,
         shape: Vec<u128>,
         want: u128,
         got: usize,
     },
     Dim {
-        arg: &'static str,
+        arg: String,
         found: u128,
     },
     Foreign {
-        arg: &'static str,
+        arg: String,
     },
 }
 
@@ -97,12 +97,7 @@ impl Problem {
                 got,
             }
             .into(),
-            Problem::Dim { arg, found } => LaunchError::Value {
-                what: arg,
-                found: found.try_into().unwrap_or(u64::MAX),
-                expected: "an array whose every dimension is below 2147483648",
-            }
-            .into(),
+            Problem::Dim { arg, found } => LaunchError::Dimension { kernel, arg, found }.into(),
             Problem::Foreign { arg } => Error::WrongDevice {
                 what: format!("`{arg}` of `{kernel}`"),
             },
@@ -117,21 +112,20 @@ impl Walked {
         self.params.extend_from_slice(bytes);
     }
 
-    fn problem_of(
-        &self,
-        arg: &'static str,
-        array: &dyn HostBuffer,
-        dims: &[u128],
-    ) -> Option<Problem> {
+    fn problem_of(&self, name: Name<'_>, array: &dyn HostBuffer, dims: &[u128]) -> Option<Problem> {
+        let arg = || name.to_string();
         if let Some(found) = dims.iter().find(|dim| **dim >= MAX_DIM) {
-            return Some(Problem::Dim { arg, found: *found });
+            return Some(Problem::Dim {
+                arg: arg(),
+                found: *found,
+            });
         }
         let want = dims
             .iter()
             .fold(1u128, |product, dim| product.saturating_mul(*dim));
         if want != array.len() as u128 {
             return Some(Problem::Shape {
-                arg,
+                arg: arg(),
                 shape: dims.to_vec(),
                 want,
                 got: array.len(),
@@ -140,14 +134,14 @@ impl Walked {
         let foreign = array
             .allocation()
             .is_some_and(|memory| allocation(memory).is_err());
-        foreign.then_some(Problem::Foreign { arg })
+        foreign.then_some(Problem::Foreign { arg: arg() })
     }
 }
 
 impl Visitor for Walked {
     fn array(
         &mut self,
-        name: &'static str,
+        name: Name<'_>,
         access: Access,
         array: Option<&dyn HostBuffer>,
         dims: &[u128],
@@ -164,7 +158,7 @@ impl Visitor for Walked {
         }
     }
 
-    fn scalar(&mut self, _name: &'static str, bytes: &[u8]) {
+    fn scalar(&mut self, _name: Name<'_>, bytes: &[u8]) {
         self.push(bytes);
     }
 }

@@ -38,7 +38,7 @@ pub use op::{At, Attention, MatMul, Op, Rotation, Seen};
 pub use pages::{PageSizes, PageStore, PagedAppend, PagedAttention, PagedRows, Pages};
 pub use persistent::{Persistent, PersistentReport, Running, Shape, Until};
 pub use plan::{Plan, PlanReport};
-pub use resource::{Cache, Planes, Sampler, SamplerState, Table, Vector, Weights};
+pub use resource::{Cache, Sampler, SamplerState, Table, Vector, Weights};
 pub use span::{Planned, Span};
 pub use speech::{Convolution, Decision, LineSizes, LineState, Lines, Looks};
 pub use warpsmith_library::{

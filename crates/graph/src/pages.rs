@@ -7,11 +7,11 @@ use crate::{
     error::Error,
     graph::{Extent, Graph, Kind, Node, equal},
     op::Op,
-    span::Span,
+    span::{Planned, Span},
 };
 use std::sync::Arc;
 use warpsmith_device::{Buffer, Stream};
-use warpsmith_library::attention::CacheType;
+use warpsmith_library::attention::{CacheType, History, Paging};
 
 /// How pages are cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +26,13 @@ pub struct PageSizes {
     pub kv_heads: u32,
     /// Dimensions of a head.
     pub head_dim: u32,
+}
+
+impl PageSizes {
+    /// How kernels find keys in them.
+    pub(crate) fn history(self) -> History {
+        History::Paged { page: self.page }
+    }
 }
 
 /// The pages of one layer, keys and values each `[pages, kv_heads, page, head_dim]`; the owner of the memory.
@@ -45,6 +52,19 @@ pub struct Pages {
     pub(crate) sizes: PageSizes,
     pub(crate) sequences: u32,
     pub(crate) blocks: u32,
+}
+
+impl Pages {
+    /// As an argument of a launch of `rows` rows of the sequences that `slots` names.
+    pub(crate) fn paging(&self, slots: Span<u32>, rows: u32) -> Paging<Planned> {
+        Paging {
+            slots: Some(slots),
+            table: Some(self.table.clone()),
+            rows,
+            sequences: self.sequences,
+            blocks: self.blocks,
+        }
+    }
 }
 
 /// New keys and values for sequences in pages.

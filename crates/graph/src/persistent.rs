@@ -12,7 +12,7 @@ use std::{
 use warpsmith_device::{Buffer, Event, Grid, Loaded, Placement, Stream, Touch, Use, Words};
 use warpsmith_kernel::{
     LaunchError,
-    args::{Access, HostBuffer, Signature, Visitor},
+    args::{Access, HostBuffer, Name, Signature, Visitor},
     item::Body,
     require,
 };
@@ -40,7 +40,7 @@ pub(crate) struct Touched {
 impl Visitor for Touched {
     fn array(
         &mut self,
-        _name: &'static str,
+        _name: Name<'_>,
         access: Access,
         array: Option<&dyn HostBuffer>,
         _dims: &[u128],
@@ -55,7 +55,7 @@ impl Visitor for Touched {
         }
     }
 
-    fn scalar(&mut self, _name: &'static str, _bytes: &[u8]) {}
+    fn scalar(&mut self, _name: Name<'_>, _bytes: &[u8]) {}
 }
 
 impl Touched {

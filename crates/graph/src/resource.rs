@@ -1,12 +1,15 @@
 //! Resources: what a graph refers to and does not own: weights, vectors, caches, tables.
 
-use crate::{error::Error, span::Span};
+use crate::{
+    error::Error,
+    span::{Planned, Span},
+};
 use std::ops::Range;
 use warpsmith_device::{Buffer, Stream};
 use warpsmith_formats::quant::WeightType;
 use warpsmith_library::{
     attention::CacheType,
-    weights::{Layout, Packed},
+    weights::{Layout, Packed, Planes},
 };
 
 /// A weight matrix on the device: `rows` outputs by `columns` inputs.
@@ -83,14 +86,14 @@ impl Weights {
         self.layout
     }
 
-    /// Its planes as arguments of a launch.
-    pub fn planes(&self) -> Planes {
-        Planes {
-            codes: Span::of(&self.codes),
-            high: self.high.as_ref().map(Span::of),
-            sub: self.sub.as_ref().map(Span::of),
-            scales: self.scales.as_ref().map(Span::of),
-        }
+    /// Its planes as an argument of a launch.
+    pub fn planes(&self) -> Planes<Planned> {
+        Planes::of(self.layout, self.rows, self.columns).with(
+            Span::of(&self.codes),
+            self.high.as_ref().map(Span::of),
+            self.sub.as_ref().map(Span::of),
+            self.scales.as_ref().map(Span::of),
+        )
     }
 
     /// Bytes on the device.
@@ -100,19 +103,6 @@ impl Weights {
             + self.sub.as_ref().map_or(0, Buffer::bytes)
             + self.scales.as_ref().map_or(0, Buffer::bytes)
     }
-}
-
-/// The planes of a matrix, as arguments of a launch.
-#[derive(Clone, Debug)]
-pub struct Planes {
-    /// Elements, or their lower bits.
-    pub codes: Span<u32>,
-    /// Their upper bits, where a layout has them apart.
-    pub high: Option<Span<u32>>,
-    /// Scales of parts of a block.
-    pub sub: Option<Span<u8>>,
-    /// Scales of blocks.
-    pub scales: Option<Span<u16>>,
 }
 
 /// A vector of f32 on the device: a norm's gain, a bias.

@@ -13,10 +13,11 @@ use warpsmith_library::{
     attention::CacheType,
     case::Random,
     epilogue::Activation,
+    epilogue::Outputs,
     gemm::{GemmF32Args, Problem, Product, choose},
     pointwise::Curve,
     rope::Pairing,
-    weights::{PlaneSizes, pack},
+    weights::pack,
 };
 
 const WIDTH: u32 = 64;
@@ -303,27 +304,17 @@ fn what_several_operations_share_is_there_when_one_of_them_is_taken() -> Result<
         let Product::GemmF32(kernel) = choose(problem, info.hardware()).product else {
             return Err("tiles are for many rows".into());
         };
-        let (sizes, planes) = (
-            PlaneSizes::of(w.layout(), w.rows(), w.columns()),
-            w.planes(),
-        );
         let args = GemmF32Args {
             x: operation.floats(*x)?,
-            codes: planes.codes,
-            high: planes.high,
-            sub: planes.sub,
-            scales: planes.scales,
-            bias: None,
-            residual: None,
-            y: operation.floats(operation.output())?,
-            m,
-            n: w.rows(),
+            w: w.planes(),
+            out: Outputs {
+                bias: None,
+                residual: None,
+                y: operation.floats(operation.output())?,
+                m,
+                n: w.rows(),
+            },
             columns: w.columns(),
-            blocks: sizes.blocks,
-            code_block: sizes.code_block,
-            high_block: sizes.high_block,
-            sub_block: sizes.sub_block,
-            scale_block: sizes.scale_block,
         };
         stream.launch_in::<_, Planned>(&kernel, &args)?;
         Ok(Taken::Here)
@@ -378,7 +369,7 @@ fn what_a_dispatcher_does_wrong_is_an_error_that_names_the_operation() -> Result
     else {
         panic!("{source:?}");
     };
-    assert_eq!((*arg, *want, *got), ("x", 6 * 64, 5 * 64));
+    assert_eq!((&**arg, *want, *got), ("x", 6 * 64, 5 * 64));
 
     let (op, _, source) = fails(&mut |operation: &Operation<'_>, _: &Stream| {
         operation.ids(operation.output())?;

@@ -8,7 +8,7 @@ use crate::{
     val::{Ty, Val},
 };
 use half::{bf16, f16};
-use std::{any::Any, marker::PhantomData, panic::Location, sync::Arc};
+use std::{any::Any, fmt, marker::PhantomData, panic::Location, sync::Arc};
 use warpsmith_ptx::{
     ir::Var,
     op::Op,
@@ -209,18 +209,41 @@ pub enum Access {
     InOut,
 }
 
+/// The name of an argument. One of a group is named by the group's field and its own: `w.codes`.
+#[derive(Clone, Copy, Debug)]
+pub struct Name<'a> {
+    group: Option<&'a Name<'a>>,
+    field: &'static str,
+}
+
+impl<'a> Name<'a> {
+    /// Field `field`, of a group if there is one.
+    pub fn new(group: Option<&'a Name<'a>>, field: &'static str) -> Name<'a> {
+        Name { group, field }
+    }
+}
+
+impl fmt::Display for Name<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(group) = self.group {
+            write!(f, "{group}.")?;
+        }
+        f.write_str(self.field)
+    }
+}
+
 /// Is told each argument in order.
 pub trait Visitor {
     /// An array; `dims` is its shape, whose product is its length.
     fn array(
         &mut self,
-        name: &'static str,
+        name: Name<'_>,
         access: Access,
         array: Option<&dyn HostBuffer>,
         dims: &[u128],
     );
     /// A value's bytes.
-    fn scalar(&mut self, name: &'static str, bytes: &[u8]);
+    fn scalar(&mut self, name: Name<'_>, bytes: &[u8]);
 }
 
 /// A family of argument structs, one for each [`Mode`]; made by [`args!`](crate::args!).
@@ -232,16 +255,26 @@ pub trait Signature: 'static {
     /// The same declared parameters once more.
     fn again<'k>(args: &Self::On<Device<'k>>) -> Self::On<Device<'k>>;
     /// Walks the arguments of a launch.
-    fn visit<M: HostMode>(args: &Self::On<M>, visitor: &mut dyn Visitor);
+    fn visit<M: HostMode>(args: &Self::On<M>, visitor: &mut dyn Visitor) {
+        Self::visit_group(args, None, visitor);
+    }
+    /// Walks the arguments of group `group` of a launch, or of the launch itself.
+    fn visit_group<M: HostMode>(
+        args: &Self::On<M>,
+        group: Option<&Name<'_>>,
+        visitor: &mut dyn Visitor,
+    );
     /// The scalars alone.
     fn shapes<M: HostMode>(args: &Self::On<M>) -> Self::On<Shapes>;
     /// The scalars with their names, to be changed in place.
-    fn scalars<M: Changeable>(args: &mut Self::On<M>) -> Vec<(&'static str, &mut dyn AnyScalar)>;
+    fn scalars<M: Changeable>(args: &mut Self::On<M>) -> Vec<(String, &mut dyn AnyScalar)>;
 }
 
 /// Declares kernel parameters in order.
 #[derive(Debug, Default)]
 pub struct Parameters<'k> {
+    /// Names of the groups that they belong to, each with a `_` behind it.
+    group: String,
     /// Where they stand in global memory, if they are not the kernel's own, and how far they are read.
     packed: Option<(Val<'k, u64, uni::Cta>, u32)>,
 }
@@ -251,6 +284,7 @@ impl<'k> Parameters<'k> {
     /// a work item.
     pub(crate) fn packed(address: Val<'k, u64, uni::Cta>) -> Parameters<'k> {
         Parameters {
+            group: String::new(),
             packed: Some((address, 0)),
         }
     }
@@ -269,11 +303,10 @@ impl<'k> Parameters<'k> {
             let [reg] = pointer.load(Location::caller(), ty, ty);
             return Val::from_reg(reg);
         }
+        let name = format!("p_{}{name}", self.group);
         Val::from_reg(with(|b| {
             let id = b.function.params.len() as u32;
-            b.function
-                .params
-                .push(Var::new(format!("p_{name}"), Space::Param, ty));
+            b.function.params.push(Var::new(name, Space::Param, ty));
             let quals = [Qual::Param, Qual::T(ty)];
             b.def(Location::caller(), Op::Ld, &quals, ty, &[Slot::param(id)])
         }))
@@ -288,7 +321,35 @@ impl<'k> Parameters<'k> {
     pub fn value<T: ScalarArg>(&mut self, name: &'static str) -> Val<'k, T, uni::Cta> {
         self.parameter(name, T::TYPE)
     }
+
+    /// The arguments of a group.
+    pub fn group<S: Signature>(&mut self, name: &'static str) -> S::On<Device<'k>> {
+        let outer = self.group.len();
+        self.group += name;
+        self.group.push('_');
+        let args = S::declare(self);
+        self.group.truncate(outer);
+        args
+    }
 }
+
+/// A dimension on the host.
+pub trait Size {
+    /// Elements.
+    fn elements(self) -> u128;
+}
+
+macro_rules! sizes {
+    ($($t:ident)*) => {$(
+        impl Size for $t {
+            fn elements(self) -> u128 {
+                u128::try_from(self).unwrap_or(0)
+            }
+        }
+    )*};
+}
+
+sizes! { u32 i32 u64 u128 }
 
 /// A dimension inside a kernel: a scalar argument, an expression of them, or a number.
 pub trait Dim<'k> {
@@ -335,81 +396,135 @@ pub fn view<'k, T: Elem, A>(
 }
 
 /// Declares the arguments of a kernel: fields `In<T>[shape]`, `Maybe<T>[shape]`, `Out<T>[shape]`, `InOut<T>[shape]`,
-/// `Scalar<T>`. Shapes are expressions of the scalar fields; a launch checks every array against its shape.
+/// `Scalar<T>`, and `Group<S>`, all those of another such struct. Shapes are expressions of the scalar fields, or scalars
+/// of groups; a launch checks every array against its shape. Element types may be parameters of the struct.
+///
+/// ```
+/// use warpsmith_kernel::{Elem, args};
+///
+/// args! {
+///     /// A sparse matrix by rows.
+///     pub struct Sparse<T: Elem> {
+///         values: In<T>[entries], columns: In<u32>[entries], ends: In<u32>[rows],
+///         rows: Scalar<u32>, entries: Scalar<u32>,
+///     }
+/// }
+///
+/// args! {
+///     /// `y = w x`; inside a kernel `args.w.values` is an array.
+///     pub struct ProductArgs<T: Elem> {
+///         w: Group<Sparse<T>>, x: In<f32>[n], y: Out<f32>[w.rows], n: Scalar<u32>,
+///     }
+/// }
+/// ```
 #[macro_export]
 macro_rules! args {
-    ($(#[$doc:meta])* $vis:vis struct $name:ident {
+    ($(#[$doc:meta])* $vis:vis struct $name:ident $(<$($elem:ident : $bound:path),+>)? {
         $($(#[$fdoc:meta])* $field:ident : $kind:ident < $t:ty > $([ $($dim:expr),+ $(,)? ])? ),* $(,)?
     }) => {
         $(#[$doc])*
         #[allow(missing_docs)] // the struct's own documentation says what its fields are
-        $vis struct $name<M: $crate::args::Mode = $crate::args::Shapes> {
-            $($(#[$fdoc])* pub $field: <M as $crate::args::Mode>::$kind<$t>,)*
+        $vis struct $name<$($($elem: $bound,)+)? M: $crate::args::Mode = $crate::args::Shapes> {
+            $($(#[$fdoc])* pub $field: $crate::args!(@field M $kind $t),)*
         }
 
-        impl $crate::args::Signature for $name {
-            type On<M: $crate::args::Mode> = $name<M>;
+        impl<$($($elem: $bound),+)?> Clone for $name<$($($elem,)+)? $crate::args::Device<'_>> {
+            fn clone(&self) -> Self {
+                *self
+            }
+        }
+
+        impl<$($($elem: $bound),+)?> Copy for $name<$($($elem,)+)? $crate::args::Device<'_>> {}
+
+        impl<$($($elem: $bound),+)?> $crate::args::Signature for $name<$($($elem),+)?> {
+            type On<M: $crate::args::Mode> = $name<$($($elem,)+)? M>;
 
             #[allow(unused_variables)]
-            fn declare<'k>(parameters: &mut $crate::args::Parameters<'k>) -> $name<$crate::args::Device<'k>> {
+            fn declare<'k>(
+                parameters: &mut $crate::args::Parameters<'k>,
+            ) -> Self::On<$crate::args::Device<'k>> {
                 $(let $field = $crate::args!(@declare parameters $kind $t, stringify!($field));)*
                 $name { $($field: $crate::args!(@view $kind $field $([$($dim),+])?),)* }
             }
 
             fn again<'k>(args: &Self::On<$crate::args::Device<'k>>) -> Self::On<$crate::args::Device<'k>> {
-                $name { $($field: args.$field,)* }
+                *args
             }
 
             #[allow(unused_variables)]
-            fn visit<M: $crate::args::HostMode>(args: &$name<M>, visitor: &mut dyn $crate::args::Visitor) {
+            fn visit_group<M: $crate::args::HostMode>(
+                args: &Self::On<M>,
+                group: Option<&$crate::args::Name<'_>>,
+                visitor: &mut dyn $crate::args::Visitor,
+            ) {
                 $(let $field = $crate::args!(@size args $kind $t, $field);)*
-                $($crate::args!(@visit args visitor $kind $t, $field $([$($dim),+])?);)*
+                $({
+                    let name = $crate::args::Name::new(group, stringify!($field));
+                    $crate::args!(@visit args visitor name $kind $t, $field $([$($dim),+])?);
+                })*
             }
 
-            fn shapes<M: $crate::args::HostMode>(args: &$name<M>) -> $name {
+            fn shapes<M: $crate::args::HostMode>(args: &Self::On<M>) -> Self::On<$crate::args::Shapes> {
                 $name { $($field: $crate::args!(@shape args $kind $t, $field),)* }
             }
 
             #[allow(unused_mut)]
             fn scalars<M: $crate::args::Changeable>(
-                args: &mut $name<M>,
-            ) -> Vec<(&'static str, &mut dyn $crate::args::AnyScalar)> {
-                let mut scalars: Vec<(&'static str, &mut dyn $crate::args::AnyScalar)> = Vec::new();
+                args: &mut Self::On<M>,
+            ) -> Vec<(String, &mut dyn $crate::args::AnyScalar)> {
+                let mut scalars: Vec<(String, &mut dyn $crate::args::AnyScalar)> = Vec::new();
                 $($crate::args!(@scalar args scalars $kind $t, $field);)*
                 scalars
             }
         }
     };
+    (@field $m:ident Group $t:ty) => { <$t as $crate::args::Signature>::On<$m> };
+    (@field $m:ident $kind:ident $t:ty) => { <$m as $crate::args::Mode>::$kind<$t> };
     (@declare $p:ident Scalar $t:ty, $name:expr) => { $p.value::<$t>($name) };
+    (@declare $p:ident Group $t:ty, $name:expr) => { $p.group::<$t>($name) };
     (@declare $p:ident $kind:ident $t:ty, $name:expr) => { $p.pointer($name) };
     (@view Scalar $field:ident) => { $field };
+    (@view Group $field:ident) => { $field };
     (@view $kind:ident $field:ident [$($dim:expr),+]) => {
         $crate::args::view($field, vec![$($crate::args::Dim::extent($dim)),+])
     };
     (@size $args:ident Scalar $t:ty, $field:ident) => {
         $crate::args::ScalarArg::size(M::scalar::<$t>(&$args.$field))
     };
+    (@size $args:ident Group $t:ty, $field:ident) => {
+        <$t as $crate::args::Signature>::shapes::<M>(&$args.$field)
+    };
     (@size $args:ident $kind:ident $t:ty, $field:ident) => { () };
-    (@visit $args:ident $v:ident Scalar $t:ty, $field:ident) => {{
+    (@visit $args:ident $v:ident $name:ident Scalar $t:ty, $field:ident) => {
         let (bytes, n) = $crate::args::ScalarArg::bytes(M::scalar::<$t>(&$args.$field));
-        $v.scalar(stringify!($field), &bytes[..n]);
-    }};
-    (@visit $args:ident $v:ident In $t:ty, $field:ident [$($dim:expr),+]) => {
-        $v.array(stringify!($field), $crate::args::Access::In, Some(M::input::<$t>(&$args.$field)), &[$($dim),+])
+        $v.scalar($name, &bytes[..n]);
     };
-    (@visit $args:ident $v:ident Maybe $t:ty, $field:ident [$($dim:expr),+]) => {
-        $v.array(stringify!($field), $crate::args::Access::Maybe, M::maybe::<$t>(&$args.$field), &[$($dim),+])
+    (@visit $args:ident $v:ident $name:ident Group $t:ty, $field:ident) => {
+        <$t as $crate::args::Signature>::visit_group::<M>(&$args.$field, Some(&$name), $v)
     };
-    (@visit $args:ident $v:ident Out $t:ty, $field:ident [$($dim:expr),+]) => {
-        $v.array(stringify!($field), $crate::args::Access::Out, Some(M::output::<$t>(&$args.$field)), &[$($dim),+])
+    (@visit $args:ident $v:ident $name:ident In $t:ty, $field:ident [$($dim:expr),+]) => {
+        $v.array($name, $crate::args::Access::In, Some(M::input::<$t>(&$args.$field)), &[$($crate::args::Size::elements($dim)),+])
     };
-    (@visit $args:ident $v:ident InOut $t:ty, $field:ident [$($dim:expr),+]) => {
-        $v.array(stringify!($field), $crate::args::Access::InOut, Some(M::inout::<$t>(&$args.$field)), &[$($dim),+])
+    (@visit $args:ident $v:ident $name:ident Maybe $t:ty, $field:ident [$($dim:expr),+]) => {
+        $v.array($name, $crate::args::Access::Maybe, M::maybe::<$t>(&$args.$field), &[$($crate::args::Size::elements($dim)),+])
+    };
+    (@visit $args:ident $v:ident $name:ident Out $t:ty, $field:ident [$($dim:expr),+]) => {
+        $v.array($name, $crate::args::Access::Out, Some(M::output::<$t>(&$args.$field)), &[$($crate::args::Size::elements($dim)),+])
+    };
+    (@visit $args:ident $v:ident $name:ident InOut $t:ty, $field:ident [$($dim:expr),+]) => {
+        $v.array($name, $crate::args::Access::InOut, Some(M::inout::<$t>(&$args.$field)), &[$($crate::args::Size::elements($dim)),+])
     };
     (@scalar $args:ident $list:ident Scalar $t:ty, $field:ident) => {
-        $list.push((stringify!($field), M::scalar_mut::<$t>(&mut $args.$field)))
+        $list.push((stringify!($field).to_owned(), M::scalar_mut::<$t>(&mut $args.$field)))
+    };
+    (@scalar $args:ident $list:ident Group $t:ty, $field:ident) => {
+        let own = <$t as $crate::args::Signature>::scalars::<M>(&mut $args.$field);
+        $list.extend(own.into_iter().map(|(name, scalar)| (format!("{}.{name}", stringify!($field)), scalar)));
     };
     (@scalar $args:ident $list:ident $kind:ident $t:ty, $field:ident) => {};
     (@shape $args:ident Scalar $t:ty, $field:ident) => { M::scalar::<$t>(&$args.$field) };
+    (@shape $args:ident Group $t:ty, $field:ident) => {
+        <$t as $crate::args::Signature>::shapes::<M>(&$args.$field)
+    };
     (@shape $args:ident $kind:ident $t:ty, $field:ident) => { () };
 }

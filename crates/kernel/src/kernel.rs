@@ -19,6 +19,9 @@ pub trait Kernel: Clone + Hash + Eq + Send + Sync + 'static {
     /// Its arguments.
     type Args: Signature;
 
+    /// Whether the body is right for CTAs of any size, with the same tiles.
+    const ANY_SIZE: bool = false;
+
     /// The symbol; the specialisation shows in it where it changes the code.
     fn name(&self) -> String;
 
@@ -36,7 +39,7 @@ pub trait Kernel: Clone + Hash + Eq + Send + Sync + 'static {
     /// The kernel whose body is right for CTAs of `threads` threads, a multiple of 32; its grid counts tiles for them.
     /// `None` where there is none. Larger kernels run bodies as work items, with CTAs of their own size.
     fn resized(&self, threads: u32) -> Option<Self> {
-        (threads == self.threads()).then(|| self.clone())
+        (Self::ANY_SIZE || threads == self.threads()).then(|| self.clone())
     }
 
     /// Refuses targets that lack what the body needs.
@@ -69,14 +72,24 @@ pub enum LaunchError {
     Shape {
         /// Kernel.
         kernel: String,
-        /// Argument.
-        arg: &'static str,
+        /// Argument; one of a group as `group.field`.
+        arg: String,
         /// Dimensions.
         shape: Vec<u128>,
         /// Elements that the shape needs.
         want: u128,
         /// Elements that the array has.
         got: usize,
+    },
+    /// A dimension of an array is larger than kernels count.
+    #[error("`{kernel}`: a dimension of `{arg}` is {found}, expected below 2147483648")]
+    Dimension {
+        /// Kernel.
+        kernel: String,
+        /// Argument; one of a group as `group.field`.
+        arg: String,
+        /// The dimension.
+        found: u128,
     },
     /// A scalar is outside what the kernel takes.
     #[error("`{what}` is {found}, expected {expected}")]
@@ -117,6 +130,50 @@ pub fn require(
             expected,
         })
     }
+}
+
+/// Refuses a launch by its scalars: for each the condition that must hold, and what is expected.
+///
+/// ```
+/// use warpsmith_kernel::{LaunchError, args, limits};
+///
+/// args! {
+///     pub struct ScaleArgs { x: InOut<f32>[rows, n], rows: Scalar<u32>, n: Scalar<u32>, by: Scalar<f32> }
+/// }
+///
+/// fn grid(a: &ScaleArgs) -> Result<u64, LaunchError> {
+///     limits! {
+///         a.n: (1..1 << 24).contains(&a.n), "at least 1 and below 2^24";
+///         a.rows: a.rows < 1 << 31, "below 2^31";
+///     }
+///     Ok(a.rows.into())
+/// }
+/// ```
+#[macro_export]
+macro_rules! limits {
+    ($($args:ident . $scalar:ident : $holds:expr, $expected:literal;)*) => {
+        $($crate::require($holds, stringify!($scalar), $args.$scalar.into(), $expected)?;)*
+    };
+}
+
+/// `Ok` if the target has what `kernel` needs, else [`BuildError::Unsupported`].
+///
+/// # Errors
+/// If it does not.
+pub fn support<K: Kernel>(
+    kernel: &K,
+    target: Target,
+    has: bool,
+    feature: &'static str,
+) -> Result<(), BuildError> {
+    if has {
+        return Ok(());
+    }
+    Err(BuildError::Unsupported {
+        kernel: kernel.name(),
+        target,
+        feature,
+    })
 }
 
 /// Why a kernel was not built.

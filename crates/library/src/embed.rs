@@ -4,7 +4,7 @@ use crate::{
     case::{AnyCase, Case, Expected, Random},
     gemm::matrix::Matrix,
     quantize::Columns,
-    weights::{BLOCK, GROUP, Layout, layout_name, plane_row, plane_sizes},
+    weights::{BLOCK, GROUP, Layout, Planes, layout_name},
 };
 use warpsmith_formats::quant::WeightType;
 use warpsmith_kernel::{Cta, Device, Kernel, LaunchError, Scope, args};
@@ -13,11 +13,9 @@ args! {
     /// `y[t] = W[ids[t]]`, in f32; a row of NaN for an id past the last row, which callers check for before.
     pub struct EmbedArgs {
         ids: In<u32>[tokens],
-        codes: In<u32>[blocks, code_block], high: Maybe<u32>[blocks, high_block],
-        sub: Maybe<u8>[blocks, sub_block], scales: Maybe<u16>[blocks, scale_block],
+        table: Group<Planes>,
         y: Out<f32>[tokens, columns],
         tokens: Scalar<u32>, vocab: Scalar<u32>, columns: Scalar<u32>,
-        blocks: Scalar<u32>, code_block: Scalar<u32>, high_block: Scalar<u32>, sub_block: Scalar<u32>, scale_block: Scalar<u32>,
     }
 }
 
@@ -32,6 +30,7 @@ pub struct Embed {
 
 impl Kernel for Embed {
     type Args = EmbedArgs;
+    const ANY_SIZE: bool = true;
 
     fn name(&self) -> String {
         let layout = layout_name(self.layout);
@@ -42,13 +41,9 @@ impl Kernel for Embed {
         64
     }
 
-    fn resized(&self, _threads: u32) -> Option<Self> {
-        Some(self.clone())
-    }
-
     fn grid(&self, a: &EmbedArgs) -> Result<u64, LaunchError> {
         self.columns.check(a.columns)?;
-        plane_sizes!(a).check(self.layout, a.vocab, a.columns)?;
+        a.table.check(self.layout, a.vocab, a.columns)?;
         // Without a row there is nothing to read, not even for a bad id.
         Ok(if a.vocab == 0 { 0 } else { a.tokens.into() })
     }
@@ -57,7 +52,7 @@ impl Kernel for Embed {
         let id = a.ids.at(cta.id());
         let known = id.lt(a.vocab);
         let row = id.min(a.vocab - 1);
-        let planes = plane_row!(a, row / BLOCK, (row % BLOCK).varying());
+        let planes = a.table.row(row / BLOCK, (row % BLOCK).varying());
         let y = a.y.row(cta.id());
         cta.each(a.columns.div_ceil(GROUP) * 2, |lane, item| {
             let (group, half) = (item / 2, item % 2);
@@ -114,7 +109,6 @@ fn case(rng: &mut Random, ty: WeightType, shape: [u32; 2], ids: Vec<u32>) -> Cas
     };
     let want = ids.iter().flat_map(row).collect();
     let tokens = ids.len() as u32;
-    let sizes = w.sizes();
     Case {
         label: format!("{tokens} of {vocab}x{columns}"),
         kernel: Embed {
@@ -123,19 +117,11 @@ fn case(rng: &mut Random, ty: WeightType, shape: [u32; 2], ids: Vec<u32>) -> Cas
         },
         args: EmbedArgs {
             ids: ids.into(),
-            codes: w.codes(),
-            high: w.high(),
-            sub: w.sub(),
-            scales: w.scales(),
+            table: w.planes(),
             y: Expected::exact(want),
             tokens,
             vocab,
             columns,
-            blocks: sizes.blocks,
-            code_block: sizes.code_block,
-            high_block: sizes.high_block,
-            sub_block: sizes.sub_block,
-            scale_block: sizes.scale_block,
         },
     }
 }

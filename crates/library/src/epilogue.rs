@@ -1,11 +1,10 @@
 //! Epilogues: what happens to a product before it is stored, as a value that is part of the kernel's key.
 
+use crate::values::F32;
 use warpsmith_kernel::{
-    Global, Index, Read, Val,
+    Arg, Device, Global, Index, Read, Val, args,
     uni::{self, Join, Uni},
 };
-
-type F32<'k> = Val<'k, f32, uni::Lane>;
 
 /// A function applied to each output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -38,6 +37,32 @@ pub struct Epilogue {
     pub activation: Activation,
     /// A matrix of the output's shape, added last.
     pub residual: Operand,
+}
+
+args! {
+    /// What a product becomes, with the operands of its epilogue: `y` is `[m, n]`, with a bias for each column.
+    pub struct Outputs {
+        bias: Maybe<f32>[n], residual: Maybe<f32>[m, n], y: Out<f32>[m, n], m: Scalar<u32>, n: Scalar<u32>,
+    }
+}
+
+impl<'k> Outputs<Device<'k>> {
+    /// Writes the epilogue of `x`.
+    #[track_caller]
+    pub fn set<R: Arg<'k, u32> + Copy>(
+        self,
+        epilogue: Epilogue,
+        row: R,
+        column: Val<'k, u32>,
+        x: F32<'k>,
+    ) where
+        uni::Cta: Join<R::U>,
+        <uni::Cta as Join<R::U>>::Out: Join<uni::Lane>,
+    {
+        let residual = self.residual.row(row);
+        let y = epilogue.apply(x, column, self.bias, residual);
+        self.y.row(row).set(column, y);
+    }
 }
 
 impl Epilogue {

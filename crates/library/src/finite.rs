@@ -3,7 +3,7 @@
 //! Minus infinity is a probability of zero, which rules and callers give on purpose. NaN and plus infinity are the mark of
 //! a damaged weight, or of a value that left the range of its type: kernels that draw then leave [`NOT_FINITE`].
 
-use crate::team::{F32, Word};
+use crate::values::{F32, Word};
 use warpsmith_kernel::{Val, uni};
 
 /// What kernels that draw leave in the place of a token where none can be drawn: no vocabulary is that large.

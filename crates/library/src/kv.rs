@@ -1,39 +1,27 @@
 //! New keys and values go to their places in the cache.
 
-mod paged;
+mod paged_cases;
 
-pub(crate) use paged::cases as paged_cases;
-pub use paged::{PagedScatter, PagedScatterArgs};
+pub(crate) use paged_cases::cases as paged_cases;
 
 use crate::{
-    attention::History,
+    attention::{Cached, History, Paging, history::Caches},
     case::{AnyCase, Case, Data, Expected, HostElem, Random, Updated},
-    pointwise::write_f16,
-    team::{F32, Word, read, spread, write},
+    quad::Quad,
+    team::spread,
+    typed::Typed,
 };
 use half::f16;
-use warpsmith_kernel::{
-    AccessMark, Cta, Device, Elem, Global, Kernel, LaunchError, Read, Scope, Val, Write, args,
-    require, uni,
-};
+use warpsmith_kernel::{Cta, Device, Kernel, LaunchError, Scope, args, require};
 
 args! {
     /// New keys and values `[tokens, kv_heads, head_dim]` to caches `[sequences, kv_heads, max_len, head_dim]`: token t to
-    /// `positions[t]`, or to `start + t`, or nowhere if that is not below `max_len`; of sequence 0, or of sequence t where rows were forked.
-    pub struct KvScatterArgs {
+    /// `positions[t]`, or to `start + t`, or nowhere if there is no room for it; of sequence 0, of sequence t where rows were forked, or where `paging` says.
+    pub struct KvScatterArgs<T: Cached> {
         k: In<f32>[tokens, kv_heads * head_dim], v: In<f32>[tokens, kv_heads * head_dim],
         positions: Maybe<u32>[tokens],
-        k_cache: InOut<f32>[sequences * kv_heads, max_len, head_dim], v_cache: InOut<f32>[sequences * kv_heads, max_len, head_dim],
-        tokens: Scalar<u32>, sequences: Scalar<u32>, kv_heads: Scalar<u32>, head_dim: Scalar<u32>, max_len: Scalar<u32>, start: Scalar<u32>,
-    }
-}
-
-args! {
-    /// As [`KvScatterArgs`], to a cache in f16.
-    pub struct KvScatterF16Args {
-        k: In<f32>[tokens, kv_heads * head_dim], v: In<f32>[tokens, kv_heads * head_dim],
-        positions: Maybe<u32>[tokens],
-        k_cache: InOut<f16>[sequences * kv_heads, max_len, head_dim], v_cache: InOut<f16>[sequences * kv_heads, max_len, head_dim],
+        k_cache: InOut<T>[sequences * kv_heads, max_len, head_dim], v_cache: InOut<T>[sequences * kv_heads, max_len, head_dim],
+        paging: Group<Paging>,
         tokens: Scalar<u32>, sequences: Scalar<u32>, kv_heads: Scalar<u32>, head_dim: Scalar<u32>, max_len: Scalar<u32>, start: Scalar<u32>,
     }
 }
@@ -56,205 +44,79 @@ impl Places {
     }
 }
 
-/// Into an f32 cache.
+/// What [`KvScatter`] does.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct KvScatter {
+pub struct Scatter {
     /// Whose they are.
     pub history: History,
     /// Where they go.
     pub places: Places,
 }
 
-/// Into an f16 cache; numbers are rounded to nearest even.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct KvScatterF16 {
-    /// Whose they are.
-    pub history: History,
-    /// Where they go.
-    pub places: Places,
-}
+/// The kernel, for a cache of `T`.
+pub type KvScatter<T> = Typed<Scatter, T>;
 
-fn grid(
-    history: History,
-    [tokens, sequences, kv_heads, head_dim]: [u32; 4],
-    start: u32,
-) -> Result<u64, LaunchError> {
-    require(start < 1 << 31, "start", start.into(), "below 2^31")?;
-    require(tokens < 1 << 31, "tokens", tokens.into(), "below 2^31")?;
-    let enough = match history {
-        History::Shared => sequences > 0,
-        History::Forked => sequences >= tokens,
-    };
-    require(
-        enough,
-        "sequences",
-        sequences.into(),
-        "at least 1, and one for each forked row",
-    )?;
-    require(
-        u64::from(kv_heads) * u64::from(head_dim) < 1 << 31,
-        "head_dim",
-        head_dim.into(),
-        "below 2^31 / kv_heads",
-    )?;
-    Ok(tokens.into())
-}
+impl<T: Cached> Kernel for KvScatter<T> {
+    type Args = KvScatterArgs<T>;
+    const ANY_SIZE: bool = true;
 
-type Uniform<'k> = Val<'k, u32, uni::Cta>;
-
-/// A cache element type.
-trait Cached: Elem {
-    fn put<'k>(to: Global<'k, Self, Write, uni::Lane>, i: Word<'k>, values: &[F32<'k>])
-    where
-        Self: Sized;
-}
-
-impl Cached for f32 {
-    fn put<'k>(to: Global<'k, f32, Write, uni::Lane>, i: Word<'k>, values: &[F32<'k>]) {
-        write(to, i, values);
+    fn name(&self) -> String {
+        let Scatter { history, places } = &self.plan;
+        let (places, history) = (places.prefix(), history.prefix());
+        format!("{places}{history}kv_scatter{}", T::SUFFIX)
     }
-}
 
-impl Cached for f16 {
-    fn put<'k>(to: Global<'k, f16, Write, uni::Lane>, i: Word<'k>, values: &[F32<'k>]) {
-        write_f16(to, i, values);
+    fn threads(&self) -> u32 {
+        128
     }
-}
 
-struct Shape<'k> {
-    kv_heads: Uniform<'k>,
-    head_dim: Uniform<'k>,
-    max_len: Uniform<'k>,
-    /// Where the token goes.
-    sequence: Uniform<'k>,
-}
+    fn grid(&self, a: &KvScatterArgs<T>) -> Result<u64, LaunchError> {
+        let (start, tokens, history) = (a.start, a.tokens, self.plan.history);
+        require(start < 1 << 31, "start", start.into(), "below 2^31")?;
+        require(tokens < 1 << 31, "tokens", tokens.into(), "below 2^31")?;
+        let caches = Caches {
+            sequences: a.sequences,
+            least: match history {
+                History::Shared | History::Paged { .. } => 1,
+                History::Forked => tokens,
+            },
+            max_len: a.max_len,
+            rows: tokens,
+        };
+        history.check(caches, &a.paging)?;
+        let few = u64::from(a.kv_heads) * u64::from(a.head_dim) < 1 << 29;
+        let expected = "below 2^29 / kv_heads";
+        require(few, "head_dim", a.head_dim.into(), expected)?;
+        Ok(tokens.into())
+    }
 
-/// Moves the heads of one token.
-fn scatter<'k, T: Cached>(
-    cta: &mut Cta<'k>,
-    from: [Global<'k, f32, Read>; 2],
-    to: [Global<'k, T, Write>; 2],
-    position: Uniform<'k>,
-    shape: &Shape<'k>,
-) {
-    let head_dim = shape.head_dim;
-    let mut aligned = (head_dim & 3).equals(0);
-    for side in from {
-        aligned = aligned & side.aligned(16);
-    }
-    for side in to {
-        aligned = aligned & side.aligned(4 * T::MEMORY.bytes());
-    }
-    cta.if_all(position.lt(shape.max_len), |cta| {
-        let width = shape.kv_heads * head_dim;
-        spread(cta, width, aligned, (), |_, i, width, ()| {
-            let (head, within) = (i / head_dim, i % head_dim);
-            let head = shape.sequence * shape.kv_heads + head;
-            let row = head.mul_wide(shape.max_len) + position.u64();
-            let start = row * head_dim.u64();
-            for (from, to) in from.into_iter().zip(to) {
-                T::put(to.from(start), within, &read(from, i, width));
-            }
+    fn body<'k>(&self, cta: &mut Cta<'k>, a: KvScatterArgs<T, Device<'k>>) {
+        let (history, token) = (self.plan.history, cta.id());
+        let position = match self.plan.places {
+            Places::Given => a.positions.at(token),
+            Places::InOrder => a.start + token,
+        };
+        let (from, to) = ([a.k.row(token), a.v.row(token)], [a.k_cache, a.v_cache]);
+        let mut aligned = (a.head_dim & 3).equals(0);
+        for (from, to) in from.into_iter().zip(to) {
+            aligned &= from.aligned(16) & to.aligned(4 * T::MEMORY.bytes());
+        }
+        cta.if_all(position.lt(history.room(a.max_len, &a.paging)), |cta| {
+            let home = history.written(token, &a.paging).home(position);
+            let places = history.places(a.max_len);
+            spread(cta, a.kv_heads * a.head_dim, aligned, (), |_, at, ()| {
+                let (head, within) = (at.i / a.head_dim, at.i % a.head_dim);
+                let head = match home.sequence {
+                    None => head,
+                    Some(sequence) => sequence * a.kv_heads + head,
+                };
+                let row = head.mul_wide(places) + home.place.u64();
+                for (from, to) in from.into_iter().zip(to) {
+                    let to = to.from(row * a.head_dim.u64());
+                    Quad::read(from, at).write(to, within);
+                }
+            });
         });
-    });
-}
-
-/// The sequence of this CTA's token.
-fn sequence<'k>(history: History, cta: &Cta<'k>) -> Uniform<'k> {
-    match history {
-        History::Shared => Val::constant(0),
-        History::Forked => cta.id(),
-    }
-}
-
-/// The elements from a place on are those of one array.
-fn token<'k, A: AccessMark>(array: Global<'k, f32, A>, cta: &Cta<'k>) -> Global<'k, f32, A> {
-    array.row(cta.id())
-}
-
-impl Kernel for KvScatter {
-    type Args = KvScatterArgs;
-
-    fn name(&self) -> String {
-        format!(
-            "{}{}kv_scatter",
-            self.places.prefix(),
-            self.history.prefix()
-        )
-    }
-
-    fn threads(&self) -> u32 {
-        128
-    }
-
-    fn resized(&self, _threads: u32) -> Option<Self> {
-        Some(self.clone())
-    }
-
-    fn grid(&self, a: &KvScatterArgs) -> Result<u64, LaunchError> {
-        grid(
-            self.history,
-            [a.tokens, a.sequences, a.kv_heads, a.head_dim],
-            a.start,
-        )
-    }
-
-    fn body<'k>(&self, cta: &mut Cta<'k>, a: KvScatterArgs<Device<'k>>) {
-        let shape = Shape {
-            kv_heads: a.kv_heads,
-            head_dim: a.head_dim,
-            max_len: a.max_len,
-            sequence: sequence(self.history, cta),
-        };
-        let from = [token(a.k, cta), token(a.v, cta)];
-        let position = match self.places {
-            Places::Given => a.positions.at(cta.id()),
-            Places::InOrder => a.start + cta.id(),
-        };
-        scatter(cta, from, [a.k_cache, a.v_cache], position, &shape);
-    }
-}
-
-impl Kernel for KvScatterF16 {
-    type Args = KvScatterF16Args;
-
-    fn name(&self) -> String {
-        format!(
-            "{}{}kv_scatter_f16",
-            self.places.prefix(),
-            self.history.prefix()
-        )
-    }
-
-    fn threads(&self) -> u32 {
-        128
-    }
-
-    fn resized(&self, _threads: u32) -> Option<Self> {
-        Some(self.clone())
-    }
-
-    fn grid(&self, a: &KvScatterF16Args) -> Result<u64, LaunchError> {
-        grid(
-            self.history,
-            [a.tokens, a.sequences, a.kv_heads, a.head_dim],
-            a.start,
-        )
-    }
-
-    fn body<'k>(&self, cta: &mut Cta<'k>, a: KvScatterF16Args<Device<'k>>) {
-        let shape = Shape {
-            kv_heads: a.kv_heads,
-            head_dim: a.head_dim,
-            max_len: a.max_len,
-            sequence: sequence(self.history, cta),
-        };
-        let from = [token(a.k, cta), token(a.v, cta)];
-        let position = match self.places {
-            Places::Given => a.positions.at(cta.id()),
-            Places::InOrder => a.start + cta.id(),
-        };
-        scatter(cta, from, [a.k_cache, a.v_cache], position, &shape);
     }
 }
 
@@ -264,7 +126,7 @@ type Sizes = (u32, u32, u32, u32);
 /// Sequences of a cache for so many tokens.
 fn sequences(history: History, tokens: u32) -> u32 {
     match history {
-        History::Shared => 1,
+        History::Shared | History::Paged { .. } => 1,
         History::Forked => tokens + 1,
     }
 }
@@ -287,7 +149,7 @@ fn placed<T: HostElem>(
         for i in 0..(heads * dim) as usize {
             let (head, within) = (i as u32 / dim, i as u32 % dim);
             let head = match history {
-                History::Shared => head,
+                History::Shared | History::Paged { .. } => head,
                 History::Forked => token as u32 * heads + head,
             };
             let to = (head * max_len + position) * dim + within;
@@ -347,13 +209,14 @@ pub(crate) fn cases(rng: &mut Random) -> Vec<Box<dyn AnyCase>> {
         let [mut k_before, mut v_before] = [rng.numbers(cache, 3.0), rng.numbers(cache, 3.0)];
         cases.push(Box::new(Case {
             label: label.clone(),
-            kernel: KvScatter { history, places },
+            kernel: KvScatter::new(Scatter { history, places }),
             args: KvScatterArgs {
                 k_cache: placed(history, sizes, &k, &positions, k_before.clone(), f64::from),
                 v_cache: placed(history, sizes, &v, &positions, v_before.clone(), f64::from),
                 k: k.clone().into(),
                 v: v.clone().into(),
                 positions: given(&positions),
+                paging: Paging::none(),
                 tokens,
                 sequences,
                 kv_heads,
@@ -366,13 +229,14 @@ pub(crate) fn cases(rng: &mut Random) -> Vec<Box<dyn AnyCase>> {
         let rounded = |x: f32| f16::from_f32(x).to_f64();
         cases.push(Box::new(Case {
             label,
-            kernel: KvScatterF16 { history, places },
-            args: KvScatterF16Args {
+            kernel: KvScatter::new(Scatter { history, places }),
+            args: KvScatterArgs {
                 k_cache: placed(history, sizes, &k, &positions, half(&mut k_before), rounded),
                 v_cache: placed(history, sizes, &v, &positions, half(&mut v_before), rounded),
                 k: k.into(),
                 v: v.into(),
                 positions: given(&positions),
+                paging: Paging::none(),
                 tokens,
                 sequences,
                 kv_heads,

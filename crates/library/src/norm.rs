@@ -2,7 +2,9 @@
 
 use crate::{
     case::{AnyCase, Case, Data, EPS_F32, Expected, Random, Updated},
-    team::{F32, Rows, Team, Width, Word, each_row, read, spread, write},
+    quad::Quad,
+    team::{Rows, Team, each_row, spread},
+    values::{F32, Word},
 };
 use warpsmith_kernel::{
     Cta, Device, Global, Kernel, LaunchError, Read, Scope, Val, Write, args, uni,
@@ -65,12 +67,9 @@ fn inverse_root<'k>(
     (squares / n.f32() + eps).rsqrt()
 }
 
-fn add_squares<'k>(values: &[F32<'k>], sum: F32<'k>) -> F32<'k> {
-    values.iter().fold(sum, |sum, x| x.mul_add(*x, sum))
-}
-
 impl Kernel for RmsNorm {
     type Args = RmsNormArgs;
+    const ANY_SIZE: bool = true;
 
     fn name(&self) -> String {
         format!("rms_norm{}", self.rows.suffix())
@@ -78,10 +77,6 @@ impl Kernel for RmsNorm {
 
     fn threads(&self) -> u32 {
         self.rows.threads()
-    }
-
-    fn resized(&self, _threads: u32) -> Option<Self> {
-        Some(self.clone())
     }
 
     fn grid(&self, a: &RmsNormArgs) -> Result<u64, LaunchError> {
@@ -96,38 +91,19 @@ impl Kernel for RmsNorm {
 fn rms_row<'k>(team: &mut impl Team<'k>, row: Word<'k>, a: &RmsNormArgs<Device<'k>>) {
     let (x, y): (In, Out) = (a.x.row(row), a.y.row(row));
     let aligned = x.aligned(16) & y.aligned(16) & a.gain.aligned(16);
-    let own = spread(
-        team,
-        a.n,
-        aligned,
-        Val::constant(0.0),
-        |_, i, width, sum| add_squares(&read(x, i, width), sum),
-    );
-    let scale = inverse_root(team.sum_of(own), a.n, a.eps);
-    spread(team, a.n, aligned, (), |_, i, width, ()| {
-        store_scaled(&read(x, i, width), scale, a.gain, y, i, width);
+    let zero = Val::constant(0.0);
+    let squares = spread(team, a.n, aligned, zero, |_, at, sum| {
+        Quad::read(x, at).squares(sum)
     });
-}
-
-fn store_scaled<'k>(
-    x: &[F32<'k>],
-    scale: F32<'k>,
-    gain: Global<'k, f32, Read>,
-    y: Out<'k>,
-    i: Word<'k>,
-    width: Width,
-) {
-    let gain = read(gain, i, width);
-    let values: Vec<F32> = x
-        .iter()
-        .zip(gain)
-        .map(|(x, gain)| *x * scale * gain)
-        .collect();
-    write(y, i, &values);
+    let scale = inverse_root(team.sum_of(squares), a.n, a.eps);
+    spread(team, a.n, aligned, (), |_, at, ()| {
+        (Quad::read(x, at) * scale * Quad::read(a.gain, at)).write(y, at.i);
+    });
 }
 
 impl Kernel for AddRmsNorm {
     type Args = AddRmsNormArgs;
+    const ANY_SIZE: bool = true;
 
     fn name(&self) -> String {
         format!("add_rms_norm{}", self.rows.suffix())
@@ -135,10 +111,6 @@ impl Kernel for AddRmsNorm {
 
     fn threads(&self) -> u32 {
         self.rows.threads()
-    }
-
-    fn resized(&self, _threads: u32) -> Option<Self> {
-        Some(self.clone())
     }
 
     fn grid(&self, a: &AddRmsNormArgs) -> Result<u64, LaunchError> {
@@ -156,27 +128,22 @@ fn add_rms_row<'k>(team: &mut impl Team<'k>, row: Word<'k>, a: &AddRmsNormArgs<D
     let (x, y): (Out, Out) = (a.x.row(row), a.y.row(row));
     let residual: In = a.residual.row(row);
     let aligned = x.aligned(16) & y.aligned(16) & residual.aligned(16) & a.gain.aligned(16);
-    let own = spread(
-        team,
-        a.n,
-        aligned,
-        Val::constant(0.0),
-        |_, i, width, sum| {
-            let values = read(x, i, width).into_iter().zip(read(residual, i, width));
-            let values: Vec<F32> = values.map(|(x, more)| x + more).collect();
-            write(x, i, &values);
-            add_squares(&values, sum)
-        },
-    );
-    let scale = inverse_root(team.sum_of(own), a.n, a.eps);
+    let zero = Val::constant(0.0);
+    let squares = spread(team, a.n, aligned, zero, |_, at, sum| {
+        let total = Quad::read(x, at) + Quad::read(residual, at);
+        total.write(x, at.i);
+        total.squares(sum)
+    });
+    let scale = inverse_root(team.sum_of(squares), a.n, a.eps);
     // A thread reads back only what it wrote itself.
-    spread(team, a.n, aligned, (), |_, i, width, ()| {
-        store_scaled(&read(x, i, width), scale, a.gain, y, i, width);
+    spread(team, a.n, aligned, (), |_, at, ()| {
+        (Quad::read(x, at) * scale * Quad::read(a.gain, at)).write(y, at.i);
     });
 }
 
 impl Kernel for LayerNorm {
     type Args = LayerNormArgs;
+    const ANY_SIZE: bool = true;
 
     fn name(&self) -> String {
         format!("layer_norm{}", self.rows.suffix())
@@ -184,10 +151,6 @@ impl Kernel for LayerNorm {
 
     fn threads(&self) -> u32 {
         self.rows.threads()
-    }
-
-    fn resized(&self, _threads: u32) -> Option<Self> {
-        Some(self.clone())
     }
 
     fn grid(&self, a: &LayerNormArgs) -> Result<u64, LaunchError> {
@@ -203,23 +166,18 @@ fn layer_row<'k>(team: &mut impl Team<'k>, row: Word<'k>, a: &LayerNormArgs<Devi
     let (x, y): (In, Out) = (a.x.row(row), a.y.row(row));
     let aligned = x.aligned(16) & y.aligned(16) & a.gain.aligned(16) & a.bias.aligned(16);
     let zero = Val::constant(0.0);
-    let own = spread(team, a.n, aligned, zero, |_, i, width, sum| {
-        read(x, i, width).into_iter().fold(sum, |sum, x| sum + x)
+    let sum = spread(team, a.n, aligned, zero, |_, at, sum| {
+        Quad::read(x, at).sum(sum)
     });
-    let mean = team.sum_of(own) / a.n.f32();
-    let own = spread(team, a.n, aligned, zero, |_, i, width, sum| {
-        let centred: Vec<F32> = read(x, i, width).into_iter().map(|x| x - mean).collect();
-        add_squares(&centred, sum)
+    let mean = team.sum_of(sum) / a.n.f32();
+    let squares = spread(team, a.n, aligned, zero, |_, at, sum| {
+        (Quad::read(x, at) - mean).squares(sum)
     });
-    let scale = inverse_root(team.sum_of(own), a.n, a.eps);
-    spread(team, a.n, aligned, (), |_, i, width, ()| {
-        let (gain, bias) = (read(a.gain, i, width), read(a.bias, i, width));
-        let values: Vec<F32> = read(x, i, width)
-            .into_iter()
-            .zip(gain.into_iter().zip(bias))
-            .map(|(x, (gain, bias))| ((x - mean) * scale).mul_add(gain, bias))
-            .collect();
-        write(y, i, &values);
+    let scale = inverse_root(team.sum_of(squares), a.n, a.eps);
+    spread(team, a.n, aligned, (), |_, at, ()| {
+        let (gain, bias) = (Quad::read(a.gain, at), Quad::read(a.bias, at));
+        let normed = (Quad::read(x, at) - mean) * scale;
+        normed.mul_add(gain, bias).write(y, at.i);
     });
 }
 

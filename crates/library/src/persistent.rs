@@ -7,6 +7,7 @@
 //! tells the host the token, decides whether another one follows, and looks at the host's flag: after it told the token and
 //! before any step of the next one, so that the token being made when the flag is written is the last.
 
+use crate::values::Uniform;
 use std::sync::Arc;
 use warpsmith_kernel::{
     Ahead, BuildError, Built, Cta, Device, Global, PIECE, Scope, Val, Write, args,
@@ -109,21 +110,19 @@ pub struct Persistent<'a> {
 /// Its entry.
 pub const NAME: &str = "persistent";
 
-type Word<'k> = Val<'k, u32, uni::Cta>;
-
 /// One step as its record says.
 struct Step<'k> {
-    index: Word<'k>,
-    kind: Word<'k>,
-    tiles: Word<'k>,
+    index: Uniform<'k>,
+    kind: Uniform<'k>,
+    tiles: Uniform<'k>,
     arguments: Val<'k, u64, uni::Cta>,
     /// Tokens before this one.
-    token: Word<'k>,
+    token: Uniform<'k>,
     claimed: Global<'k, u32, Write>,
 }
 
 impl<'k> Step<'k> {
-    fn tile(&self, index: Word<'k>) -> Tile<'k> {
+    fn tile(&self, index: Uniform<'k>) -> Tile<'k> {
         let count = self.tiles;
         Tile { index, count }
     }
@@ -158,7 +157,7 @@ impl Persistent<'_> {
 
     fn body<'k>(&self, cta: &mut Cta<'k>, a: PersistentArgs<Device<'k>>) {
         let ctas = cta.tiles();
-        let none = Word::constant(0);
+        let none = Uniform::constant(0);
         let ahead = match self.prefetch {
             Prefetch::Off => None,
             Prefetch::On => cta.reserve_ahead(self.pieces()),
@@ -203,7 +202,12 @@ impl Persistent<'_> {
     }
 
     /// This CTA's first tile of a step, or the one after `last`; past the last tile if there is none.
-    fn tile<'k>(&self, cta: &mut Cta<'k>, step: &Step<'k>, last: Option<Word<'k>>) -> Word<'k> {
+    fn tile<'k>(
+        &self,
+        cta: &mut Cta<'k>,
+        step: &Step<'k>,
+        last: Option<Uniform<'k>>,
+    ) -> Uniform<'k> {
         let ctas = cta.tiles();
         match (self.schedule, last) {
             (Schedule::Static, None) => cta.id(),
@@ -236,11 +240,11 @@ impl Persistent<'_> {
         &self,
         cta: &mut Cta<'k>,
         step: &Step<'k>,
-        first: Word<'k>,
+        first: Uniform<'k>,
         ahead: Option<Ahead<'k>>,
     ) {
         self.each_body(cta, step, ahead, &mut |cta, work| {
-            let more = |i: Word<'k>| i.lt(step.tiles);
+            let more = |i: Uniform<'k>| i.lt(step.tiles);
             cta.while_all(
                 first,
                 |_, i| more(i),
@@ -261,9 +265,9 @@ impl Persistent<'_> {
 fn turn<'k>(
     cta: &mut Cta<'k>,
     a: &PersistentArgs<Device<'k>>,
-    token: Word<'k>,
-    arrivals: Word<'k>,
-) -> Word<'k> {
+    token: Uniform<'k>,
+    arrivals: Uniform<'k>,
+) -> Uniform<'k> {
     cta.if_all(cta.id().equals(0), |cta| {
         cta.wait_for(a.arrived, a.steps - 1, arrivals);
         cta.leader(|lane| {

@@ -64,7 +64,7 @@ pub fn registry() -> &'static [Entry] {
         Entry {
             name: "flash_attention",
             summary: "prefill attention with tensor cores, 64 queries of a head against the cache",
-            cases: crate::attention::flash::cases,
+            cases: crate::attention::flash_cases::cases,
         },
         Entry {
             name: "decode_attention",
@@ -74,7 +74,7 @@ pub fn registry() -> &'static [Entry] {
         Entry {
             name: "paged_attention",
             summary: "attention of single queries over keys in pages, for sequences of any lengths",
-            cases: crate::attention::paged::cases,
+            cases: crate::attention::paged_cases::cases,
         },
         Entry {
             name: "paged_flash_attention",

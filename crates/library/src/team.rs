@@ -1,15 +1,12 @@
 //! Teams: a warp or a CTA that works on one row together, four neighbours a lane where the addresses allow it.
 
-use warpsmith_kernel::{
-    AccessMark, Cta, Global, Lane, LaunchError, Num, Scope, State, Val, WARP, Warp, Write, require,
-    steps, uni,
-    uni::{Join, Uni},
+use crate::{
+    quad::{At, Width},
+    values::{F32, Word},
 };
-
-/// A value that may differ between lanes.
-pub(crate) type Word<'k> = Val<'k, u32, uni::Lane>;
-/// The same for f32.
-pub(crate) type F32<'k> = Val<'k, f32, uni::Lane>;
+use warpsmith_kernel::{
+    Cta, Lane, LaunchError, Num, Scope, State, Val, WARP, Warp, require, steps, uni, uni::Uni,
+};
 
 /// Threads that work together.
 pub(crate) trait Team<'k>: Scope<'k> {
@@ -157,60 +154,25 @@ pub(crate) fn rounds<'k>(
     });
 }
 
-/// Neighbours of one access.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Width {
-    One,
-    Four,
-}
-
-/// `state = body(i, width, state)` over `0..n`, spread over the team: by fours if `aligned`, the rest one by one.
+/// `state = body(lane, at, state)` over `0..n`, spread over the team: by fours if `aligned`, the rest one by one.
 pub(crate) fn spread<'k, T: Team<'k>, S: State<'k>, U: Uni, V: Uni>(
     team: &mut T,
     n: Val<'k, u32, U>,
     aligned: Val<'k, bool, V>,
     state: S,
-    body: impl Fn(&mut Lane<'k>, Word<'k>, Width, S) -> S,
+    body: impl Fn(&mut Lane<'k>, At<'k>, S) -> S,
 ) -> S {
     let n = n.varying();
     let whole = aligned.varying().select(n & !3, 0u32);
     let (member, size) = (team.member(), team.size());
     let fours = steps(member * 4, whole, size * 4);
     let state = team.fold_lanes(fours, state, |lane, i, state| {
-        body(lane, i, Width::Four, state)
+        let width = Width::Four;
+        body(lane, At { i, width }, state)
     });
     let rest = steps(member + whole, n, size);
     team.fold_lanes(rest, state, |lane, i, state| {
-        body(lane, i, Width::One, state)
+        let width = Width::One;
+        body(lane, At { i, width }, state)
     })
-}
-
-/// The elements from `i` on.
-#[track_caller]
-pub(crate) fn read<'k, A: AccessMark, U: Uni + Join<uni::Lane>>(
-    from: Global<'k, f32, A, U>,
-    i: Word<'k>,
-    width: Width,
-) -> Vec<F32<'k>> {
-    match width {
-        Width::One => vec![from.at(i).varying()],
-        Width::Four => from.vector::<4, _>(i).map(Val::varying).to_vec(),
-    }
-}
-
-/// Writes the elements from `i` on.
-#[track_caller]
-pub(crate) fn write<'k, U: Uni + Join<uni::Lane>>(
-    to: Global<'k, f32, Write, U>,
-    i: Word<'k>,
-    values: &[F32<'k>],
-) {
-    match *values {
-        [a, b, c, d] => to.set_vector(i, [a, b, c, d]),
-        [] | [..] => {
-            for (at, value) in values.iter().enumerate() {
-                to.set(i + at as u32, *value);
-            }
-        }
-    }
 }

@@ -2,7 +2,7 @@
 
 use warpsmith_kernel::{Cta, Device, Kernel, LaunchError, args, require};
 use warpsmith_library::weights::{
-    BLOCK, Codes, FloatType, GROUP, High, Layout, PlaneSizes, Scale, Value,
+    BLOCK, Codes, FloatType, GROUP, High, Layout, Planes, Scale, Value,
 };
 
 /// The layout of f32 weights.
@@ -61,12 +61,10 @@ impl Kernel for Pack {
 
     fn grid(&self, a: &PackArgs) -> Result<u64, LaunchError> {
         let (rows, columns) = self.extent(a.x_rows, a.x_columns);
-        let sizes = PlaneSizes {
+        let sizes = Planes {
             blocks: a.blocks,
             code_block: a.code_block,
-            high_block: 0,
-            sub_block: 0,
-            scale_block: 0,
+            ..Planes::of(F32, rows, columns)
         };
         sizes.check(F32, rows, columns)?;
         let ctas = u64::from(a.blocks) * u64::from(columns.div_ceil(GROUP));

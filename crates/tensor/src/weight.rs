@@ -7,12 +7,12 @@ use crate::{
     tensor::Tensor,
 };
 use std::sync::Arc;
-use warpsmith_device::{Device, Slice, Stream};
+use warpsmith_device::{Bound, Device, Slice, SliceMut, Stream};
 use warpsmith_library::{
-    epilogue::{Activation, Epilogue, Operand},
+    epilogue::{Activation, Epilogue, Operand, Outputs},
     gemm::{GemmF32, GemmF32Args, Precision, Problem, Product, choose},
     gemv::{GemvF32, GemvF32Args},
-    weights::PlaneSizes,
+    weights::Planes,
 };
 
 /// An f32 matrix `[n, k]` laid out for products, to use many times. Clones share the memory.
@@ -61,9 +61,9 @@ impl Weight {
                 found: columns as usize,
             });
         }
-        let PlaneSizes {
+        let Planes {
             blocks, code_block, ..
-        } = PlaneSizes::of(F32, rows, columns);
+        } = Planes::of(F32, rows, columns);
         let shape = [blocks as usize, code_block as usize];
         elements(op, &shape, size_of::<f32>())?;
         let mut plane = Tensor::uninit(stream, &shape)?;
@@ -143,31 +143,6 @@ pub(crate) struct Linear<'a> {
     pub(crate) activation: Activation,
 }
 
-/// The arguments of a product in f32; both kernels have the same.
-macro_rules! product_args {
-    ($name:ident, $linear:expr, $codes:expr, $y:expr) => {{
-        let (linear, sizes) = ($linear, $linear.sizes());
-        $name {
-            x: linear.x,
-            codes: $codes,
-            high: None,
-            sub: None,
-            scales: None,
-            bias: linear.bias,
-            residual: None,
-            y: $y,
-            m: linear.m,
-            n: linear.weight.rows,
-            columns: linear.weight.columns,
-            blocks: sizes.blocks,
-            code_block: sizes.code_block,
-            high_block: sizes.high_block,
-            sub_block: sizes.sub_block,
-            scale_block: sizes.scale_block,
-        }
-    }};
-}
-
 /// The kernel of a product in f32.
 enum Exact {
     Few(GemvF32),
@@ -175,12 +150,20 @@ enum Exact {
 }
 
 impl<'a> Linear<'a> {
-    fn sizes(&self) -> PlaneSizes {
-        PlaneSizes::of(F32, self.weight.rows, self.weight.columns)
+    fn planes(&self) -> Result<Planes<Bound<'a>>, Error> {
+        let codes = self.weight.plane.view().cast()?;
+        let sizes = Planes::of(F32, self.weight.rows, self.weight.columns);
+        Ok(sizes.with(codes, None, None, None))
     }
 
-    fn codes(&self) -> Result<Slice<'a, u32>, Error> {
-        Ok(self.weight.plane.view().cast()?)
+    fn outputs(&self, y: SliceMut<'a, f32>) -> Outputs<Bound<'a>> {
+        Outputs {
+            bias: self.bias,
+            residual: None,
+            y,
+            m: self.m,
+            n: self.weight.rows,
+        }
     }
 
     fn kernel(&self, device: &Device) -> Result<Exact, Error> {
@@ -212,12 +195,20 @@ impl<'a> Linear<'a> {
 
     /// Enqueues it; `y` is `[m, n]`.
     pub(crate) fn run(&self, y: &mut Tensor<f32>) -> Result<(), Error> {
-        let codes = self.codes()?;
+        let (w, columns) = (self.planes()?, self.weight.columns);
         match self.kernel(y.stream().device())? {
-            Exact::Few(kernel) => y.launch(&kernel, |y| product_args!(GemvF32Args, self, codes, y)),
-            Exact::Many(kernel) => {
-                y.launch(&kernel, |y| product_args!(GemmF32Args, self, codes, y))
-            }
+            Exact::Few(kernel) => y.launch(&kernel, |y| GemvF32Args {
+                x: self.x,
+                w,
+                out: self.outputs(y),
+                columns,
+            }),
+            Exact::Many(kernel) => y.launch(&kernel, |y| GemmF32Args {
+                x: self.x,
+                w,
+                out: self.outputs(y),
+                columns,
+            }),
         }
     }
 }

@@ -1,12 +1,12 @@
 //! The arrays of a case: what it shows of them, where they lie, what must be in them.
 
 use super::End;
-use warpsmith_kernel::args::{Access, HostBuffer, Mismatch, Visitor};
+use warpsmith_kernel::args::{Access, HostBuffer, Mismatch, Name, Visitor};
 use warpsmith_library::case::AnyCase;
 
 /// An array of a case.
 pub(super) struct Array {
-    pub(super) name: &'static str,
+    pub(super) name: String,
     pub(super) access: Access,
     /// Bytes of an element.
     pub(super) size: usize,
@@ -25,29 +25,30 @@ impl Array {
 pub(super) struct Shown {
     /// `None` for an optional array that is not there.
     pub(super) arrays: Vec<Option<Array>>,
-    pub(super) scalars: Vec<(&'static str, u64)>,
+    pub(super) scalars: Vec<(String, u64)>,
 }
 
 impl Visitor for Shown {
     fn array(
         &mut self,
-        name: &'static str,
+        name: Name<'_>,
         access: Access,
         array: Option<&dyn HostBuffer>,
         dims: &[u128],
     ) {
         self.arrays.push(array.map(|array| Array {
-            name,
+            name: name.to_string(),
             access,
             size: array.element_bytes(),
             dims: dims.to_vec(),
             contents: array.contents().map(<[u8]>::to_vec),
         }));
     }
-    fn scalar(&mut self, name: &'static str, bytes: &[u8]) {
+    fn scalar(&mut self, name: Name<'_>, bytes: &[u8]) {
         let mut whole = [0; 8];
         whole[..bytes.len()].copy_from_slice(bytes);
-        self.scalars.push((name, u64::from_le_bytes(whole)));
+        self.scalars
+            .push((name.to_string(), u64::from_le_bytes(whole)));
     }
 }
 
@@ -88,7 +89,7 @@ pub(super) struct Place<'a> {
 impl Visitor for Place<'_> {
     fn array(
         &mut self,
-        name: &'static str,
+        name: Name<'_>,
         access: Access,
         array: Option<&dyn HostBuffer>,
         dims: &[u128],
@@ -106,7 +107,7 @@ impl Visitor for Place<'_> {
             _ => self.to.array(name, access, None, dims),
         }
     }
-    fn scalar(&mut self, name: &'static str, bytes: &[u8]) {
+    fn scalar(&mut self, name: Name<'_>, bytes: &[u8]) {
         self.to.scalar(name, bytes);
     }
 }
@@ -114,13 +115,13 @@ impl Visitor for Place<'_> {
 /// Compares what was left with what each output must be.
 pub(super) struct Compare<'a> {
     pub(super) found: std::slice::Iter<'a, Option<Vec<u8>>>,
-    pub(super) wrong: Vec<(&'static str, Mismatch)>,
+    pub(super) wrong: Vec<(String, Mismatch)>,
 }
 
 impl Visitor for Compare<'_> {
     fn array(
         &mut self,
-        name: &'static str,
+        name: Name<'_>,
         access: Access,
         array: Option<&dyn HostBuffer>,
         _dims: &[u128],
@@ -129,10 +130,10 @@ impl Visitor for Compare<'_> {
         if let (Some(array), Some(found), Access::Out | Access::InOut) = (array, found, access)
             && let Err(mismatch) = array.check(found)
         {
-            self.wrong.push((name, mismatch));
+            self.wrong.push((name.to_string(), mismatch));
         }
     }
-    fn scalar(&mut self, _name: &'static str, _bytes: &[u8]) {}
+    fn scalar(&mut self, _name: Name<'_>, _bytes: &[u8]) {}
 }
 
 /// First elements, in a large array, of the runs that a small one is made of: its elements along the last dimension.

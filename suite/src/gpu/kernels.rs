@@ -233,14 +233,14 @@ impl Wrong {
         let mut wrong = Wrong::of_text(failure.to_string());
         match failure {
             Failure::Differs { arg, mismatch } => {
-                wrong.arg = Some((*arg).to_owned());
+                wrong.arg = Some(arg.clone());
                 wrong.index = Some(mismatch.index);
                 wrong.got = Some(mismatch.got.to_string());
                 wrong.wanted = Some(mismatch.want.to_string());
             }
             Failure::Overrun { arg }
             | Failure::InputChanged { arg }
-            | Failure::Shape { arg, .. } => wrong.arg = Some((*arg).to_owned()),
+            | Failure::Shape { arg, .. } => wrong.arg = Some(arg.clone()),
             Failure::Unsupported | Failure::Refused(_) | Failure::Fault(_) => {}
         }
         wrong

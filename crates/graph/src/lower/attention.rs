@@ -8,19 +8,28 @@ use crate::{
     op::{At, Attention, Seen},
     resource::Cache,
 };
+use half::f16;
 use std::sync::Arc;
 use warpsmith_kernel::{Half, Kernel};
 use warpsmith_library::{
-    attention::{CacheType, Decode, DecodeArgs, Flash, FlashArgs, History, Mask},
+    attention::{CacheType, Cached, Decode, DecodeArgs, Flash, FlashArgs, History, Mask, Paging},
     gemm::Precision,
-    kv::{KvScatter, KvScatterArgs, KvScatterF16, KvScatterF16Args, Places},
+    kv::{KvScatter, KvScatterArgs, Places, Scatter},
 };
 
 /// Rows up to which each is taken alone.
 const FEW: u32 = 4;
 
 impl Lowering<'_> {
-    pub(super) fn append(&mut self, [k, v]: [Node; 2], to: At, cache: &Arc<Cache>) -> Place {
+    pub(super) fn append(&mut self, from: [Node; 2], to: At, cache: &Arc<Cache>) -> Place {
+        match cache.ty {
+            CacheType::F32 => self.append_to::<f32>(from, to, cache),
+            CacheType::F16 => self.append_to::<f16>(from, to, cache),
+        }
+    }
+
+    /// To a cache of `T`.
+    fn append_to<T: Cached>(&mut self, [k, v]: [Node; 2], to: At, cache: &Arc<Cache>) -> Place {
         let tokens = self.graph.entries[k.index as usize].extent.rows;
         let (kv_heads, head_dim, max_len) = (cache.kv_heads, cache.head_dim, cache.max_len);
         let len = u64::from(tokens) * u64::from(kv_heads) * u64::from(head_dim);
@@ -39,27 +48,21 @@ impl Lowering<'_> {
         let sequences = cache.sequences;
         let mut used = vec![&k, &v];
         used.extend(&positions);
-        macro_rules! scatter {
-            ($kernel:ident, $args:ident) => {
-                self.push(&used, $kernel { history, places }, move |memory| $args {
-                    k: memory.span(&from[0], len),
-                    v: memory.span(&from[1], len),
-                    positions: at.map(|at| memory.span(&at, tokens.into())),
-                    k_cache: cache.keys.cast(),
-                    v_cache: cache.values.cast(),
-                    tokens,
-                    sequences,
-                    kv_heads,
-                    head_dim,
-                    max_len,
-                    start,
-                })
-            };
-        }
-        match cache.ty {
-            CacheType::F32 => scatter!(KvScatter, KvScatterArgs),
-            CacheType::F16 => scatter!(KvScatterF16, KvScatterF16Args),
-        }
+        let kernel = KvScatter::<T>::new(Scatter { history, places });
+        self.push(&used, kernel, move |memory| KvScatterArgs {
+            k: memory.span(&from[0], len),
+            v: memory.span(&from[1], len),
+            positions: at.map(|at| memory.span(&at, tokens.into())),
+            paging: Paging::none(),
+            k_cache: cache.keys.cast(),
+            v_cache: cache.values.cast(),
+            tokens,
+            sequences,
+            kv_heads,
+            head_dim,
+            max_len,
+            start,
+        });
         k
     }
 
@@ -174,6 +177,7 @@ impl Lowering<'_> {
                 sources: sources.map(|sources| {
                     memory.span(&sources, u64::from(rows) * u64::from(cache.max_len))
                 }),
+                paging: Paging::none(),
                 k: cache.keys.clone(),
                 v: cache.values.clone(),
                 partial: memory.span(partial, partial_len),

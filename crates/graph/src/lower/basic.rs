@@ -1,6 +1,6 @@
 //! Embeddings, norms, element-wise functions, softmax, argmax, rotary embeddings.
 
-use super::{Lowering, matrix::with_matrix};
+use super::Lowering;
 use crate::{
     error::Error,
     graph::{Extent, Node},
@@ -42,17 +42,13 @@ impl Lowering<'_> {
             layout: table.layout,
             columns: Columns::of(table.columns),
         };
-        self.push(&[&ids, &y], kernel, move |memory| {
-            with_matrix!(
-                &table,
-                EmbedArgs {
-                    ids: memory.span(&from, tokens.into()),
-                    y: memory.span(&to, u64::from(tokens) * u64::from(table.columns)),
-                    tokens,
-                    vocab: table.rows,
-                    columns: table.columns,
-                }
-            )
+        self.push(&[&ids, &y], kernel, move |memory| EmbedArgs {
+            ids: memory.span(&from, tokens.into()),
+            y: memory.span(&to, u64::from(tokens) * u64::from(table.columns)),
+            tokens,
+            vocab: table.rows,
+            columns: table.columns,
+            table: table.planes(),
         });
         Ok(y)
     }

@@ -4,7 +4,6 @@ mod attention;
 mod basic;
 mod draw;
 mod fused;
-mod matrix;
 mod paged;
 mod product;
 mod speech;

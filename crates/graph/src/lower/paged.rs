@@ -7,12 +7,13 @@ use crate::{
     memory::Place,
     pages::{PagedAppend, PagedAttention, PagedRows},
 };
+use half::f16;
 use std::sync::Arc;
 use warpsmith_kernel::Kernel;
 use warpsmith_library::{
-    attention::{CacheType, Flash, Mask, PagedDecode, PagedDecodeArgs, PagedFlash, PagedFlashArgs},
+    attention::{CacheType, Cached, Decode, DecodeArgs, Flash, Mask, PagedFlash, PagedFlashArgs},
     gemm::Precision,
-    kv::{PagedScatter, PagedScatterArgs},
+    kv::{KvScatter, KvScatterArgs, Places, Scatter},
 };
 
 /// Rows of a prompt from which on a tile of 64 costs less than a row at a time.
@@ -20,35 +21,40 @@ const PROMPT: u32 = 16;
 
 impl Lowering<'_> {
     pub(super) fn append_paged(&mut self, append: &PagedAppend) -> Place {
+        match append.pages.sizes.ty {
+            CacheType::F32 => self.append_paged_to::<f32>(append),
+            CacheType::F16 => self.append_paged_to::<f16>(append),
+        }
+    }
+
+    /// To pages of `T`.
+    fn append_paged_to<T: Cached>(&mut self, append: &PagedAppend) -> Place {
         let tokens = self.graph.entries[append.k.index as usize].extent.rows;
         let all = [append.k, append.v, append.positions, append.slots].map(|node| self.place(node));
         let keys = all[0].clone();
         let pages = Arc::clone(&append.pages);
         let sizes = pages.sizes;
-        let kernel = PagedScatter {
-            cache: sizes.ty,
-            page: sizes.page,
-        };
+        let kernel = KvScatter::<T>::new(Scatter {
+            history: sizes.history(),
+            places: Places::Given,
+        });
         let used = all.clone();
         self.push(&used.each_ref(), kernel, move |memory| {
             let [k, v, positions, slots] = &all;
             let len = u64::from(tokens) * u64::from(sizes.kv_heads) * u64::from(sizes.head_dim);
-            PagedScatterArgs {
+            KvScatterArgs {
                 k: memory.span(k, len),
                 v: memory.span(v, len),
-                positions: memory.span(positions, tokens.into()),
-                slots: memory.span(slots, tokens.into()),
-                table: pages.table.clone(),
-                k_cache: pages.keys.clone(),
-                v_cache: pages.values.clone(),
+                positions: Some(memory.span(positions, tokens.into())),
+                paging: pages.paging(memory.span(slots, tokens.into()), tokens),
+                k_cache: pages.keys.cast(),
+                v_cache: pages.values.cast(),
                 tokens,
-                sequences: pages.sequences,
-                blocks: pages.blocks,
-                pages: sizes.pages,
-                page: sizes.page,
+                sequences: sizes.pages,
                 kv_heads: sizes.kv_heads,
                 head_dim: sizes.head_dim,
-                row_bytes: sizes.head_dim * sizes.ty.bytes(),
+                max_len: sizes.page,
+                start: 0,
             }
         });
         keys
@@ -78,22 +84,22 @@ impl Lowering<'_> {
             self.value(at),
         ];
         let y = all[5].clone();
-        let kernel = PagedDecode {
+        let kernel = Decode {
             head_dim: sizes.head_dim,
             group: attention.heads / sizes.kv_heads,
             cache: sizes.ty,
-            page: sizes.page,
+            history: sizes.history(),
         };
         let (heads, scale) = (attention.heads, attention.scale);
         let used = all.clone();
         self.push(&used.each_ref(), kernel, move |memory| {
             let [q, visible, slots, partial, counters, y] = &all;
             let len = u64::from(rows) * u64::from(columns);
-            PagedDecodeArgs {
+            DecodeArgs {
                 q: memory.span(q, len),
                 visible: memory.span(visible, rows.into()),
-                slots: memory.span(slots, rows.into()),
-                table: pages.table.clone(),
+                sources: None,
+                paging: pages.paging(memory.span(slots, rows.into()), rows),
                 k: pages.keys.clone(),
                 v: pages.values.clone(),
                 partial: memory.span(partial, partial_len),
@@ -103,10 +109,8 @@ impl Lowering<'_> {
                 heads,
                 kv_heads: sizes.kv_heads,
                 head_dim: sizes.head_dim,
-                sequences: pages.sequences,
-                blocks: pages.blocks,
-                pages: sizes.pages,
-                page: sizes.page,
+                sequences: sizes.pages,
+                max_len: sizes.page,
                 row_bytes: sizes.head_dim * sizes.ty.bytes(),
                 splits,
                 scale,
@@ -157,8 +161,7 @@ impl Lowering<'_> {
             PagedFlashArgs {
                 q: memory.span(q, len),
                 visible: memory.span(visible, rows.into()),
-                slots: memory.span(slots, rows.into()),
-                table: pages.table.clone(),
+                paging: pages.paging(memory.span(slots, rows.into()), rows),
                 k: pages.keys.clone(),
                 v: pages.values.clone(),
                 y: memory.span(y, len),
@@ -166,10 +169,8 @@ impl Lowering<'_> {
                 heads,
                 kv_heads: sizes.kv_heads,
                 head_dim: sizes.head_dim,
-                sequences: pages.sequences,
-                blocks: pages.blocks,
-                pages: sizes.pages,
-                page: sizes.page,
+                sequences: sizes.pages,
+                max_len: sizes.page,
                 row_bytes: sizes.head_dim * sizes.ty.bytes(),
                 scale,
             }

@@ -1,77 +1,186 @@
 //! Matrix products: the kernel and the form of the activations by shape, layout, target and precision.
 
-use super::{Form, Lowering, matrix::with_matrix, present};
+use super::{Form, Lowering, present};
 use crate::{
     error::Error,
     graph::{Extent, Node},
-    memory::Place,
+    memory::{Memory, Place},
     op::MatMul,
     resource::Weights,
+    span::{Planned, Span},
 };
 use half::f16;
 use std::sync::Arc;
+use warpsmith_kernel::{Kernel, Shapes, args::Signature};
 use warpsmith_library::{
-    epilogue::Epilogue,
-    gemm::{Gemm, GemmArgs, GemmF32, GemmF32Args, GemmInt, GemmIntArgs, Problem, Product, choose},
-    gemv::{GemvF32, GemvF32Args, GemvHalf, GemvHalfArgs, GemvQ8, GemvQ8Args},
+    epilogue::{Epilogue, Outputs},
+    gemm::{GemmArgs, GemmF32Args, GemmIntArgs, Problem, Product, choose},
+    gemv::{GemvF32Args, GemvHalfArgs, GemvQ8Args},
     quantize::{
         Columns, EIGHT, QuantizeQ8, QuantizeQ8Args, QuantizeTiles, QuantizeTilesArgs, ToF16,
         ToF16Args, tile_words,
     },
     team::Rows,
-    weights::GROUP,
+    weights::{GROUP, Planes},
 };
 
-/// Operands that all product kernels share.
+/// What a product's kernel is told beside its activations.
 struct Common {
     weights: Arc<Weights>,
-    bias: Option<crate::span::Span<f32>>,
+    bias: Option<Span<f32>>,
     residual: Option<Place>,
     y: Place,
     m: u32,
-    epilogue: Epilogue,
+}
+
+impl Common {
+    fn outputs(&self, memory: &Memory) -> Outputs<Planned> {
+        let (m, n) = (self.m, self.weights.rows);
+        let len = u64::from(m) * u64::from(n);
+        Outputs {
+            bias: self.bias.clone(),
+            residual: self.residual.as_ref().map(|from| memory.span(from, len)),
+            y: memory.span(&self.y, len),
+            m,
+            n,
+        }
+    }
 }
 
 impl Lowering<'_> {
     pub(super) fn product(&mut self, at: usize, product: &MatMul) -> Result<Place, Error> {
-        let rows = self.graph.entries[at].extent.rows;
-        let few = self.machine().source(rows, None, &[&product.weights]);
+        let m = self.graph.entries[at].extent.rows;
+        let few = self.machine().source(m, None, &[&product.weights]);
         if few.is_some() {
             return self.project(at, None, product);
         }
         let common = Common {
             weights: Arc::clone(&product.weights),
-            bias: product
-                .bias
-                .as_ref()
-                .map(|bias| crate::span::Span::of(&bias.buffer)),
+            bias: product.bias.as_ref().map(|bias| Span::of(&bias.buffer)),
             residual: product.residual.map(|residual| self.place(residual)),
             y: self.value(at),
-            m: self.graph.entries[at].extent.rows,
+            m,
+        };
+        let y = common.y.clone();
+        let Weights {
+            rows: n,
+            columns,
+            padded,
+            layout,
+            ..
+        } = *product.weights;
+        let problem = Problem {
+            m,
+            n,
+            k: columns,
+            layout,
             epilogue: Epilogue {
                 bias: present(product.bias.as_ref()),
                 activation: product.activation,
                 residual: present(product.residual.as_ref()),
             },
-        };
-        let y = common.y.clone();
-        let problem = Problem {
-            m: common.m,
-            n: common.weights.rows,
-            k: common.weights.columns,
-            layout: common.weights.layout,
-            epilogue: common.epilogue,
             precision: self.precision,
         };
+        let (x, of_rows) = (product.x, move |columns: u32| {
+            u64::from(m) * u64::from(columns)
+        });
         match choose(problem, self.hardware).product {
-            Product::GemvQ8(kernel) => self.bytes_product(product.x, common, kernel),
-            Product::GemmInt(kernel) => self.integer_product(product.x, common, kernel),
-            Product::Gemm(kernel) => self.half_product(product.x, common, kernel),
-            Product::GemvF32(kernel) => self.exact_rows(product.x, common, kernel),
-            Product::GemvHalf(kernel) => self.half_rows(product.x, common, kernel),
-            Product::GemmF32(kernel) => self.exact_tiles(product.x, common, kernel),
+            Product::GemvQ8(kernel) => {
+                let groups = padded / GROUP;
+                let x = self.prepared(x, Form::Bytes);
+                self.multiply(x, common, kernel, move |memory, [words, scales], w, out| {
+                    GemvQ8Args {
+                        words: memory.span(words, of_rows(groups * 8)),
+                        x_scales: memory.span(scales, of_rows(groups * 4)),
+                        w,
+                        out,
+                        row_words: groups * 8,
+                        row_scales: groups * 4,
+                    }
+                });
+            }
+            Product::GemmInt(kernel) => {
+                let eights = kernel.spread.eights;
+                let (tiles, tile_words) = (m.div_ceil(EIGHT * eights), tile_words(eights, columns));
+                let x = [self.fragments(x, eights)];
+                self.multiply(x, common, kernel, move |memory, [x], w, out| GemmIntArgs {
+                    fragments: memory.span(x, u64::from(tiles) * u64::from(tile_words)),
+                    w,
+                    out,
+                    tiles,
+                    tile_words,
+                });
+            }
+            Product::Gemm(kernel) => {
+                let x = self.prepared(x, Form::Half);
+                self.multiply(x, common, kernel, move |memory, [x, row_scale], w, out| {
+                    GemmArgs {
+                        x: memory.span(x, of_rows(padded)),
+                        row_scale: memory.span(row_scale, m.into()),
+                        w,
+                        out,
+                        padded,
+                    }
+                });
+            }
+            Product::GemvHalf(kernel) => {
+                let x = self.prepared(x, Form::Half);
+                self.multiply(x, common, kernel, move |memory, [x, row_scale], w, out| {
+                    GemvHalfArgs {
+                        x: memory.span(x, of_rows(padded)),
+                        row_scale: memory.span(row_scale, m.into()),
+                        w,
+                        out,
+                        padded,
+                    }
+                });
+            }
+            Product::GemvF32(kernel) => {
+                let x = [self.place(x)];
+                self.multiply(x, common, kernel, move |memory, [x], w, out| GemvF32Args {
+                    x: memory.span(x, of_rows(columns)),
+                    w,
+                    out,
+                    columns,
+                });
+            }
+            Product::GemmF32(kernel) => {
+                let x = [self.place(x)];
+                self.multiply(x, common, kernel, move |memory, [x], w, out| GemmF32Args {
+                    x: memory.span(x, of_rows(columns)),
+                    w,
+                    out,
+                    columns,
+                });
+            }
         }
         Ok(y)
+    }
+
+    /// Adds the launch of a product of `x`, whose arguments `args` puts together.
+    fn multiply<K, const N: usize>(
+        &mut self,
+        x: [Place; N],
+        common: Common,
+        kernel: K,
+        args: impl FnOnce(
+            &Memory,
+            &[Place; N],
+            Planes<Planned>,
+            Outputs<Planned>,
+        ) -> <K::Args as Signature>::On<Planned>
+        + 'static,
+    ) where
+        K: Kernel,
+        K::Args: Signature<On<Shapes> = K::Args>,
+        <K::Args as Signature>::On<Planned>: Send + Sync,
+    {
+        let mut used = x.to_vec();
+        used.extend(common.residual.clone());
+        used.push(common.y.clone());
+        self.push(&used.iter().collect::<Vec<_>>(), kernel, move |memory| {
+            args(memory, &x, common.weights.planes(), common.outputs(memory))
+        });
     }
 
     /// The activations in `form`; made once for all products of the same value.
@@ -176,205 +285,5 @@ impl Lowering<'_> {
         self.name = name;
         self.fragments.insert(x, to.clone());
         to
-    }
-
-    fn integer_product(&mut self, x: Node, common: Common, kernel: GemmInt) {
-        let eights = kernel.spread.eights;
-        let fragments = self.fragments(x, eights);
-        let Common {
-            weights,
-            bias,
-            residual,
-            y,
-            m,
-            epilogue: _,
-        } = common;
-        let used = [Some(fragments.clone()), residual.clone(), Some(y.clone())];
-        let used: Vec<&Place> = used.iter().flatten().collect();
-        let (tiles, tile_words) = (
-            m.div_ceil(EIGHT * eights),
-            tile_words(eights, weights.columns),
-        );
-        self.push(&used, kernel, move |memory| {
-            let out = u64::from(m) * u64::from(weights.rows);
-            with_matrix!(
-                &weights,
-                GemmIntArgs {
-                    fragments: memory.span(&fragments, u64::from(tiles) * u64::from(tile_words)),
-                    bias,
-                    residual: residual.map(|residual| memory.span(&residual, out)),
-                    y: memory.span(&y, out),
-                    m,
-                    n: weights.rows,
-                    tiles,
-                    tile_words,
-                }
-            )
-        });
-    }
-
-    fn bytes_product(&mut self, x: Node, common: Common, kernel: GemvQ8) {
-        let [words, x_scales] = self.prepared(x, Form::Bytes);
-        let Common {
-            weights,
-            bias,
-            residual,
-            y,
-            m,
-            epilogue: _,
-        } = common;
-        let groups = weights.padded / GROUP;
-        let used = [
-            Some(words.clone()),
-            Some(x_scales.clone()),
-            residual.clone(),
-            Some(y.clone()),
-        ];
-        let used: Vec<&Place> = used.iter().flatten().collect();
-        self.push(&used, kernel, move |memory| {
-            let out = u64::from(m) * u64::from(weights.rows);
-            with_matrix!(
-                &weights,
-                GemvQ8Args {
-                    words: memory.span(&words, u64::from(m) * u64::from(groups * 8)),
-                    x_scales: memory.span(&x_scales, u64::from(m) * u64::from(groups * 4)),
-                    bias,
-                    residual: residual.map(|residual| memory.span(&residual, out)),
-                    y: memory.span(&y, out),
-                    m,
-                    n: weights.rows,
-                    row_words: groups * 8,
-                    row_scales: groups * 4,
-                }
-            )
-        });
-    }
-
-    fn half_product(&mut self, x: Node, common: Common, kernel: Gemm) {
-        let [halves, row_scale] = self.prepared(x, Form::Half);
-        let Common {
-            weights,
-            bias,
-            residual,
-            y,
-            m,
-            epilogue: _,
-        } = common;
-        let used = [
-            Some(halves.clone()),
-            Some(row_scale.clone()),
-            residual.clone(),
-            Some(y.clone()),
-        ];
-        let used: Vec<&Place> = used.iter().flatten().collect();
-        self.push(&used, kernel, move |memory| {
-            let out = u64::from(m) * u64::from(weights.rows);
-            with_matrix!(
-                &weights,
-                GemmArgs {
-                    x: memory.span(&halves, u64::from(m) * u64::from(weights.padded)),
-                    row_scale: memory.span(&row_scale, m.into()),
-                    bias,
-                    residual: residual.map(|residual| memory.span(&residual, out)),
-                    y: memory.span(&y, out),
-                    m,
-                    n: weights.rows,
-                    padded: weights.padded,
-                }
-            )
-        });
-    }
-
-    fn half_rows(&mut self, x: Node, common: Common, kernel: GemvHalf) {
-        let [halves, row_scale] = self.prepared(x, Form::Half);
-        let Common {
-            weights,
-            bias,
-            residual,
-            y,
-            m,
-            epilogue: _,
-        } = common;
-        let used = [
-            Some(halves.clone()),
-            Some(row_scale.clone()),
-            residual.clone(),
-            Some(y.clone()),
-        ];
-        let used: Vec<&Place> = used.iter().flatten().collect();
-        self.push(&used, kernel, move |memory| {
-            let out = u64::from(m) * u64::from(weights.rows);
-            with_matrix!(
-                &weights,
-                GemvHalfArgs {
-                    x: memory.span(&halves, u64::from(m) * u64::from(weights.padded)),
-                    row_scale: memory.span(&row_scale, m.into()),
-                    bias,
-                    residual: residual.map(|residual| memory.span(&residual, out)),
-                    y: memory.span(&y, out),
-                    m,
-                    n: weights.rows,
-                    padded: weights.padded,
-                }
-            )
-        });
-    }
-
-    fn exact_rows(&mut self, x: Node, common: Common, kernel: GemvF32) {
-        let x = self.place(x);
-        let Common {
-            weights,
-            bias,
-            residual,
-            y,
-            m,
-            epilogue: _,
-        } = common;
-        let used = [Some(x.clone()), residual.clone(), Some(y.clone())];
-        let used: Vec<&Place> = used.iter().flatten().collect();
-        self.push(&used, kernel, move |memory| {
-            let out = u64::from(m) * u64::from(weights.rows);
-            with_matrix!(
-                &weights,
-                GemvF32Args {
-                    x: memory.span(&x, u64::from(m) * u64::from(weights.columns)),
-                    bias,
-                    residual: residual.map(|residual| memory.span(&residual, out)),
-                    y: memory.span(&y, out),
-                    m,
-                    n: weights.rows,
-                    columns: weights.columns,
-                }
-            )
-        });
-    }
-
-    fn exact_tiles(&mut self, x: Node, common: Common, kernel: GemmF32) {
-        let x = self.place(x);
-        let Common {
-            weights,
-            bias,
-            residual,
-            y,
-            m,
-            epilogue: _,
-        } = common;
-        let used = [Some(x.clone()), residual.clone(), Some(y.clone())];
-        let used: Vec<&Place> = used.iter().flatten().collect();
-        self.push(&used, kernel, move |memory| {
-            let out = u64::from(m) * u64::from(weights.rows);
-            with_matrix!(
-                &weights,
-                GemmF32Args {
-                    x: memory.span(&x, u64::from(m) * u64::from(weights.columns)),
-                    bias,
-                    residual: residual.map(|residual| memory.span(&residual, out)),
-                    y: memory.span(&y, out),
-                    m,
-                    n: weights.rows,
-                    columns: weights.columns,
-                }
-            )
-        });
     }
 }

@@ -1,10 +1,10 @@
 //! Speech: convolutions, decisions, the step from one token to the next.
 
-use super::{Lowering, matrix::with_matrix, present};
+use super::{Lowering, present};
 use crate::{
     error::Error,
     graph::{Extent, Node},
-    memory::Place,
+    memory::{Memory, Place},
     speech::{Convolution, Decision, Lines, Looks},
 };
 use half::f16;
@@ -17,9 +17,9 @@ use warpsmith_library::{
         Choose, ChooseArgs, Follow, FollowArgs, Parents, Pick, Probability, ProbabilityArgs,
         Vocabulary,
     },
-    epilogue::Epilogue,
+    epilogue::{Epilogue, Outputs},
     gemm::{Precision, Tiling},
-    pointwise::{F32ToF16, F32ToF16Args},
+    pointwise::{Cast, CastArgs, Convert},
 };
 
 impl Lowering<'_> {
@@ -47,66 +47,61 @@ impl Lowering<'_> {
         let (layout, stride) = (weights.layout, conv.stride);
         let len = u64::from(frames) * u64::from(channels);
         let out = u64::from(outputs) * u64::from(n);
-        let to = y.clone();
+        let (to, side) = (y.clone(), residual.clone());
+        let finish = move |memory: &Memory| Outputs {
+            bias,
+            residual: side.map(|side| memory.span(&side, out)),
+            y: memory.span(&to, out),
+            m: outputs,
+            n,
+        };
         let fits = self.precision == Precision::Fast
             && channels.is_multiple_of(8)
             && self.hardware.target.sm >= f16::FIRST_SM;
         if !fits {
             let mut used = vec![&x, &y];
             used.extend(&residual);
-            let (from, side) = (x.clone(), residual.clone());
+            let from = x.clone();
             let kernel = Conv1dF32 {
                 layout,
                 stride,
                 epilogue,
             };
-            self.push(&used, kernel, move |memory| {
-                with_matrix!(
-                    &weights,
-                    Conv1dF32Args {
-                        x: memory.span(&from, len),
-                        bias,
-                        residual: side.map(|side| memory.span(&side, out)),
-                        y: memory.span(&to, out),
-                        frames,
-                        channels,
-                        outputs,
-                        n,
-                    }
-                )
+            self.push(&used, kernel, move |memory| Conv1dF32Args {
+                x: memory.span(&from, len),
+                w: weights.planes(),
+                out: finish(memory),
+                frames,
+                channels,
             });
             return Ok(y);
         }
         let halves = self.piece::<f16>(len);
         let (from, half) = (x.clone(), halves.clone());
-        self.push(&[&x, &halves], F32ToF16, move |memory| F32ToF16Args {
-            x: memory.span(&from, len),
-            y: memory.span(&half, len),
-            n: len,
-        });
+        self.push(
+            &[&x, &halves],
+            Cast::<f32, f16>::new(Convert),
+            move |memory| CastArgs {
+                x: memory.span(&from, len),
+                y: memory.span(&half, len),
+                n: len,
+            },
+        );
         let mut used = vec![&halves, &y];
         used.extend(&residual);
-        let (from, side) = (halves.clone(), residual.clone());
+        let from = halves.clone();
         let kernel = Conv1d {
             layout,
             tiling: Tiling::choose(outputs, n, self.hardware),
             stride,
             epilogue,
         };
-        self.push(&used, kernel, move |memory| {
-            with_matrix!(
-                &weights,
-                Conv1dArgs {
-                    x: memory.span(&from, len),
-                    bias,
-                    residual: side.map(|side| memory.span(&side, out)),
-                    y: memory.span(&to, out),
-                    frames,
-                    channels,
-                    outputs,
-                    n,
-                }
-            )
+        self.push(&used, kernel, move |memory| Conv1dArgs {
+            x: memory.span(&from, len),
+            w: weights.planes(),
+            out: finish(memory),
+            frames,
+            channels,
         });
         Ok(y)
     }

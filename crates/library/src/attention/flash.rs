@@ -1,17 +1,12 @@
 //! Prefill attention with `mma` (FlashAttention-2, Dao 2023): 64 queries of one head or more against the cache, 64 keys a
 //! round.
 
-use crate::{
-    attention::{
-        CacheType,
-        reference::{random_cache, reference},
-    },
-    case::{AnyCase, Case, EPS_F16, Expected, Random},
-};
+use crate::{attention::history::Lies, values::Uniform};
 use half::f16;
 use warpsmith_kernel::{
     Acc, BuildError, Cta, Device, FragA, FragB, Global, Half, Hardware, Kernel, LaunchError,
-    Pipeline, Read, Rows, Scope, Val, Warp, Write, args, require, steps, uni,
+    Matrix, Pipeline, Read, Rows, Scope, Slots, Val, Warp, Write, args, limits, require, state,
+    steps, uni,
 };
 use warpsmith_ptx::target::Target;
 
@@ -124,13 +119,10 @@ impl Kernel for Flash {
     }
 
     fn grid(&self, a: &FlashArgs) -> Result<u64, LaunchError> {
-        require(a.len <= a.max_len, "len", a.len.into(), "at most max_len")?;
-        require(
-            u64::from(a.max_len) * u64::from(a.head_dim) < 1 << 31,
-            "max_len",
-            a.max_len.into(),
-            "below 2^31 / head_dim",
-        )?;
+        limits! {
+            a.len: a.len <= a.max_len, "at most max_len";
+            a.max_len: u64::from(a.max_len) * u64::from(a.head_dim) < 1 << 31, "below 2^31 / head_dim";
+        }
         self.ctas([a.tokens, a.heads, a.kv_heads, a.head_dim])
     }
 
@@ -145,18 +137,13 @@ impl Kernel for Flash {
             first: a.start,
             behind: None,
             len: a.len,
+            caches: [a.k, a.v],
+            lies: Lies::First,
+            of_head: a.max_len * self.head_dim,
         };
-        self.attend(cta, &asked, |kv_head| {
-            let held = [a.k.row(kv_head), a.v.row(kv_head)];
-            move |key: Lanes<'k>, column: Lanes<'k>| {
-                held.map(|held| held.from(key * self.head_dim + column))
-            }
-        });
+        self.attend(cta, &asked);
     }
 }
-
-type Uniform<'k> = Val<'k, u32, uni::Cta>;
-type Lanes<'k> = Val<'k, u32, uni::Lane>;
 
 /// What a launch is asked, wherever the keys are.
 pub(super) struct Asked<'k> {
@@ -171,7 +158,41 @@ pub(super) struct Asked<'k> {
     pub(super) behind: Option<Uniform<'k>>,
     /// Keys there are.
     pub(super) len: Uniform<'k>,
+    /// Keys and values of the first head, and how they lie.
+    pub(super) caches: [Global<'k, f16, Read>; 2],
+    pub(super) lies: Lies<'k>,
+    /// Elements from one head to the next.
+    pub(super) of_head: Uniform<'k>,
 }
+
+impl<'k> Asked<'k> {
+    /// A key's position as queries' positions are counted.
+    fn counted(&self, key: Val<'k, u32, uni::Warp>) -> Val<'k, u32, uni::Warp> {
+        match self.behind {
+            None => key,
+            Some(behind) => key + behind,
+        }
+    }
+}
+
+/// What a CTA has of it.
+struct Share<'k> {
+    head: Uniform<'k>,
+    /// Its first query.
+    first: Uniform<'k>,
+    /// Keys that any of its queries sees.
+    seen: Uniform<'k>,
+}
+
+/// The tiles of a round: queries, keys, values.
+struct Tiles<'t, 'k> {
+    q: Matrix<'t, 'k, f16>,
+    k: Matrix<'t, 'k, f16>,
+    v: Matrix<'t, 'k, f16>,
+}
+
+/// Scores or weights of fragments of queries: those of each 8 keys.
+type Scores<'k> = Vec<Vec<Acc<'k>>>;
 
 impl Flash {
     /// CTAs for these sizes.
@@ -202,45 +223,43 @@ impl Flash {
         Ok(u64::from(tokens.div_ceil(self.queries())) * u64::from(heads))
     }
 
-    /// The work of one CTA; `held(kv_head)` says of a position and a dimension where key and value are.
-    pub(super) fn attend<'k, H>(
-        &self,
-        cta: &mut Cta<'k>,
-        a: &Asked<'k>,
-        held: impl FnOnce(Uniform<'k>) -> H,
-    ) where
-        H: Fn(Lanes<'k>, Lanes<'k>) -> [Global<'k, f16, Read, uni::Lane>; 2],
-    {
-        let (dim, padded, pitch) = (self.head_dim, self.padded(), self.pitch());
+    /// The work of one CTA.
+    pub(super) fn attend<'k>(&self, cta: &mut Cta<'k>, a: &Asked<'k>) {
+        let (padded, pitch) = (self.padded(), self.pitch());
+        let share = self.share(cta, a);
+        let mut q_tile = cta.tile::<f16>(self.queries() * pitch);
+        let q = q_tile.fill(cta, |cta, slots| self.load_queries(cta, a, &share, slots));
+        let mut ring = Pipeline::<2>::new();
+        let k_part = ring.part::<f16>(KEYS * pitch);
+        let v_part = ring.part::<f16>(KEYS * pitch);
+        let start = Part {
+            output: vec![Acc::zero(); padded as usize / 8],
+            offset: Rows::constant(0.0),
+            total: Rows::constant(0.0),
+        };
+        let parts = ring.run(
+            cta,
+            share.seen.div_ceil(KEYS),
+            vec![start; self.row_frags as usize],
+            |cta, stage, round| {
+                let to = [stage.part(k_part), stage.part(v_part)];
+                self.load_keys(cta, a, &share, round, to);
+            },
+            |cta, stage, round, parts| {
+                let tiles = Tiles {
+                    q: q.matrix(pitch),
+                    k: stage.part(k_part).matrix(pitch),
+                    v: stage.part(v_part).matrix(pitch),
+                };
+                cta.in_warps(|warp| self.round(warp, a, &share, &tiles, round, parts))
+            },
+        );
+        self.store(cta, a, &share, parts);
+    }
+
+    fn share<'k>(&self, cta: &Cta<'k>, a: &Asked<'k>) -> Share<'k> {
         let queries = self.queries();
         let (head, first) = (cta.id() % a.heads, (cta.id() / a.heads) * queries);
-        let held = held(head / (a.heads / a.kv_heads));
-        let counted = |position: Val<'k, u32, uni::Warp>| match a.behind {
-            None => position,
-            Some(behind) => position + behind,
-        };
-
-        // Scores are kept in base 2: exp(s - max) = 2^((s - max) log2 e).
-        let in_base_2 = a.scale * std::f32::consts::LOG2_E;
-        let mut q_tile = cta.tile::<f16>(queries * pitch);
-        let q = q_tile.fill(cta, |cta, slots| {
-            cta.each(queries * padded / 2, |lane, pair| {
-                let (row, column) = (pair / (padded / 2), (pair % (padded / 2)) * 2);
-                let inside = (first + row).lt(a.tokens) & column.lt(dim);
-                let [x, y] = lane.either(
-                    inside,
-                    |_| {
-                        a.q.row(first + row)
-                            .from(head * dim)
-                            .vector::<2, _>(column)
-                            .map(|x| x * in_base_2)
-                    },
-                    |_| [0.0.into(), 0.0.into()],
-                );
-                slots.set_words(row * pitch + column, [f16::pack(x, y)]);
-            });
-        });
-
         // Keys after the last query's position are masked anyway.
         let seen = match self.mask {
             Mask::Causal => {
@@ -250,116 +269,160 @@ impl Flash {
             }
             Mask::Full => a.len,
         };
-        let mut ring = Pipeline::<2>::new();
-        let k_part = ring.part::<f16>(KEYS * pitch);
-        let v_part = ring.part::<f16>(KEYS * pitch);
-        let part = Part {
-            output: vec![Acc::zero(); padded as usize / 8],
-            offset: Rows::constant(0.0),
-            total: Rows::constant(0.0),
-        };
-        let start = vec![part.state(); self.row_frags as usize];
-        let parts = ring.run(
-            cta,
-            seen.div_ceil(KEYS),
-            start,
-            |cta, stage, round| {
-                let (ks, vs) = (stage.part(k_part), stage.part(v_part));
-                // Rows past the end and columns past the head size become zero: 0 * garbage must not be NaN.
-                cta.each(KEYS * padded / 8, |_, piece| {
-                    let (row, column) = (piece / (padded / 8), (piece % (padded / 8)) * 8);
-                    let key = round * KEYS + row;
-                    let valid = key.lt(seen) & column.lt(dim);
-                    let [k, v] = held(key.min(seen - 1), column.min(dim - 8));
-                    ks.copy16(row * pitch + column, k, valid);
-                    vs.copy16(row * pitch + column, v, valid);
-                });
-            },
-            |cta, stage, round, parts| {
-                let (ks, vs) = (
-                    stage.part(k_part).matrix(pitch),
-                    stage.part(v_part).matrix(pitch),
-                );
-                cta.in_warps(|warp| {
-                    let top = warp.id() * (16 * self.row_frags);
-                    // What is subtracted from the scores is where their sums begin.
-                    let start = parts.iter().map(|(_, offset, _)| {
-                        let start = Acc::zero().map_rows(*offset, |zero, offset| zero - offset);
-                        vec![start; KEYS as usize / 8]
-                    });
-                    let start = start.collect();
-                    let scores = self.multiply(
-                        warp,
-                        [padded, KEYS],
-                        |warp, frag, k| warp.load_a(q.matrix(pitch), top + 16 * frag, k),
-                        |warp, n, k| warp.load_b(ks, n, k),
-                        start,
-                    );
-                    // Keys that every query of the warp sees need no mask.
-                    let query = a.first + first + top;
-                    let end = round * KEYS + KEYS;
-                    let mut partly: Val<'k, bool, uni::Warp> = end.gt(seen).into();
-                    if self.mask == Mask::Causal {
-                        partly = partly | counted(end.into()).gt(query);
-                    }
-                    let scores = warp.fold(
-                        steps(0u32, partly.select(1u32, 0u32), 1),
-                        scores,
-                        |warp, _, scores| {
-                            let masked = |frag: usize, n: usize, score: Acc<'k>| {
-                                let key = round * KEYS + 8 * n as u32;
-                                let counted = counted(key.into());
-                                let query = query + 16 * frag as u32;
-                                score.map_at(warp, |score, row, column| {
-                                    let mut visible = (key + column).lt(seen);
-                                    if self.mask == Mask::Causal {
-                                        visible = visible & (counted + column).le(query + row);
-                                    }
-                                    visible.select(score, f32::NEG_INFINITY)
-                                })
-                            };
-                            let frags = scores.into_iter().enumerate();
-                            frags
-                                .map(|(frag, scores)| {
-                                    let scores = scores.into_iter().enumerate();
-                                    scores.map(|(n, score)| masked(frag, n, score)).collect()
-                                })
-                                .collect::<Vec<Vec<_>>>()
-                        },
-                    );
-                    let (scores, parts) = Part::keep_near(warp, round, scores, parts);
-                    let (mut weights, mut outputs, mut sums) = (Vec::new(), Vec::new(), Vec::new());
-                    for (scores, part) in scores.into_iter().zip(parts) {
-                        let (weighed, part) = Part::of(part).weigh(warp, &scores);
-                        weights.push(weighed);
-                        outputs.push(part.output);
-                        sums.push((part.offset, part.total));
-                    }
-                    let outputs = self.multiply(
-                        warp,
-                        [KEYS, padded],
-                        |_, frag, k| {
-                            let own = &weights[frag as usize];
-                            let at = k as usize / 8;
-                            FragA::<f16>::from_accs(own[at], own[at + 1])
-                        },
-                        |warp, n, k| warp.load_b_transposed(vs, k, n),
-                        outputs,
-                    );
-                    let parts = outputs.into_iter().zip(sums);
-                    parts
-                        .map(|(output, (offset, total))| (output, offset, total))
-                        .collect::<Vec<_>>()
-                })
-            },
+        Share { head, first, seen }
+    }
+
+    /// The CTA's queries in f16, zeros where there is none.
+    fn load_queries<'k>(
+        &self,
+        cta: &mut Cta<'k>,
+        a: &Asked<'k>,
+        share: &Share<'k>,
+        slots: Slots<'_, 'k, f16>,
+    ) {
+        let (dim, padded) = (self.head_dim, self.padded());
+        // Scores are kept in base 2: exp(s - max) = 2^((s - max) log2 e).
+        let in_base_2 = a.scale * std::f32::consts::LOG2_E;
+        cta.each(self.queries() * padded / 2, |lane, pair| {
+            let (row, column) = (pair / (padded / 2), (pair % (padded / 2)) * 2);
+            let query = share.first + row;
+            let [x, y] = lane.either(
+                query.lt(a.tokens) & column.lt(dim),
+                |_| {
+                    let own = a.q.row(query).from(share.head * dim);
+                    own.vector::<2, _>(column).map(|x| x * in_base_2)
+                },
+                |_| [0.0.into(), 0.0.into()],
+            );
+            slots.set_words(row * self.pitch() + column, [f16::pack(x, y)]);
+        });
+    }
+
+    /// Keys and values of a round. Rows past the end and columns past the head size become zero: 0 * garbage must not be
+    /// NaN.
+    fn load_keys<'k>(
+        &self,
+        cta: &mut Cta<'k>,
+        a: &Asked<'k>,
+        share: &Share<'k>,
+        round: Uniform<'k>,
+        to: [Slots<'_, 'k, f16>; 2],
+    ) {
+        let (dim, of_row) = (self.head_dim, self.padded() / 8);
+        let kv_head = share.head / (a.heads / a.kv_heads);
+        let caches = a
+            .caches
+            .map(|cache| cache.from(kv_head.mul_wide(a.of_head)));
+        let stride = a.kv_heads.mul_wide(a.of_head);
+        cta.each(KEYS * of_row, |_, piece| {
+            let (row, column) = (piece / of_row, (piece % of_row) * 8);
+            let key = round * KEYS + row;
+            let valid = key.lt(share.seen) & column.lt(dim);
+            // An address that is not read stays inside all the same.
+            let home = a.lies.home(key.min(share.seen - 1));
+            let within = home.place * dim + column.min(dim - 8);
+            let sequence = home.sequence.map(|sequence| sequence.u64() * stride);
+            for (cache, to) in caches.into_iter().zip(to) {
+                let from = match sequence {
+                    None => cache.from(within),
+                    Some(sequence) => cache.from(sequence).from(within),
+                };
+                to.copy16(row * self.pitch() + column, from, valid);
+            }
+        });
+    }
+
+    /// Adds the keys of a round to a warp's parts.
+    fn round<'k>(
+        &self,
+        warp: &mut Warp<'k>,
+        a: &Asked<'k>,
+        share: &Share<'k>,
+        tiles: &Tiles<'_, 'k>,
+        round: Uniform<'k>,
+        parts: Vec<Part<'k>>,
+    ) -> Vec<Part<'k>> {
+        let top = warp.id() * (16 * self.row_frags);
+        // What is subtracted from the scores is where their sums begin.
+        let start = parts.iter().map(|part| {
+            let start = Acc::zero().map_rows(part.offset, |zero, offset| zero - offset);
+            vec![start; KEYS as usize / 8]
+        });
+        let scores = self.multiply(
+            warp,
+            [self.padded(), KEYS],
+            |warp, frag, k| warp.load_a(tiles.q, top + 16 * frag, k),
+            |warp, n, k| warp.load_b(tiles.k, n, k),
+            start.collect(),
         );
+        let scores = self.masked(warp, a, share, round, scores);
+        let (scores, parts) = Part::keep_near(warp, round, scores, parts);
+        let weighed = scores.into_iter().zip(parts);
+        let (weights, parts): (Scores, Vec<Part>) = weighed
+            .map(|(scores, part)| part.weigh(warp, &scores))
+            .unzip();
+        let outputs = self.multiply(
+            warp,
+            [KEYS, self.padded()],
+            |_, frag, k| {
+                let (own, at) = (&weights[frag as usize], k as usize / 8);
+                FragA::<f16>::from_accs(own[at], own[at + 1])
+            },
+            |warp, n, k| warp.load_b_transposed(tiles.v, k, n),
+            parts.iter().map(|part| part.output.clone()).collect(),
+        );
+        let parts = parts.into_iter().zip(outputs);
+        parts
+            .map(|(part, output)| Part { output, ..part })
+            .collect()
+    }
+
+    /// Scores with minus infinity for keys that their query does not see.
+    fn masked<'k>(
+        &self,
+        warp: &mut Warp<'k>,
+        a: &Asked<'k>,
+        share: &Share<'k>,
+        round: Uniform<'k>,
+        scores: Scores<'k>,
+    ) -> Scores<'k> {
+        let query = a.first + share.first + warp.id() * (16 * self.row_frags);
+        // Keys that every query of the warp sees need no mask.
+        let end = round * KEYS + KEYS;
+        let mut partly: Val<'k, bool, uni::Warp> = end.gt(share.seen).into();
+        if self.mask == Mask::Causal {
+            partly |= a.counted(end.into()).gt(query);
+        }
+        let once = steps(0u32, partly.select(1u32, 0u32), 1);
+        warp.fold(once, scores, |warp, _, mut scores| {
+            for (frag, scores) in scores.iter_mut().enumerate() {
+                for (n, score) in scores.iter_mut().enumerate() {
+                    let key = round * KEYS + 8 * n as u32;
+                    let counted = a.counted(key.into());
+                    let query = query + 16 * frag as u32;
+                    *score = score.map_at(warp, |score, row, column| {
+                        let mut visible = (key + column).lt(share.seen);
+                        if self.mask == Mask::Causal {
+                            visible &= (counted + column).le(query + row);
+                        }
+                        visible.select(score, f32::NEG_INFINITY)
+                    });
+                }
+            }
+            scores
+        })
+    }
+
+    /// Writes what the parts of the CTA's warps come to.
+    fn store<'k>(&self, cta: &mut Cta<'k>, a: &Asked<'k>, share: &Share<'k>, parts: Vec<Part<'k>>) {
+        let dim = self.head_dim;
         cta.each_warp(|warp| {
             for (frag, part) in parts.into_iter().enumerate() {
-                let Part { output, total, .. } = Part::of(part);
-                let top = first + warp.id() * (16 * self.row_frags) + 16 * frag as u32;
+                let top = share.first + warp.id() * (16 * self.row_frags) + 16 * frag as u32;
                 // No key at all gives zeros.
-                let inverse = total.map(|sum| sum.gt(0.0).select(sum.rcp_approx(), 0.0));
-                for (n, acc) in output.iter().enumerate() {
+                let inverse = |sum: Val<'k, f32>| sum.gt(0.0).select(sum.rcp_approx(), 0.0);
+                let inverse = part.total.map(inverse);
+                for (n, acc) in part.output.iter().enumerate() {
                     let acc = acc.map_rows(inverse, |x, inverse| x * inverse);
                     let mut pairs = Vec::new();
                     acc.each_pair(warp, |row, column, values| {
@@ -367,7 +430,8 @@ impl Flash {
                     });
                     for (row, column, values) in pairs {
                         warp.if_(row.lt(a.tokens) & column.lt(dim), |_| {
-                            a.y.row(row).from(head * dim).set_vector(column, values);
+                            let y = a.y.row(row).from(share.head * dim);
+                            y.set_vector(column, values);
                         });
                     }
                 }
@@ -376,55 +440,38 @@ impl Flash {
     }
 }
 
-/// By how much scores may exceed what is subtracted from them: weights stay far below the largest f16, and what there
-/// is of outputs seldom has to shrink.
+/// By how much scores may exceed what is subtracted from them: weights stay far below the largest f16, and the partial
+/// outputs are rarely rescaled.
 const SLACK: f32 = 8.0;
 
-/// What a warp has of 16 queries: their weighted values, what is subtracted from their scores, the sums of weights.
-struct Part<'k> {
-    output: Vec<Acc<'k>>,
-    offset: Rows<'k>,
-    total: Rows<'k>,
+state! {
+    /// What a warp has of 16 queries: their weighted values, what is subtracted from their scores, the sums of weights.
+    struct Part<'k> {
+        output: Vec<Acc<'k>>,
+        offset: Rows<'k>,
+        total: Rows<'k>,
+    }
 }
 
-/// The same as a loop carries it.
-type PartState<'k> = (Vec<Acc<'k>>, Rows<'k>, Rows<'k>);
-
 impl<'k> Part<'k> {
-    fn of((output, offset, total): PartState<'k>) -> Self {
-        Part {
-            output,
-            offset,
-            total,
-        }
-    }
-
-    fn state(&self) -> PartState<'k> {
-        (self.output.clone(), self.offset, self.total)
-    }
-
     /// Scores, which are relative to the offsets, and parts: with offsets at the maxima so far in the first round, and
     /// in a round that has a score far above its offset.
     fn keep_near(
         warp: &mut Warp<'k>,
-        round: Val<'k, u32, uni::Cta>,
-        scores: Vec<Vec<Acc<'k>>>,
-        parts: Vec<PartState<'k>>,
-    ) -> (Vec<Vec<Acc<'k>>>, Vec<PartState<'k>>) {
+        round: Uniform<'k>,
+        scores: Scores<'k>,
+        parts: Vec<Part<'k>>,
+    ) -> (Scores<'k>, Vec<Part<'k>>) {
         let first = round.equals(0);
         let floor = first.select(f32::NEG_INFINITY, 0.0);
-        let mut most = Vec::new();
-        for scores in &scores {
-            most.push(Acc::row_max(
-                warp,
-                scores,
-                Rows::constant(f32::NEG_INFINITY),
-            ));
-        }
-        let mut highest = Rows::constant(f32::NEG_INFINITY);
-        for most in &most {
-            highest = highest.zip(*most, |x, y| x.max(y));
-        }
+        let least = Rows::constant(f32::NEG_INFINITY);
+        let most = scores
+            .iter()
+            .map(|scores| Acc::row_max(warp, scores, least));
+        let most: Vec<Rows<'k>> = most.collect();
+        let highest = most
+            .iter()
+            .fold(least, |highest, most| highest.zip(*most, |x, y| x.max(y)));
         let near = warp.ballot(highest.larger().gt(SLACK)).equals(0);
         let once = (near & !first).select(0u32, 1u32);
         warp.fold(
@@ -432,7 +479,7 @@ impl<'k> Part<'k> {
             (scores, parts),
             |_, _, (scores, parts)| {
                 let each = scores.into_iter().zip(parts).zip(&most);
-                each.map(|((scores, part), most)| Part::of(part).shift(scores, *most, floor))
+                each.map(|((scores, part), most)| part.shift(scores, *most, floor))
                     .unzip()
             },
         )
@@ -444,7 +491,7 @@ impl<'k> Part<'k> {
         scores: Vec<Acc<'k>>,
         most: Rows<'k>,
         floor: Val<'k, f32, uni::Cta>,
-    ) -> (Vec<Acc<'k>>, PartState<'k>) {
+    ) -> (Vec<Acc<'k>>, Part<'k>) {
         // A row that has seen no key has -inf; subtracting 0 there avoids inf - inf.
         let by = most.map(|x| {
             let by = x.max(floor);
@@ -452,25 +499,20 @@ impl<'k> Part<'k> {
         });
         // Before the first round there is nothing to shrink, and nothing may grow to infinity.
         let shrink = by.map(|by| (-by.max(0.0)).exp2_approx());
+        let shrunk = |acc: Acc<'k>| acc.map_rows(shrink, |x, shrink| x * shrink);
         let move_up = |acc: Acc<'k>| acc.map_rows(by, |score, by| score - by);
         let part = Part {
-            output: self
-                .output
-                .into_iter()
-                .map(|acc| acc.map_rows(shrink, |x, shrink| x * shrink))
-                .collect(),
+            output: self.output.into_iter().map(shrunk).collect(),
             offset: self.offset.zip(by, |offset, by| offset + by),
             total: self.total.zip(shrink, |total, shrink| total * shrink),
         };
-        (scores.into_iter().map(move_up).collect(), part.state())
+        (scores.into_iter().map(move_up).collect(), part)
     }
 
     /// The weights of a round of scores.
     fn weigh(self, warp: &mut Warp<'k>, scores: &[Acc<'k>]) -> (Vec<Acc<'k>>, Self) {
-        let weights: Vec<Acc<'k>> = scores
-            .iter()
-            .map(|score| score.map_rows(self.offset, |score, _| score.exp2_approx()))
-            .collect();
+        let weight = |score: &Acc<'k>| score.map_rows(self.offset, |score, _| score.exp2_approx());
+        let weights: Vec<Acc<'k>> = scores.iter().map(weight).collect();
         let total = self.total;
         let total = total.zip(Acc::row_sum(warp, &weights), |sum, more| sum + more);
         (weights, Part { total, ..self })
@@ -514,77 +556,4 @@ impl Flash {
         }
         accs
     }
-}
-
-pub(crate) fn cases(rng: &mut Random) -> Vec<Box<dyn AnyCase>> {
-    let mut cases: Vec<Box<dyn AnyCase>> = Vec::new();
-    let shapes = [
-        (9, 3, 64, 70, 0, 70, 128, Mask::Causal),
-        (4, 2, 64, 1, 30, 31, 40, Mask::Causal),
-        (2, 2, 40, 33, 5, 38, 64, Mask::Causal),
-        (8, 1, 80, 65, 0, 65, 65, Mask::Causal),
-        (2, 1, 128, 64, 64, 128, 130, Mask::Causal),
-        (2, 2, 88, 12, 0, 77, 80, Mask::Full),
-        (1, 1, 8, 3, 0, 9, 9, Mask::Causal),
-        (3, 1, 16, 5, 0, 0, 9, Mask::Full),
-        (2, 2, 64, 300, 0, 130, 131, Mask::Full),
-        (2, 1, 64, 150, 20, 170, 200, Mask::Causal),
-    ];
-    for (heads, kv_heads, head_dim, tokens, start, len, max_len, mask) in shapes {
-        let (k, k_values) = random_cache(rng, CacheType::F16, kv_heads, max_len, head_dim, len);
-        let (v, v_values) = random_cache(rng, CacheType::F16, kv_heads, max_len, head_dim, len);
-        let halves = |bytes: Vec<u8>| -> Vec<f16> {
-            bytes
-                .as_chunks::<2>()
-                .0
-                .iter()
-                .map(|b| f16::from_le_bytes(*b))
-                .collect()
-        };
-        let q = rng.numbers((tokens * heads * head_dim) as usize, 1.5);
-        let scale = 1.0 / (head_dim as f32).sqrt();
-        let visible: Vec<u32> = (0..tokens)
-            .map(|t| match mask {
-                Mask::Causal => len.min(start + t + 1),
-                Mask::Full => len,
-            })
-            .collect();
-        let sizes = [heads, kv_heads, head_dim, max_len].map(|n| n as usize);
-        let (want, magnitude) = reference(
-            &q,
-            [&k_values, &v_values],
-            sizes,
-            &visible,
-            |_, _| 0,
-            scale.into(),
-        );
-        // Queries and weights are rounded to f16; a score errs by the rounding of its query, a weight by its own.
-        let score = f64::from(scale) * 2.25 * f64::from(head_dim) * EPS_F16;
-        let relative = 2.0 * score + 3.0 * EPS_F16;
-        let tolerance: Vec<f64> = magnitude.iter().map(|sum| sum * relative + 1e-7).collect();
-        for row_frags in [1, 2, 4] {
-            if row_frags > 1 && head_dim > 80 {
-                continue;
-            }
-            cases.push(Box::new(Case {
-            label: format!("{tokens} tokens at {start}, heads {heads}/{kv_heads} of {head_dim}, {len} keys, {mask:?}"),
-            kernel: Flash { head_dim, mask, row_frags },
-            args: FlashArgs {
-                q: q.clone().into(),
-                k: halves(k.clone()).into(),
-                v: halves(v.clone()).into(),
-                y: Expected::within(want.clone(), tolerance.clone()),
-                tokens,
-                heads,
-                kv_heads,
-                head_dim,
-                max_len,
-                start,
-                len,
-                scale,
-            },
-        }));
-        }
-    }
-    cases
 }

@@ -1,28 +1,26 @@
 //! Prefill attention over pages: the tokens of a prompt against the sequence that they belong to.
 
 use super::{
-    CacheType, Flash, Mask,
+    CacheType, Flash, History, Mask, Paging,
     flash::Asked,
-    paged::require_pages,
+    history::Caches,
     reference::{random_cache, reference},
 };
 use crate::case::{AnyCase, Case, EPS_F16, Expected, Random};
-use half::f16;
-use warpsmith_kernel::{BuildError, Cta, Device, Kernel, LaunchError, Val, args, require, uni};
+use warpsmith_kernel::{BuildError, Cta, Device, Kernel, LaunchError, Val, args, limits};
 use warpsmith_ptx::target::Target;
 
 args! {
     /// Queries f32 `[tokens, heads, head_dim]` of tokens that follow each other in one sequence, the last row's slot; row t
     /// sees the keys up to its own, and the last row `visible[tokens - 1]`. Rows that would stand before the sequence's
-    /// first position are nobody's and give zeros. Caches f16 `[pages, kv_heads, page, head_dim]`, as bytes: the key at
-    /// position t is at place `t % page` of page `table[slot, t / page]`.
+    /// first position are nobody's and give zeros. Caches f16 `[sequences, kv_heads, max_len, head_dim]`, as bytes, each
+    /// page a sequence.
     pub struct PagedFlashArgs {
-        q: In<f32>[tokens, heads * head_dim], visible: In<u32>[tokens], slots: In<u32>[tokens],
-        table: In<u32>[sequences, blocks],
-        k: In<u8>[pages * kv_heads, page * row_bytes], v: In<u8>[pages * kv_heads, page * row_bytes],
+        q: In<f32>[tokens, heads * head_dim], visible: In<u32>[tokens], paging: Group<Paging>,
+        k: In<u8>[sequences * kv_heads, max_len * row_bytes], v: In<u8>[sequences * kv_heads, max_len * row_bytes],
         y: Out<f32>[tokens, heads * head_dim],
         tokens: Scalar<u32>, heads: Scalar<u32>, kv_heads: Scalar<u32>, head_dim: Scalar<u32>, sequences: Scalar<u32>,
-        blocks: Scalar<u32>, pages: Scalar<u32>, page: Scalar<u32>, row_bytes: Scalar<u32>, scale: Scalar<f32>,
+        max_len: Scalar<u32>, row_bytes: Scalar<u32>, scale: Scalar<f32>,
     }
 }
 
@@ -38,6 +36,10 @@ pub struct PagedFlash {
 }
 
 impl PagedFlash {
+    fn history(&self) -> History {
+        History::Paged { page: self.page }
+    }
+
     fn flash(&self) -> Flash {
         Flash {
             head_dim: self.head_dim,
@@ -63,16 +65,25 @@ impl Kernel for PagedFlash {
     }
 
     fn grid(&self, a: &PagedFlashArgs) -> Result<u64, LaunchError> {
-        require(a.tokens > 0, "tokens", 0, "at least 1")?;
+        limits! {
+            a.tokens: a.tokens > 0, "at least 1";
+        }
         CacheType::F16.require_row(a.row_bytes, self.head_dim)?;
-        require_pages(self.page, [a.page, a.pages, a.blocks, a.sequences])?;
+        let caches = Caches {
+            sequences: a.sequences,
+            least: 1,
+            max_len: a.max_len,
+            rows: a.tokens,
+        };
+        self.history().check(caches, &a.paging)?;
         self.flash()
             .ctas([a.tokens, a.heads, a.kv_heads, a.head_dim])
     }
 
     fn body<'k>(&self, cta: &mut Cta<'k>, a: PagedFlashArgs<Device<'k>>) {
         let last = a.tokens - 1;
-        let len = a.visible.at(last).min(a.blocks * self.page);
+        let room = self.history().room(a.max_len, &a.paging);
+        let len = a.visible.at(last).min(room);
         let asked = Asked {
             q: a.q,
             y: a.y,
@@ -84,16 +95,11 @@ impl Kernel for PagedFlash {
             first: len,
             behind: Some(a.tokens),
             len,
+            caches: [a.k.cast(), a.v.cast()],
+            lies: self.history().written(last, &a.paging),
+            of_head: Val::constant(self.page * self.head_dim),
         };
-        let table = a.table.row(a.slots.at(last));
-        self.flash().attend(cta, &asked, |kv_head| {
-            move |key: Val<'k, u32>, column: Val<'k, u32, uni::Lane>| {
-                let number = table.at(key >> self.page.trailing_zeros());
-                let within = (key & (self.page - 1)) * self.head_dim + column;
-                let row = number * a.kv_heads + kv_head;
-                [a.k, a.v].map(|held| held.row(row).cast::<f16>().from(within))
-            }
-        });
+        self.flash().attend(cta, &asked);
     }
 }
 
@@ -181,8 +187,6 @@ pub(crate) fn cases(rng: &mut Random) -> Vec<Box<dyn AnyCase>> {
             args: PagedFlashArgs {
                 q: q.into(),
                 visible: visible.into(),
-                slots: vec![slot; tokens as usize].into(),
-                table: table.into(),
                 k: k.into(),
                 v: v.into(),
                 y: Expected::within(want, tolerance),
@@ -190,10 +194,9 @@ pub(crate) fn cases(rng: &mut Random) -> Vec<Box<dyn AnyCase>> {
                 heads,
                 kv_heads,
                 head_dim,
-                sequences,
-                blocks,
-                pages,
-                page,
+                paging: Paging { slots: Some(vec![slot; tokens as usize].into()), table: Some(table.into()), rows: tokens, sequences, blocks },
+                sequences: pages,
+                max_len: page,
                 row_bytes: head_dim * cache.bytes(),
                 scale,
             },

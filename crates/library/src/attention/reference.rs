@@ -1,6 +1,6 @@
 //! What attention must give: the definition in f64, random caches, and the cases of single queries.
 
-use super::{CacheType, Decode, DecodeArgs, History};
+use super::{CacheType, Decode, DecodeArgs, History, Paging};
 use crate::case::{AnyCase, Case, EPS_F32, Expected, Random, Updated};
 use half::f16;
 
@@ -107,7 +107,7 @@ pub(crate) fn cases(rng: &mut Random) -> Vec<Box<dyn AnyCase>> {
         ] {
             let rows = visible.len() as u32;
             let sequences = match history {
-                History::Shared => 1,
+                History::Shared | History::Paged { .. } => 1,
                 History::Forked => rows + 1,
             };
             let filled = *visible.iter().max().unwrap_or(&0);
@@ -156,6 +156,7 @@ pub(crate) fn cases(rng: &mut Random) -> Vec<Box<dyn AnyCase>> {
                     heads,
                     kv_heads,
                     head_dim,
+                    paging: Paging::none(),
                     sequences,
                     max_len,
                     row_bytes: head_dim * cache.bytes(),

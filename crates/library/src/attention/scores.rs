@@ -5,7 +5,7 @@ use super::{
     reference::{random_cache, scores_reference},
 };
 use crate::case::{AnyCase, Case, EPS_F32, Expected, Random};
-use warpsmith_kernel::{Cta, Device, Kernel, LaunchError, Scope, Val, args, require, steps};
+use warpsmith_kernel::{Cta, Device, Kernel, LaunchError, Scope, Val, args, limits, steps};
 
 args! {
     /// `y[h, row, t] = scale * q[row, chosen[h]] . k[chosen[h], t]` for the first `len` keys of a cache
@@ -41,6 +41,7 @@ impl Scores {
 
 impl Kernel for Scores {
     type Args = ScoresArgs;
+    const ANY_SIZE: bool = true;
 
     fn name(&self) -> String {
         format!("attention_scores_{}_{}", self.cache.name(), self.head_dim)
@@ -50,25 +51,15 @@ impl Kernel for Scores {
         128
     }
 
-    fn resized(&self, _threads: u32) -> Option<Self> {
-        Some(self.clone())
-    }
-
     fn grid(&self, a: &ScoresArgs) -> Result<u64, LaunchError> {
-        require(
-            (1..=256).contains(&a.head_dim) && a.head_dim == self.head_dim,
-            "head_dim",
-            a.head_dim.into(),
-            "the kernel's, 1 to 256",
-        )?;
+        limits! {
+            a.head_dim: (1..=256).contains(&a.head_dim) && a.head_dim == self.head_dim, "the kernel's, 1 to 256";
+        }
         self.cache.require_row(a.row_bytes, self.head_dim)?;
-        require(a.heads > 0, "heads", 0, "at least 1")?;
-        require(
-            a.len <= a.max_len && a.len < 1 << 31,
-            "len",
-            a.len.into(),
-            "at most max_len, below 2^31",
-        )?;
+        limits! {
+            a.heads: a.heads > 0, "at least 1";
+            a.len: a.len <= a.max_len && a.len < 1 << 31, "at most max_len, below 2^31";
+        }
         Ok(u64::from(a.rows) * u64::from(a.count))
     }
 

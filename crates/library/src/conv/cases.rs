@@ -2,7 +2,7 @@
 
 use super::{Conv1d, Conv1dArgs, Conv1dF32, Conv1dF32Args, Stride, TAPS};
 use crate::{
-    case::{AnyCase, Case, EPS_F32, Expected, Random},
+    case::{AnyCase, Case, EPS_F32, Random},
     epilogue::Epilogue,
     gemm::{
         Tiling,
@@ -101,8 +101,6 @@ fn tensor_case(rng: &mut Random, ty: WeightType, shape: Shape, epilogue: Epilogu
     // Tensor cores may cut sums off rather than round them.
     let rounding = f64::from(channels * TAPS + 16) * 2.0 * EPS_F32;
     let products = reference(&values, &weights, shape, rounding);
-    let (want, tolerance) = others.finish(epilogue, &products);
-    let sizes = w.sizes();
     let hardware = Hardware {
         target: Target::sm(90),
         sms: 132,
@@ -118,22 +116,10 @@ fn tensor_case(rng: &mut Random, ty: WeightType, shape: Shape, epilogue: Epilogu
         },
         args: Conv1dArgs {
             x: x.into(),
-            codes: w.codes(),
-            high: w.high(),
-            sub: w.sub(),
-            scales: w.scales(),
-            bias: others.bias(epilogue),
-            residual: others.residual(epilogue),
-            y: Expected::within(want, tolerance),
+            w: w.planes(),
+            out: others.outputs(epilogue, &products),
             frames,
             channels,
-            outputs,
-            n,
-            blocks: sizes.blocks,
-            code_block: sizes.code_block,
-            high_block: sizes.high_block,
-            sub_block: sizes.sub_block,
-            scale_block: sizes.scale_block,
         },
     }
 }
@@ -152,8 +138,6 @@ fn f32_case(rng: &mut Random, ty: WeightType, shape: Shape, epilogue: Epilogue) 
     let wide = |values: &[f32]| -> Vec<f64> { values.iter().map(|x| f64::from(*x)).collect() };
     let rounding = f64::from(channels * TAPS + 1) * EPS_F32;
     let products = reference(&wide(&x), &wide(&w.values), shape, rounding);
-    let (want, tolerance) = others.finish(epilogue, &products);
-    let sizes = w.sizes();
     Case {
         label: format!("{frames} frames of {channels} to {n}"),
         kernel: Conv1dF32 {
@@ -163,22 +147,10 @@ fn f32_case(rng: &mut Random, ty: WeightType, shape: Shape, epilogue: Epilogue) 
         },
         args: Conv1dF32Args {
             x: x.into(),
-            codes: w.codes(),
-            high: w.high(),
-            sub: w.sub(),
-            scales: w.scales(),
-            bias: others.bias(epilogue),
-            residual: others.residual(epilogue),
-            y: Expected::within(want, tolerance),
+            w: w.planes(),
+            out: others.outputs(epilogue, &products),
             frames,
             channels,
-            outputs,
-            n,
-            blocks: sizes.blocks,
-            code_block: sizes.code_block,
-            high_block: sizes.high_block,
-            sub_block: sizes.sub_block,
-            scale_block: sizes.scale_block,
         },
     }
 }

@@ -2,12 +2,12 @@
 
 use super::{Stride, TAPS};
 use crate::{
-    epilogue::Epilogue,
+    epilogue::{Epilogue, Outputs},
     gemm::{
         exact::{TILE, WARPS, corner, products, store},
-        tile::Outputs,
+        tile::Finish,
     },
-    weights::{BLOCK, GROUP, Layout, layout_name, plane_row, plane_sizes},
+    weights::{BLOCK, GROUP, Layout, Planes, layout_name},
 };
 use warpsmith_kernel::{Cta, Device, Kernel, LaunchError, Scope, Val, args};
 
@@ -15,11 +15,9 @@ args! {
     /// `x` is f32 `[frames, channels]`, `W` is `[n, 3 * channels]` in the planes of its layout, `y` is f32 `[outputs, n]`.
     pub struct Conv1dF32Args {
         x: In<f32>[frames, channels],
-        codes: In<u32>[blocks, code_block], high: Maybe<u32>[blocks, high_block],
-        sub: Maybe<u8>[blocks, sub_block], scales: Maybe<u16>[blocks, scale_block],
-        bias: Maybe<f32>[n], residual: Maybe<f32>[outputs, n], y: Out<f32>[outputs, n],
-        frames: Scalar<u32>, channels: Scalar<u32>, outputs: Scalar<u32>, n: Scalar<u32>,
-        blocks: Scalar<u32>, code_block: Scalar<u32>, high_block: Scalar<u32>, sub_block: Scalar<u32>, scale_block: Scalar<u32>,
+        w: Group<Planes>,
+        out: Group<Outputs>,
+        frames: Scalar<u32>, channels: Scalar<u32>,
     }
 }
 
@@ -51,14 +49,14 @@ impl Kernel for Conv1dF32 {
     }
 
     fn grid(&self, a: &Conv1dF32Args) -> Result<u64, LaunchError> {
-        self.stride.check(a.frames, a.channels, a.outputs)?;
-        plane_sizes!(a).check(self.layout, a.n, a.channels * TAPS)?;
-        Ok(u64::from(a.outputs.div_ceil(TILE)) * u64::from(a.n.div_ceil(TILE)))
+        self.stride.check(a.frames, a.channels, a.out.m)?;
+        a.w.check(self.layout, a.out.n, a.channels * TAPS)?;
+        Ok(u64::from(a.out.m.div_ceil(TILE)) * u64::from(a.out.n.div_ceil(TILE)))
     }
 
     fn body<'k>(&self, cta: &mut Cta<'k>, a: Conv1dF32Args<Device<'k>>) {
         let stride = self.stride.frames();
-        let corner = corner(cta.id(), a.outputs);
+        let corner = corner(cta.id(), a.out.m);
         let [m0, n0] = corner;
         let sums = products(
             cta,
@@ -69,25 +67,21 @@ impl Kernel for Conv1dF32 {
                     let (row, column) = (m0 + item / GROUP, round * GROUP + item % GROUP);
                     let (tap, channel) = (column / a.channels, column % a.channels);
                     let frame = row * stride + tap - 1;
-                    let valid = frame.lt(a.frames) & tap.lt(TAPS) & row.lt(a.outputs);
+                    let valid = frame.lt(a.frames) & tap.lt(TAPS) & row.lt(a.out.m);
                     let read = a.x.row(frame.min(a.frames - 1));
                     let value = lane.either(valid, |_| read.at(channel), |_| Val::constant(0.0));
                     xs.set(item, value);
                 });
             },
             |column| {
-                let source = (n0 + column).min(a.n - 1);
-                plane_row!(a, source / BLOCK, source % BLOCK)
+                let source = (n0 + column).min(a.out.n - 1);
+                a.w.row(source / BLOCK, source % BLOCK)
             },
         );
-        let outputs = Outputs {
+        let outputs = Finish {
             epilogue: self.epilogue,
             row_scale: None,
-            bias: a.bias,
-            residual: a.residual,
-            y: a.y,
-            m: a.outputs,
-            n: a.n,
+            out: a.out,
         };
         store(cta, corner, sums, &outputs);
     }

@@ -2,26 +2,24 @@
 
 use super::{Stride, TAPS};
 use crate::{
-    epilogue::Epilogue,
+    epilogue::{Epilogue, Outputs},
     gemm::{
         Tiling,
-        tile::{Outputs, STEP, Source},
+        tile::{Finish, STEP, Source},
     },
-    weights::{BLOCK, Layout, layout_name, plane_row, plane_sizes},
+    weights::{BLOCK, Layout, Planes, layout_name},
 };
 use half::f16;
-use warpsmith_kernel::{BuildError, Cta, Device, Half, Kernel, LaunchError, args, require};
+use warpsmith_kernel::{BuildError, Cta, Device, Half, Kernel, LaunchError, args, limits};
 use warpsmith_ptx::target::Target;
 
 args! {
     /// `x` is f16 `[frames, channels]`, `W` is `[n, 3 * channels]` in the planes of its layout, `y` is f32 `[outputs, n]`.
     pub struct Conv1dArgs {
         x: In<f16>[frames, channels],
-        codes: In<u32>[blocks, code_block], high: Maybe<u32>[blocks, high_block],
-        sub: Maybe<u8>[blocks, sub_block], scales: Maybe<u16>[blocks, scale_block],
-        bias: Maybe<f32>[n], residual: Maybe<f32>[outputs, n], y: Out<f32>[outputs, n],
-        frames: Scalar<u32>, channels: Scalar<u32>, outputs: Scalar<u32>, n: Scalar<u32>,
-        blocks: Scalar<u32>, code_block: Scalar<u32>, high_block: Scalar<u32>, sub_block: Scalar<u32>, scale_block: Scalar<u32>,
+        w: Group<Planes>,
+        out: Group<Outputs>,
+        frames: Scalar<u32>, channels: Scalar<u32>,
     }
 }
 
@@ -72,21 +70,18 @@ impl Kernel for Conv1d {
     }
 
     fn grid(&self, a: &Conv1dArgs) -> Result<u64, LaunchError> {
-        self.stride.check(a.frames, a.channels, a.outputs)?;
-        require(
-            a.channels.is_multiple_of(8),
-            "channels",
-            a.channels.into(),
-            "a multiple of 8",
-        )?;
-        plane_sizes!(a).check(self.layout, a.n, a.channels * TAPS)?;
-        Ok(u64::from(a.outputs.div_ceil(self.tiling.rows()))
-            * u64::from(a.n.div_ceil(self.tiling.columns())))
+        self.stride.check(a.frames, a.channels, a.out.m)?;
+        limits! {
+            a.channels: a.channels.is_multiple_of(8), "a multiple of 8";
+        }
+        a.w.check(self.layout, a.out.n, a.channels * TAPS)?;
+        Ok(u64::from(a.out.m.div_ceil(self.tiling.rows()))
+            * u64::from(a.out.n.div_ceil(self.tiling.columns())))
     }
 
     fn body<'k>(&self, cta: &mut Cta<'k>, a: Conv1dArgs<Device<'k>>) {
         let (tiling, stride) = (self.tiling, self.stride.frames());
-        let corner = tiling.corner(cta.id(), a.outputs);
+        let corner = tiling.corner(cta.id(), a.out.m);
         let [m0, n0] = corner;
         let channels = a.channels.u64();
         let accs = tiling.products(
@@ -108,24 +103,20 @@ impl Kernel for Conv1d {
                         valid: move |i: u32| {
                             let skip = i * piece.down;
                             let inside = (frame + skip * stride - 1).lt(a.frames);
-                            inside & tap.lt(TAPS) & (output + skip).lt(a.outputs)
+                            inside & tap.lt(TAPS) & (output + skip).lt(a.out.m)
                         },
                     }
                 }
             },
             |row| {
-                let source = (n0 + row).min(a.n - 1);
-                plane_row!(a, source / BLOCK, source % BLOCK)
+                let source = (n0 + row).min(a.out.n - 1);
+                a.w.row(source / BLOCK, source % BLOCK)
             },
         );
-        let outputs = Outputs {
+        let outputs = Finish {
             epilogue: self.epilogue,
             row_scale: None,
-            bias: a.bias,
-            residual: a.residual,
-            y: a.y,
-            m: a.outputs,
-            n: a.n,
+            out: a.out,
         };
         outputs.store(cta, tiling, corner, &accs);
     }

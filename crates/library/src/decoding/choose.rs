@@ -3,10 +3,12 @@
 use super::{LOWEST, clean, key_of, ln};
 use crate::{
     finite::{NOT_FINITE, class, is_drawable},
-    team::{F32, Width, Word, read},
+    quad::{At, Quad, Width},
+    values::{F32, Uniform, Word},
 };
 use warpsmith_kernel::{
-    Cta, Device, Global, Kernel, Lane, LaunchError, Read, Scope, Val, args, require, steps, uni,
+    Cta, Device, Global, Kernel, Lane, LaunchError, Read, Scope, Val, args, limits, state, steps,
+    uni,
 };
 
 args! {
@@ -64,8 +66,6 @@ pub struct Choose {
     pub threads: u32,
 }
 
-type Uniform<'k, T> = Val<'k, T, uni::Cta>;
-
 /// The most candidates of a row.
 const MOST: u32 = 16;
 
@@ -76,6 +76,8 @@ struct Row<'k> {
     banned: Global<'k, u32, Read>,
     banned_first: Global<'k, u32, Read>,
     vocab: Uniform<'k, u32>,
+    /// Tokens before.
+    count: Uniform<'k, u32>,
     first: Uniform<'k, bool>,
     /// Allowed ids: text from .. to, times from .. to.
     text: [Uniform<'k, u32>; 2],
@@ -100,6 +102,17 @@ where
 }
 
 impl<'k> Noise<'k> {
+    /// Of the token after `count` others of row `row`.
+    fn of(a: &ChooseArgs<Device<'k>>, count: Uniform<'k, u32>, row: Uniform<'k, u32>) -> Self {
+        let [bits, low, high] = [0u32, 1, 2].map(|at| a.settings.at(at));
+        let temperature = bits.as_f32();
+        Noise {
+            warm: temperature.gt(0.0),
+            temperature,
+            base: pcg(pcg(pcg(pcg(low) ^ high) ^ count) ^ row),
+        }
+    }
+
     /// The score of a logit: itself, or over the temperature with [`super::gumbel`] noise.
     fn score(self, lane: &mut Lane<'k>, id: Word<'k>, x: F32<'k>) -> F32<'k> {
         lane.either(
@@ -120,9 +133,74 @@ impl<'k> Noise<'k> {
     }
 }
 
+/// What the logits of a row come to.
+struct Weighed<'k> {
+    drawable: Uniform<'k, bool>,
+    /// The logarithm of the sum over what is allowed.
+    log_sum: Uniform<'k, f32>,
+}
+
+state! {
+    /// The largest allowed logits of text and of timestamps, and the highest class of any logit.
+    struct Most<'k> {
+        text: F32<'k>,
+        time: F32<'k>,
+        class: Word<'k>,
+    }
+
+    /// A token and the integer that orders its score.
+    struct Best<'k> {
+        key: Word<'k>,
+        id: Word<'k>,
+    }
+}
+
+impl Best<'_> {
+    fn none() -> Self {
+        Best {
+            key: Val::constant(LOWEST),
+            id: Val::constant(u32::MAX),
+        }
+    }
+}
+
 impl<'k> Row<'k> {
+    /// What the rules leave of row `row`.
+    fn of(rules: Rules, a: &ChooseArgs<Device<'k>>, row: Uniform<'k, u32>) -> Row<'k> {
+        let history = a.history.row(row);
+        let [count, last, before, last_time] = [0u32, 1, 2, 3].map(|at| history.at(at));
+        let first = count.equals(0);
+        let zero = Uniform::<u32>::constant(0);
+        let (text, times) = match rules {
+            Rules::Free => ([zero, a.vocab], [a.vocab, a.vocab]),
+            Rules::Timestamps => {
+                let after_time = last.ge(a.timestamps);
+                let after_pair = count.lt(2) | before.ge(a.timestamps);
+                let opens = after_time & !after_pair;
+                let next = last_time + opens.select(0u32, 1u32);
+                let next = last_time.equals(0).select(a.timestamps, next);
+                let next = (after_time & after_pair).select(a.vocab, next);
+                let limit = a.first_limit.min(a.vocab - a.timestamps) + 1 + a.timestamps;
+                let text = first.select(a.timestamps, opens.select(a.end, zero));
+                let from = first.select(a.timestamps, next);
+                let to = first.select(limit.min(a.vocab), a.vocab);
+                ([text, a.timestamps], [from, to])
+            }
+        };
+        Row {
+            logits: a.logits.row(row.min(a.logit_rows - 1)),
+            banned: a.banned,
+            banned_first: a.banned_first,
+            vocab: a.vocab,
+            count,
+            first,
+            text,
+            times,
+        }
+    }
+
     /// `logits` from `i` on, minus infinity where the id is not allowed.
-    fn allowed(&self, i: Word<'k>, logits: Vec<F32<'k>>) -> Vec<F32<'k>> {
+    fn allowed(&self, i: Word<'k>, logits: Quad<'k>) -> Quad<'k> {
         let word = i >> 5;
         let first = self.first.select(u32::MAX, 0u32);
         let banned = self.banned.at(word) | (self.banned_first.at(word) & first);
@@ -133,33 +211,113 @@ impl<'k> Row<'k> {
             let time = id.ge(self.times[0]) & id.lt(self.times[1]);
             (text | time) & (bits & (1 << at)).equals(0)
         };
-        let values = logits.into_iter().enumerate();
-        values
-            .map(|(at, x)| allowed(at as u32).select(clean(x), f32::NEG_INFINITY))
-            .collect()
+        logits.map_at(|at, x| allowed(at).select(clean(x), f32::NEG_INFINITY))
     }
 
-    /// `state = body(i, logits, state)` over the part of the row that belongs to `member` of `size`.
+    /// `state = body(lane, i, logits, state)` over the part of the row that belongs to `member` of `size`; what follows
+    /// from `i` are neighbours.
     fn walk<S: warpsmith_kernel::State<'k>, C: Scope<'k>>(
         &self,
         scope: &mut C,
-        member: Word<'k>,
-        size: u32,
+        (member, size): (Word<'k>, u32),
         state: S,
-        body: impl Fn(&mut Lane<'k>, Word<'k>, Vec<F32<'k>>, S) -> S,
+        body: impl Fn(&mut Lane<'k>, Word<'k>, Quad<'k>, S) -> S,
     ) -> S {
         let n = self.vocab.varying();
         let aligned = self.logits.aligned(16).varying();
         let whole = aligned.select(n & !3, 0u32);
-        let state = scope.fold_lanes(
-            steps(member * 4, whole, size * 4),
-            state,
-            |lane, i, state| body(lane, i, read(self.logits, i, Width::Four), state),
-        );
+        let read = |i, width| Quad::read(self.logits, At { i, width });
+        let fours = steps(member * 4, whole, size * 4);
+        let state = scope.fold_lanes(fours, state, |lane, i, state| {
+            body(lane, i, read(i, Width::Four), state)
+        });
         scope.fold_lanes(steps(member + whole, n, size), state, |lane, i, state| {
-            body(lane, i, read(self.logits, i, Width::One), state)
+            body(lane, i, read(i, Width::One), state)
         })
     }
+
+    /// Maxima and sums over what is allowed; where timestamps win, text no longer is.
+    fn weigh(&mut self, cta: &mut Cta<'k>) -> Weighed<'k> {
+        let own = members(cta);
+        let least: F32 = Val::constant(f32::NEG_INFINITY);
+        let is_time = |id: Word<'k>| id.ge(self.text[1]);
+        let start = Most {
+            text: least,
+            time: least,
+            class: Val::constant(0),
+        };
+        let most = self.walk(cta, own, start, |_, i, logits, most| {
+            let class = logits.fold(most.class, |highest, x| highest.max(class(x)));
+            let values = self.allowed(i, logits).places(i);
+            values.fold(Most { class, ..most }, |most, (id, x)| {
+                let is_time = is_time(id);
+                Most {
+                    text: most.text.max(is_time.select(f32::NEG_INFINITY, x)),
+                    time: most.time.max(is_time.select(x, f32::NEG_INFINITY)),
+                    ..most
+                }
+            })
+        });
+        let drawable = is_drawable(cta.reduce(most.class, |a, b| a.max(b)));
+        let most_text = cta.reduce(most.text, |a, b| a.max(b));
+        let most = cta.reduce(most.time, |a, b| a.max(b)).max(most_text);
+        // Nothing allowed at all: subtracting 0 then avoids inf - inf.
+        let most = most.equals(f32::NEG_INFINITY).select(0.0, most);
+        let none: [F32; 2] = [Val::constant(0.0); 2];
+        let sums = self.walk(cta, own, none, |_, i, logits, sums| {
+            let values = self.allowed(i, logits).places(i);
+            values.fold(sums, |[text, time], (id, x)| {
+                // An infinite maximum has weight 1 like any other maximum.
+                let weight = x.equals(most).select(1.0, (x - most).exp());
+                let is_time = is_time(id);
+                let text = text + is_time.select(0.0, weight);
+                [text, time + is_time.select(weight, 0.0)]
+            })
+        });
+        let [sum_text, sum_time] = sums.map(|own| cta.reduce(own, |a, b| a + b));
+        // Together more probable than any one token of text: only timestamps then.
+        let wins = sum_time.gt((most_text - most).exp());
+        let sum = wins.select(sum_time, sum_time + sum_text);
+        self.text[0] = wins.select(self.text[1], self.text[0]);
+        Weighed {
+            drawable,
+            log_sum: most + ln(sum),
+        }
+    }
+
+    /// The best of this thread's tokens, of those behind `after` if there is one.
+    fn best(
+        &self,
+        lane: &mut Lane<'k>,
+        own: (Word<'k>, u32),
+        noise: Option<Noise<'k>>,
+        after: Option<Best<'k>>,
+    ) -> Best<'k> {
+        self.walk(lane, own, Best::none(), |lane, i, logits, best| {
+            let values = self.allowed(i, logits).places(i);
+            values.fold(best, |best, (id, x)| {
+                let x = match noise {
+                    Some(noise) => noise.score(lane, id, x),
+                    None => x,
+                };
+                let key = key_of(x);
+                let mut better = key.gt(best.key);
+                if let Some(last) = &after {
+                    let equal = key.equals(last.key) & id.gt(last.id);
+                    better &= key.lt(last.key) | equal;
+                }
+                Best {
+                    key: better.select(key, best.key),
+                    id: better.select(id, best.id),
+                }
+            })
+        })
+    }
+}
+
+/// This thread, and how many there are.
+fn members<'k>(cta: &Cta<'k>) -> (Word<'k>, u32) {
+    (cta.thread(), cta.threads())
 }
 
 impl Kernel for Choose {
@@ -189,182 +347,54 @@ impl Kernel for Choose {
     }
 
     fn grid(&self, a: &ChooseArgs) -> Result<u64, LaunchError> {
-        require(
-            (1..1 << 24).contains(&a.vocab),
-            "vocab",
-            a.vocab.into(),
-            "at least 1 and below 2^24",
-        )?;
-        require(
-            a.mask_words == a.vocab.div_ceil(32),
-            "mask_words",
-            a.mask_words.into(),
-            "vocab / 32 rounded up",
-        )?;
-        require(
-            a.count == self.pick.count() && (1..=MOST).contains(&a.count),
-            "count",
-            a.count.into(),
-            "the kernel's, 1 to 16",
-        )?;
-        require(
-            a.end <= a.timestamps && a.timestamps <= a.vocab,
-            "timestamps",
-            a.timestamps.into(),
-            "from the end token to vocab",
-        )?;
-        require(
-            a.logit_rows == a.rows || a.logit_rows == 1,
-            "logit_rows",
-            a.logit_rows.into(),
-            "1 or rows",
-        )?;
-        require(a.rows < 1 << 31, "rows", a.rows.into(), "below 2^31")?;
+        limits! {
+            a.vocab: (1..1 << 24).contains(&a.vocab), "at least 1 and below 2^24";
+            a.mask_words: a.mask_words == a.vocab.div_ceil(32), "vocab / 32 rounded up";
+            a.count: a.count == self.pick.count() && (1..=MOST).contains(&a.count), "the kernel's, 1 to 16";
+            a.timestamps: a.end <= a.timestamps && a.timestamps <= a.vocab, "from the end token to vocab";
+            a.logit_rows: a.logit_rows == a.rows || a.logit_rows == 1, "1 or rows";
+            a.rows: a.rows < 1 << 31, "below 2^31";
+        }
         Ok(a.rows.into())
     }
 
     fn body<'k>(&self, cta: &mut Cta<'k>, a: ChooseArgs<Device<'k>>) {
         let row = cta.id();
-        let history = a.history.row(row);
-        let [count, last, before, last_time] = [0u32, 1, 2, 3].map(|at| history.at(at));
-        let first = count.equals(0);
-        let zero = Uniform::<u32>::constant(0);
-        let (text, times) = match self.rules {
-            Rules::Free => ([zero, a.vocab], [a.vocab, a.vocab]),
-            Rules::Timestamps => {
-                let after_time = last.ge(a.timestamps);
-                let after_pair = count.lt(2) | before.ge(a.timestamps);
-                let opens = after_time & !after_pair;
-                let next = last_time + opens.select(0u32, 1u32);
-                let next = last_time.equals(0).select(a.timestamps, next);
-                let next = (after_time & after_pair).select(a.vocab, next);
-                let limit = a.first_limit.min(a.vocab - a.timestamps) + 1 + a.timestamps;
-                let text = first.select(a.timestamps, opens.select(a.end, zero));
-                let from = first.select(a.timestamps, next);
-                let to = first.select(limit.min(a.vocab), a.vocab);
-                ([text, a.timestamps], [from, to])
-            }
-        };
-        let mut known = Row {
-            logits: a.logits.row(row.min(a.logit_rows - 1)),
-            banned: a.banned,
-            banned_first: a.banned_first,
-            vocab: a.vocab,
-            first,
-            text,
-            times,
-        };
-        let (thread, threads) = (cta.thread(), cta.threads());
-
-        let least: F32 = Val::constant(f32::NEG_INFINITY);
-        let time_from = known.text[1];
-        let split = |i: Word<'k>, at: usize| (i + at as u32).ge(time_from);
-        let own = known.walk(
-            cta,
-            thread,
-            threads,
-            (least, least, Word::constant(0)),
-            |_, i, logits, (text, time, highest)| {
-                let classes = logits.iter().map(|x| class(*x));
-                let highest = classes.fold(highest, |highest, own| highest.max(own));
-                let values = known.allowed(i, logits).into_iter().enumerate();
-                values.fold((text, time, highest), |(text, time, highest), (at, x)| {
-                    let is_time = split(i, at);
-                    (
-                        text.max(is_time.select(f32::NEG_INFINITY, x)),
-                        time.max(is_time.select(x, f32::NEG_INFINITY)),
-                        highest,
-                    )
-                })
-            },
-        );
-        let drawable = is_drawable(cta.reduce(own.2, |a, b| a.max(b)));
-        let most_text = cta.reduce(own.0, |a, b| a.max(b));
-        let most = cta.reduce(own.1, |a, b| a.max(b)).max(most_text);
-        // Nothing allowed at all: subtracting 0 then avoids inf - inf.
-        let most = most.equals(f32::NEG_INFINITY).select(0.0, most);
-        let none: F32 = Val::constant(0.0);
-        let own = known.walk(cta, thread, threads, (none, none), |_, i, logits, sums| {
-            let values = known.allowed(i, logits).into_iter().enumerate();
-            values.fold(sums, |(text, time), (at, x)| {
-                // An infinite maximum has weight 1 like any other maximum.
-                let weight = x.equals(most).select(1.0, (x - most).exp());
-                let is_time = split(i, at);
-                (
-                    text + is_time.select(0.0, weight),
-                    time + is_time.select(weight, 0.0),
-                )
-            })
-        });
-        let (sum_text, sum_time) = (
-            cta.reduce(own.0, |a, b| a + b),
-            cta.reduce(own.1, |a, b| a + b),
-        );
-        // Together more probable than any one token of text: only timestamps then.
-        let wins = sum_time.gt((most_text - most).exp());
-        let sum = wins.select(sum_time, sum_time + sum_text);
-        known.text[0] = wins.select(known.text[1], known.text[0]);
-        let offset = most + ln(sum);
-
-        let noise = (self.pick == Pick::Draw).then(|| {
-            let [bits, low, high] = [0u32, 1, 2].map(|at| a.settings.at(at));
-            let temperature = bits.as_f32();
-            Noise {
-                warm: temperature.gt(0.0),
-                temperature,
-                base: pcg(pcg(pcg(pcg(low) ^ high) ^ count) ^ row),
-            }
-        });
-        let y = a.y.row(row);
-        // The best of this thread among those behind the last that was taken.
-        let scan = |lane: &mut Lane<'k>, after: Option<(Word<'k>, Word<'k>)>| {
-            let start: (Word, Word) = (Val::constant(LOWEST), Val::constant(u32::MAX));
-            known.walk(lane, thread, threads, start, |lane, i, logits, best| {
-                let values = known.allowed(i, logits).into_iter().enumerate();
-                values.fold(best, |(key, place), (at, x)| {
-                    let id = i + at as u32;
-                    let x = match noise {
-                        Some(noise) => noise.score(lane, id, x),
-                        None => x,
-                    };
-                    let next = key_of(x);
-                    let mut better = next.gt(key);
-                    if let Some((last, taken)) = after {
-                        better = better & (next.lt(last) | (next.equals(last) & id.gt(taken)));
-                    }
-                    (better.select(next, key), better.select(id, place))
-                })
-            })
-        };
+        let mut known = Row::of(self.rules, &a, row);
+        let Weighed { drawable, log_sum } = known.weigh(cta);
+        let noise = (self.pick == Pick::Draw).then(|| Noise::of(&a, known.count, row));
+        let (y, own) = (a.y.row(row), members(cta));
         let always = Val::<bool, uni::Cta>::constant(true);
         let mut best = cta.either(
             always,
-            |lane| scan(lane, None),
-            |_| (Val::constant(LOWEST), Val::constant(u32::MAX)),
+            |lane| known.best(lane, own, noise, None),
+            |_| Best::none(),
         );
         for round in 0..self.pick.count() {
-            let (key, place) = best;
-            let top = cta.reduce(key, |a, b| a.max(b));
-            let own = key.equals(top).select(place, u32::MAX);
-            let taken = cta.reduce(own, |a, b| a.min(b));
+            let top = cta.reduce(best.key, |a, b| a.max(b));
+            let id = best.key.equals(top).select(best.id, u32::MAX);
+            let taken = cta.reduce(id, |a, b| a.min(b));
             cta.leader(|lane| {
-                let found = taken.lt(a.vocab) & drawable;
                 let x = lane.either(
-                    found,
+                    taken.lt(a.vocab) & drawable,
                     |_| clean(known.logits.at(taken).varying()),
                     |_| Val::constant(f32::NEG_INFINITY),
                 );
-                let value = drawable.select(x - offset, f32::NEG_INFINITY);
+                let value = drawable.select(x - log_sum, f32::NEG_INFINITY);
                 y.set(2 * round, drawable.select(taken, NOT_FINITE));
                 y.set(2 * round + 1, value.to_bits());
             });
             if round + 1 < self.pick.count() {
                 // Only the thread whose candidate was taken looks for another.
-                let mine = place.equals(taken) & taken.lt(a.vocab);
+                let mine = best.id.equals(taken) & taken.lt(a.vocab);
+                let last = Best {
+                    key: top.varying(),
+                    id: taken.varying(),
+                };
                 best = cta.either(
                     mine,
-                    |lane| scan(lane, Some((top.varying(), taken.varying()))),
-                    |_| (key, place),
+                    |lane| known.best(lane, own, noise, Some(last)),
+                    |_| best.clone(),
                 );
             }
         }

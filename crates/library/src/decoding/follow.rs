@@ -2,7 +2,7 @@
 
 use super::HISTORY;
 use crate::case::{AnyCase, Case, Expected, Random, Updated};
-use warpsmith_kernel::{Cta, Device, Kernel, LaunchError, Scope, Val, args, require, steps};
+use warpsmith_kernel::{Cta, Device, Kernel, LaunchError, Scope, Val, args, limits, steps};
 
 args! {
     /// `choices[row]` is the token that the row takes, and the row that it continues. Of each row the position of its
@@ -36,6 +36,7 @@ pub struct Follow {
 
 impl Kernel for Follow {
     type Args = FollowArgs;
+    const ANY_SIZE: bool = true;
 
     fn name(&self) -> String {
         let parents = match self.parents {
@@ -49,23 +50,11 @@ impl Kernel for Follow {
         64
     }
 
-    fn resized(&self, _threads: u32) -> Option<Self> {
-        Some(self.clone())
-    }
-
     fn grid(&self, a: &FollowArgs) -> Result<u64, LaunchError> {
-        require(
-            a.rows == self.rows && (1..=32).contains(&a.rows),
-            "rows",
-            a.rows.into(),
-            "the kernel's, 1 to 32",
-        )?;
-        require(
-            (1..1 << 31).contains(&a.max_len),
-            "max_len",
-            a.max_len.into(),
-            "at least 1 and below 2^31",
-        )?;
+        limits! {
+            a.rows: a.rows == self.rows && (1..=32).contains(&a.rows), "the kernel's, 1 to 32";
+            a.max_len: (1..1 << 31).contains(&a.max_len), "at least 1 and below 2^31";
+        }
         Ok(1)
     }
 

@@ -17,7 +17,7 @@ pub use reference::{Allowed, Vocabulary, gumbel};
 
 use crate::{
     case::{AnyCase, Random},
-    team::{F32, Word},
+    values::{F32, Word},
 };
 use warpsmith_kernel::Val;
 

@@ -4,9 +4,11 @@ use super::{clean, ln};
 use crate::{
     case::{AnyCase, Case, EPS_F32, Expected, Random},
     finite::{class, drawable, is_drawable},
-    team::{F32, Team, Word, read, spread},
+    quad::Quad,
+    team::{Team, spread},
+    values::{F32, Word},
 };
-use warpsmith_kernel::{Cta, Device, Kernel, LaunchError, Val, args, require};
+use warpsmith_kernel::{Cta, Device, Kernel, LaunchError, Val, args, limits};
 
 args! {
     /// `y[row] = logits[row, ids[row]] - ln(sum(exp(logits[row, ..limit])))`; NaN for an id from `limit` on, and where one of
@@ -23,29 +25,18 @@ pub struct Probability;
 
 impl Kernel for Probability {
     type Args = ProbabilityArgs;
+    const ANY_SIZE: bool = true;
 
     fn name(&self) -> String {
         "log_probability".into()
     }
 
-    fn resized(&self, _threads: u32) -> Option<Self> {
-        Some(self.clone())
-    }
-
     fn grid(&self, a: &ProbabilityArgs) -> Result<u64, LaunchError> {
-        require(
-            (1..1 << 31).contains(&a.vocab),
-            "vocab",
-            a.vocab.into(),
-            "at least 1 and below 2^31",
-        )?;
-        require(
-            (1..=a.vocab).contains(&a.limit),
-            "limit",
-            a.limit.into(),
-            "1 to vocab",
-        )?;
-        require(a.rows < 1 << 31, "rows", a.rows.into(), "below 2^31")?;
+        limits! {
+            a.vocab: (1..1 << 31).contains(&a.vocab), "at least 1 and below 2^31";
+            a.limit: (1..=a.vocab).contains(&a.limit), "1 to vocab";
+            a.rows: a.rows < 1 << 31, "below 2^31";
+        }
         Ok(a.rows.into())
     }
 
@@ -55,24 +46,16 @@ impl Kernel for Probability {
         let aligned = x.aligned(16);
         let least: F32 = Val::constant(f32::NEG_INFINITY);
         let none = Word::constant(0);
-        let own = spread(
-            cta,
-            a.limit,
-            aligned,
-            (least, none),
-            |_, i, width, state| {
-                let values = read(x, i, width).into_iter();
-                values.fold(state, |(most, highest), x| {
-                    (most.max(clean(x)), highest.max(class(x)))
-                })
-            },
-        );
+        let own = spread(cta, a.limit, aligned, (least, none), |_, at, state| {
+            Quad::read(x, at).fold(state, |(most, highest), x| {
+                (most.max(clean(x)), highest.max(class(x)))
+            })
+        });
         let most = Team::total(cta, own.0, |a, b| a.max(b));
         let drawable = is_drawable(cta.reduce(own.1, |a, b| a.max(b)));
         let none: F32 = Val::constant(0.0);
-        let own = spread(cta, a.limit, aligned, none, |_, i, width, sum| {
-            let values = read(x, i, width).into_iter();
-            values.fold(sum, |sum, x| {
+        let own = spread(cta, a.limit, aligned, none, |_, at, sum| {
+            Quad::read(x, at).fold(sum, |sum, x| {
                 let x = clean(x);
                 sum + x.equals(most).select(1.0, (x - most).exp())
             })

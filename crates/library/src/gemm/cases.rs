@@ -7,7 +7,7 @@ use super::{
     tile::Tiling,
 };
 use crate::{
-    case::{AnyCase, Case, EPS_F32, Expected, Random},
+    case::{AnyCase, Case, EPS_F32, Random},
     epilogue::Epilogue,
     quantize::{Columns, to_f16_reference},
 };
@@ -108,8 +108,6 @@ fn tensor_case(rng: &mut Random, ty: WeightType, shape: Shape, epilogue: Epilogu
             });
         }
     }
-    let (want, tolerance) = others.finish(epilogue, &products);
-    let sizes = w.sizes();
     Case {
         label: format!("{m}x{n}x{k}"),
         kernel: Gemm {
@@ -120,21 +118,9 @@ fn tensor_case(rng: &mut Random, ty: WeightType, shape: Shape, epilogue: Epilogu
         args: GemmArgs {
             x: x.into(),
             row_scale: row_scale.into(),
-            codes: w.codes(),
-            high: w.high(),
-            sub: w.sub(),
-            scales: w.scales(),
-            bias: others.bias(epilogue),
-            residual: others.residual(epilogue),
-            y: Expected::within(want, tolerance),
-            m,
-            n,
+            w: w.planes(),
+            out: others.outputs(epilogue, &products),
             padded,
-            blocks: sizes.blocks,
-            code_block: sizes.code_block,
-            high_block: sizes.high_block,
-            sub_block: sizes.sub_block,
-            scale_block: sizes.scale_block,
         },
     }
 }
@@ -157,8 +143,6 @@ fn f32_case(rng: &mut Random, ty: WeightType, shape: Shape, epilogue: Epilogue) 
             products.push(dot(pairs, rounding));
         }
     }
-    let (want, tolerance) = others.finish(epilogue, &products);
-    let sizes = w.sizes();
     Case {
         label: format!("{m}x{n}x{k}"),
         kernel: GemmF32 {
@@ -168,21 +152,9 @@ fn f32_case(rng: &mut Random, ty: WeightType, shape: Shape, epilogue: Epilogue) 
         },
         args: GemmF32Args {
             x: x.into(),
-            codes: w.codes(),
-            high: w.high(),
-            sub: w.sub(),
-            scales: w.scales(),
-            bias: others.bias(epilogue),
-            residual: others.residual(epilogue),
-            y: Expected::within(want, tolerance),
-            m,
-            n,
+            w: w.planes(),
+            out: others.outputs(epilogue, &products),
             columns: k,
-            blocks: sizes.blocks,
-            code_block: sizes.code_block,
-            high_block: sizes.high_block,
-            sub_block: sizes.sub_block,
-            scale_block: sizes.scale_block,
         },
     }
 }

@@ -1,10 +1,11 @@
 //! `y = epilogue(x W^T)` in f32 throughout: tiles of 64 by 64, a ring of two stages, 8 rows by 2 columns a thread.
 
-use super::tile::Outputs;
+use super::tile::Finish;
 use crate::{
-    epilogue::Epilogue,
+    epilogue::{Epilogue, Outputs},
     quantize::Columns,
-    weights::{BLOCK, GROUP, Layout, PlaneRow, layout_name, plane_row, plane_sizes},
+    values::Uniform,
+    weights::{BLOCK, GROUP, Layout, PlaneRow, Planes, layout_name},
 };
 use warpsmith_kernel::{
     Cta, Device, Kernel, LaunchError, Pipeline, Scope, Slots, Val, View, args, uni,
@@ -13,12 +14,10 @@ use warpsmith_kernel::{
 args! {
     /// `x` is f32 `[m, columns]`, `W` is `[n, columns]` in the planes of its layout, `y` is f32 `[m, n]`.
     pub struct GemmF32Args {
-        x: In<f32>[m, columns],
-        codes: In<u32>[blocks, code_block], high: Maybe<u32>[blocks, high_block],
-        sub: Maybe<u8>[blocks, sub_block], scales: Maybe<u16>[blocks, scale_block],
-        bias: Maybe<f32>[n], residual: Maybe<f32>[m, n], y: Out<f32>[m, n],
-        m: Scalar<u32>, n: Scalar<u32>, columns: Scalar<u32>,
-        blocks: Scalar<u32>, code_block: Scalar<u32>, high_block: Scalar<u32>, sub_block: Scalar<u32>, scale_block: Scalar<u32>,
+        x: In<f32>[out.m, columns],
+        w: Group<Planes>,
+        out: Group<Outputs>,
+         columns: Scalar<u32>,
     }
 }
 
@@ -55,12 +54,12 @@ impl Kernel for GemmF32 {
 
     fn grid(&self, a: &GemmF32Args) -> Result<u64, LaunchError> {
         self.columns.check(a.columns)?;
-        plane_sizes!(a).check(self.layout, a.n, a.columns)?;
-        Ok(u64::from(a.m.div_ceil(TILE)) * u64::from(a.n.div_ceil(TILE)))
+        a.w.check(self.layout, a.out.n, a.columns)?;
+        Ok(u64::from(a.out.m.div_ceil(TILE)) * u64::from(a.out.n.div_ceil(TILE)))
     }
 
     fn body<'k>(&self, cta: &mut Cta<'k>, a: GemmF32Args<Device<'k>>) {
-        let corner = corner(cta.id(), a.m);
+        let corner = corner(cta.id(), a.out.m);
         let [m0, n0] = corner;
         let sums = products(
             cta,
@@ -70,34 +69,30 @@ impl Kernel for GemmF32 {
                 Columns::Quads => cta.each(TILE * GROUP / 4, |_, piece| {
                     let (row, within) = (piece / (GROUP / 4), (piece % (GROUP / 4)) * 4);
                     let column = round * GROUP + within;
-                    let valid = (m0 + row).lt(a.m) & column.lt(a.columns);
-                    let row = a.x.row((m0 + row).min(a.m - 1));
+                    let valid = (m0 + row).lt(a.out.m) & column.lt(a.columns);
+                    let row = a.x.row((m0 + row).min(a.out.m - 1));
                     // An address that is not read stays inside all the same.
                     let from = row.from(column.min(a.columns - 4));
                     xs.copy16(piece * 4, from, valid);
                 }),
                 Columns::Any => cta.each(TILE * GROUP, |lane, item| {
                     let (row, column) = (item / GROUP, round * GROUP + item % GROUP);
-                    let valid = (m0 + row).lt(a.m) & column.lt(a.columns);
-                    let read = a.x.row((m0 + row).min(a.m - 1));
+                    let valid = (m0 + row).lt(a.out.m) & column.lt(a.columns);
+                    let read = a.x.row((m0 + row).min(a.out.m - 1));
                     let value = lane.either(valid, |_| read.at(column), |_| Val::constant(0.0));
                     xs.set(item, value);
                 }),
             },
             |column| {
                 // Rows of W past the last repeat it: their columns are not stored.
-                let source = (n0 + column).min(a.n - 1);
-                plane_row!(a, source / BLOCK, source % BLOCK)
+                let source = (n0 + column).min(a.out.n - 1);
+                a.w.row(source / BLOCK, source % BLOCK)
             },
         );
-        let outputs = Outputs {
+        let outputs = Finish {
             epilogue: self.epilogue,
             row_scale: None,
-            bias: a.bias,
-            residual: a.residual,
-            y: a.y,
-            m: a.m,
-            n: a.n,
+            out: a.out,
         };
         store(cta, corner, sums, &outputs);
     }
@@ -105,7 +100,6 @@ impl Kernel for GemmF32 {
 
 /// The sums of a thread: two columns of each row of its warp.
 type Sums<'k> = Vec<[Val<'k, f32>; 2]>;
-type Uniform<'k> = Val<'k, u32, uni::Cta>;
 
 /// The corner of tile `id` among those of `m` rows.
 pub(crate) fn corner<'k>(id: Uniform<'k>, m: Uniform<'k>) -> [Uniform<'k>; 2] {
@@ -151,7 +145,7 @@ pub(crate) fn store<'k>(
     cta: &mut Cta<'k>,
     [m0, n0]: [Uniform<'k>; 2],
     sums: Sums<'k>,
-    to: &Outputs<'k>,
+    to: &Finish<'k>,
 ) {
     cta.each_warp(|warp| {
         let top = m0 + warp.id() * ROWS;
@@ -159,10 +153,8 @@ pub(crate) fn store<'k>(
             let row = (top + r as u32).varying();
             for (side, sum) in sums.into_iter().enumerate() {
                 let column = n0 + warp.lane() + side as u32 * 32;
-                warp.if_(row.lt(to.m) & column.lt(to.n), |_| {
-                    let residual = to.residual.row(row);
-                    let y = to.epilogue.apply(sum, column, to.bias, residual);
-                    to.y.row(row).set(column, y);
+                warp.if_(row.lt(to.out.m) & column.lt(to.out.n), |_| {
+                    to.out.set(to.epilogue, row, column, sum);
                 });
             }
         }

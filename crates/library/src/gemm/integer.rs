@@ -1,12 +1,12 @@
 //! `y = epilogue(x W^T)` of quantised weights with `mma` on bytes: exact integer sums in groups, f32 across them.
 
 use crate::{
-    epilogue::Epilogue,
+    epilogue::{Epilogue, Outputs},
     gemv::add_term,
     quantize::{EIGHT, FRAGMENT},
+    values::F32,
     weights::{
-        Affine, BLOCK, BlockCodes, GROUP, GroupScales, Layout, PlaneRow, layout_name, plane_row,
-        plane_sizes,
+        Affine, BLOCK, BlockCodes, GROUP, GroupScales, Layout, PlaneRow, Planes, layout_name,
     },
 };
 use warpsmith_kernel::{
@@ -20,11 +20,9 @@ args! {
     /// `[m, n]`.
     pub struct GemmIntArgs {
         fragments: In<u32>[tiles, tile_words],
-        codes: In<u32>[blocks, code_block], high: Maybe<u32>[blocks, high_block],
-        sub: Maybe<u8>[blocks, sub_block], scales: Maybe<u16>[blocks, scale_block],
-        bias: Maybe<f32>[n], residual: Maybe<f32>[m, n], y: Out<f32>[m, n],
-        m: Scalar<u32>, n: Scalar<u32>, tiles: Scalar<u32>, tile_words: Scalar<u32>,
-        blocks: Scalar<u32>, code_block: Scalar<u32>, high_block: Scalar<u32>, sub_block: Scalar<u32>, scale_block: Scalar<u32>,
+        w: Group<Planes>,
+        out: Group<Outputs>,
+         tiles: Scalar<u32>, tile_words: Scalar<u32>,
     }
 }
 
@@ -100,7 +98,6 @@ impl GemmInt {
     pub const FIRST_SM: u16 = 75;
 }
 
-type F32<'k> = Val<'k, f32>;
 /// One for each eight rows of x, each row that a lane has of W, and each of two rows of x.
 type Sums<'k> = Vec<F32<'k>>;
 
@@ -156,11 +153,11 @@ impl Kernel for GemmInt {
         let whole = words.is_multiple_of(each) && words / each < 1 << 19;
         let expected = "96 for each eight rows of a group of 32, below 2^19 groups";
         require(whole, "tile_words", words.into(), expected)?;
-        let tiles = a.tiles == a.m.div_ceil(EIGHT * eights);
+        let tiles = a.tiles == a.out.m.div_ceil(EIGHT * eights);
         let expected = "the rows of x in whole tiles";
         require(tiles, "tiles", a.tiles.into(), expected)?;
-        plane_sizes!(a).check(self.layout, a.n, words / each * GROUP)?;
-        Ok(u64::from(a.tiles) * u64::from(a.blocks.div_ceil(blocks)))
+        a.w.check(self.layout, a.out.n, words / each * GROUP)?;
+        Ok(u64::from(a.tiles) * u64::from(a.w.blocks.div_ceil(blocks)))
     }
 
     fn body<'k>(&self, cta: &mut Cta<'k>, a: GemmIntArgs<Device<'k>>) {
@@ -178,7 +175,7 @@ impl Kernel for GemmInt {
             cta.in_warps(|warp| (warp.id() / split + unit * blocks, warp.id() % split))
         };
         // Blocks past the last repeat it and are not stored.
-        let block = at.min(a.blocks - 1);
+        let block = at.min(a.w.blocks - 1);
         let groups = a.tile_words / (eights * FRAGMENT);
         let sums = cta.in_warps(|warp| {
             let lane = warp.lane();
@@ -187,8 +184,8 @@ impl Kernel for GemmInt {
             let place = Place {
                 rows: [0, 8, 16, 24].map(|down| g + down),
                 planes: [0, 8, 16, 24].map(|plane| [plane, plane + 1].map(|at| (t << 1) + at)),
-                codes: BlockCodes::of(self.layout, a.codes.row(block), a.high.row(block), lane),
-                scales: plane_row!(a, block, lane).placed(self.layout),
+                codes: BlockCodes::of(self.layout, a.w.codes.row(block), a.w.high.row(block), lane),
+                scales: a.w.row(block, lane).placed(self.layout),
                 x: a.fragments.row(tile).from(lane),
             };
             let zero = vec![Val::constant(0.0); 8 * eights as usize];
@@ -197,15 +194,13 @@ impl Kernel for GemmInt {
             })
         });
         let first = tile * (EIGHT * eights);
-        let rows = (a.m - first).min(EIGHT * eights);
+        let rows = (a.out.m - first).min(EIGHT * eights);
         let column = block * BLOCK + cta.in_warps(|warp| warp.lane());
-        let mine = column.lt(a.n) & at.lt(a.blocks);
+        let mine = column.lt(a.out.n) & at.lt(a.w.blocks);
         self.turned(cta, sums, part, rows, |warp, row, sum| {
             let row = first + row;
             warp.if_(mine, |_| {
-                let residual = a.residual.row(row);
-                let y = self.epilogue.apply(sum, column, a.bias, residual);
-                a.y.row(row).set(column, y);
+                a.out.set(self.epilogue, row, column, sum);
             });
         });
     }

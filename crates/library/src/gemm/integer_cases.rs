@@ -5,7 +5,7 @@ use super::{
     matrix::{Matrix, Operands, dot, epilogues},
 };
 use crate::{
-    case::{AnyCase, Case, EPS_F32, Expected, Random},
+    case::{AnyCase, Case, EPS_F32, Random},
     epilogue::Epilogue,
     quantize::{EIGHT, quantize_q8_reference, quantize_tiles_reference, tile_words},
 };
@@ -89,8 +89,6 @@ fn case(
             products.push(product);
         }
     }
-    let (want, tolerance) = others.finish(epilogue, &products);
-    let sizes = w.sizes();
     Case {
         label: format!("{m}x{n}x{k}"),
         kernel: GemmInt {
@@ -100,22 +98,10 @@ fn case(
         },
         args: GemmIntArgs {
             fragments: quantize_tiles_reference(&x, k as usize, spread.eights).into(),
-            codes: w.codes(),
-            high: w.high(),
-            sub: w.sub(),
-            scales: w.scales(),
-            bias: others.bias(epilogue),
-            residual: others.residual(epilogue),
-            y: Expected::within(want, tolerance),
-            m,
-            n,
+            w: w.planes(),
+            out: others.outputs(epilogue, &products),
             tiles: m.div_ceil(EIGHT * spread.eights),
             tile_words: tile_words(spread.eights, k),
-            blocks: sizes.blocks,
-            code_block: sizes.code_block,
-            high_block: sizes.high_block,
-            sub_block: sizes.sub_block,
-            scale_block: sizes.scale_block,
         },
     }
 }

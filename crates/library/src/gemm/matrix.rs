@@ -1,9 +1,10 @@
 //! Random weight matrices for cases, with what they stand for, and the f64 reference of products with them.
 
 use crate::{
-    case::{Data, EPS_F32, Random},
-    epilogue::{Activation, Epilogue, Operand},
-    weights::{Layout, Packed, PlaneSizes, pack},
+    case::OnHost,
+    case::{Data, EPS_F32, Expected, Random},
+    epilogue::{Activation, Epilogue, Operand, Outputs},
+    weights::{Layout, Packed, Planes, pack},
 };
 use warpsmith_formats::quant::{WeightType, dequantize, random_blocks};
 
@@ -29,24 +30,23 @@ impl Matrix {
         }
     }
 
-    pub(crate) fn sizes(&self) -> PlaneSizes {
-        PlaneSizes::of(self.layout, self.packed.rows, self.packed.columns)
-    }
-
-    pub(crate) fn codes(&self) -> Data<u32> {
-        self.packed.codes.clone().into()
-    }
-
-    pub(crate) fn high(&self) -> Option<Data<u32>> {
-        present(&self.packed.high)
-    }
-
-    pub(crate) fn sub(&self) -> Option<Data<u8>> {
-        present(&self.packed.sub)
-    }
-
-    pub(crate) fn scales(&self) -> Option<Data<u16>> {
-        present(&self.packed.scales)
+    /// As an argument.
+    pub(crate) fn planes(&self) -> Planes<OnHost> {
+        let Packed {
+            codes,
+            high,
+            sub,
+            scales,
+            rows,
+            columns,
+            ..
+        } = &self.packed;
+        Planes::of(self.layout, *rows, *columns).with(
+            codes.clone().into(),
+            present(high),
+            present(sub),
+            present(scales),
+        )
     }
 
     /// Row `row`.
@@ -97,16 +97,8 @@ impl Operands {
         }
     }
 
-    pub(crate) fn bias(&self, epilogue: Epilogue) -> Option<Data<f32>> {
-        (epilogue.bias == Operand::Present).then(|| self.bias.clone().into())
-    }
-
-    pub(crate) fn residual(&self, epilogue: Epilogue) -> Option<Data<f32>> {
-        (epilogue.residual == Operand::Present).then(|| self.residual.clone().into())
-    }
-
-    /// The epilogue of all products, row-major, with the errors carried through.
-    pub(crate) fn finish(&self, epilogue: Epilogue, products: &[Near]) -> (Vec<f64>, Vec<f64>) {
+    /// The epilogue of all products, row-major, with the errors carried through: what a kernel reads and must write.
+    pub(crate) fn outputs(&self, epilogue: Epilogue, products: &[Near]) -> Outputs<OnHost> {
         let n = self.bias.len().max(1);
         let finish = |(at, x): (usize, &Near)| {
             let bias = f64::from(self.bias[at % n]);
@@ -114,7 +106,16 @@ impl Operands {
             let value = epilogue.reference(x.value, Some(bias), Some(residual));
             (value, error(epilogue, *x, bias, residual))
         };
-        products.iter().enumerate().map(finish).unzip()
+        let (want, tolerance) = products.iter().enumerate().map(finish).unzip();
+        let operand =
+            |of: Operand, data: &[f32]| (of == Operand::Present).then(|| data.to_vec().into());
+        Outputs {
+            bias: operand(epilogue.bias, &self.bias),
+            residual: operand(epilogue.residual, &self.residual),
+            y: Expected::within(want, tolerance),
+            m: (products.len() / n) as u32,
+            n: self.bias.len() as u32,
+        }
     }
 }
 

@@ -2,12 +2,13 @@
 //! `cp.async`, weights decoded on the way in.
 
 use crate::{
-    epilogue::Epilogue,
+    epilogue::{Epilogue, Outputs},
+    values::{Uniform, Word},
     weights::{BLOCK, Codes, FloatType, GROUP, Layout, PlaneRow},
 };
 use half::f16;
 use warpsmith_kernel::{
-    Acc, Cta, Global, Half, Hardware, Matrix, Pipeline, Read, Scope, Slots, Val, Write, uni,
+    Acc, Cta, Device, Global, Half, Hardware, Lane, Matrix, Pipeline, Read, Scope, Slots, Val, uni,
 };
 
 /// How a tile is spread over warps: each warp has `16 row_frags` by `16 column_pairs` outputs.
@@ -84,16 +85,13 @@ pub(crate) const STEP: u32 = GROUP;
 /// Elements from one row of a stage to the next: 8 more than it holds, against bank conflicts.
 const PITCH: u32 = STEP + 8;
 
-type Uniform<'k> = Val<'k, u32, uni::Cta>;
-type Lanes<'k> = Val<'k, u32, uni::Lane>;
-
 /// A place of rows of `x` that a thread copies to shared memory, 16 bytes of each.
 #[derive(Clone, Copy)]
 pub(crate) struct Piece<'k> {
     /// Row of the tile.
-    pub(crate) row: Lanes<'k>,
+    pub(crate) row: Word<'k>,
     /// Column of `x` behind the first of a round.
-    pub(crate) column: Lanes<'k>,
+    pub(crate) column: Word<'k>,
     /// Rows to the next one that this thread copies.
     pub(crate) down: u32,
     /// How many there are.
@@ -110,16 +108,12 @@ pub(crate) struct Source<'k, V> {
     pub(crate) valid: V,
 }
 
-/// The output of a product and what its epilogue reads.
-pub(crate) struct Outputs<'k> {
+/// What the sums of a tile become.
+pub(crate) struct Finish<'k> {
     pub(crate) epilogue: Epilogue,
     /// Multiplies row i.
     pub(crate) row_scale: Option<Global<'k, f32, Read>>,
-    pub(crate) bias: Global<'k, f32, Read>,
-    pub(crate) residual: Global<'k, f32, Read>,
-    pub(crate) y: Global<'k, f32, Write>,
-    pub(crate) m: Uniform<'k>,
-    pub(crate) n: Uniform<'k>,
+    pub(crate) out: Outputs<Device<'k>>,
 }
 
 impl Tiling {
@@ -137,7 +131,7 @@ impl Tiling {
         layout: Layout,
         rounds: Uniform<'k>,
         source: impl Fn(Piece<'k>) -> S,
-        planes: impl Fn(Lanes<'k>) -> PlaneRow<'k>,
+        planes: impl Fn(Word<'k>) -> PlaneRow<'k>,
     ) -> Vec<Vec<Acc<'k>>>
     where
         S: Fn(Uniform<'k>) -> Source<'k, V>,
@@ -166,18 +160,7 @@ impl Tiling {
             zero,
             |cta, stage, round| {
                 let (xs, ws) = (stage.part(x_part), stage.part(w_part));
-                let Source { from, pitch, valid } = source(round * STEP);
-                if rows < down {
-                    let valid = valid(0);
-                    cta.each_warp(|warp| {
-                        warp.if_(row.lt(rows), |_| xs.copy16(slot, from, valid));
-                    });
-                } else {
-                    (0..rows / down).fold(from, |from, i| {
-                        xs.copy16(slot + i * down * PITCH, from, valid(i));
-                        from.from(pitch)
-                    });
-                }
+                self.fill_rows(cta, xs.from(slot), row, source(round * STEP));
                 let Some(weights) = &weights else {
                     return fill_weights(cta, layout, columns, ws, round, &planes);
                 };
@@ -197,14 +180,37 @@ impl Tiling {
     }
 }
 
+impl Tiling {
+    /// Copies a thread's pieces of activations, the first of them of row `row`.
+    fn fill_rows<'k>(
+        self,
+        cta: &mut Cta<'k>,
+        xs: Slots<'_, 'k, f16>,
+        row: Word<'k>,
+        source: Source<'k, impl Fn(u32) -> Val<'k, bool, uni::Lane>>,
+    ) {
+        let (rows, down) = (self.rows(), cta.threads() / 4);
+        let Source { from, pitch, valid } = source;
+        if rows < down {
+            let valid = valid(0);
+            cta.each_warp(|warp| warp.if_(row.lt(rows), |_| xs.copy16(0u32, from, valid)));
+            return;
+        }
+        (0..rows / down).fold(from, |from, i| {
+            xs.copy16(i * down * PITCH, from, valid(i));
+            from.from(pitch)
+        });
+    }
+}
+
 /// The pieces of 16 bytes that a thread copies of weights that lie ready as f16: where they go, and the words of the
 /// first round. `None` for other weights.
 fn ready_pieces<'k>(
     cta: &mut Cta<'k>,
     layout: Layout,
     columns: u32,
-    planes: &impl Fn(Lanes<'k>) -> PlaneRow<'k>,
-) -> Option<Vec<(Lanes<'k>, Global<'k, u32, Read, uni::Lane>)>> {
+    planes: &impl Fn(Word<'k>) -> PlaneRow<'k>,
+) -> Option<Vec<(Word<'k>, Global<'k, u32, Read, uni::Lane>)>> {
     let pieces = columns * 4;
     if layout.codes != Codes::Float(FloatType::F16) || !pieces.is_multiple_of(cta.threads()) {
         return None;
@@ -227,7 +233,7 @@ fn fill_weights<'k>(
     columns: u32,
     ws: Slots<'_, 'k, f16>,
     round: Uniform<'k>,
-    planes: &impl Fn(Lanes<'k>) -> PlaneRow<'k>,
+    planes: &impl Fn(Word<'k>) -> PlaneRow<'k>,
 ) {
     cta.each(columns * 2, |_, item| {
         let (row, half) = (item / 2u32, item % 2u32);
@@ -296,7 +302,7 @@ fn multiply<'k>(
 /// Columns a lane's pairs are apart.
 const APART: u32 = 8;
 
-impl<'k> Outputs<'k> {
+impl<'k> Finish<'k> {
     /// Writes the sums of the tile whose corner is at `[m0, n0]`.
     pub(crate) fn store(
         &self,
@@ -306,8 +312,8 @@ impl<'k> Outputs<'k> {
         accs: &[Vec<Acc<'k>>],
     ) {
         // Where the tile ends inside and rows begin at even places, pairs go out together.
-        let ends_inside = (n0 + (tiling.columns() - 1)).lt(self.n);
-        let in_pairs = ends_inside & (self.n & 1).equals(0);
+        let ends_inside = (n0 + (tiling.columns() - 1)).lt(self.out.n);
+        let in_pairs = ends_inside & (self.out.n & 1).equals(0);
         cta.each_warp(|warp| {
             let [top, left] = warp_corner(warp, tiling);
             for (i, row) in accs.iter().enumerate() {
@@ -316,40 +322,45 @@ impl<'k> Outputs<'k> {
                     let r = m0 + top + (down + (16 * i + 8 * half) as u32);
                     let first = n0 + left + right;
                     let pairs: Vec<_> = row.iter().map(|acc| acc.pairs(warp).2[half]).collect();
-                    warp.if_(r.lt(self.m), |lane| {
-                        let scale = self.row_scale.map(|scale| scale.at(r));
-                        let scaled =
-                            |value: Val<'k, f32>| scale.map_or(value, |scale| value * scale);
-                        let y = self.y.row(r).from(first);
-                        let residual = self.residual.row(r).from(first);
-                        let bias = self.bias.from(first);
-                        lane.either(
-                            in_pairs,
-                            |_| {
-                                for (j, pair) in pairs.iter().enumerate() {
-                                    let at = APART * j as u32;
-                                    let pair = pair.map(scaled);
-                                    let out = self.epilogue.apply_pair(pair, at, bias, residual);
-                                    y.set_vector(at, out);
-                                }
-                            },
-                            |lane| {
-                                for (j, pair) in pairs.iter().enumerate() {
-                                    for (side, value) in pair.iter().enumerate() {
-                                        let at = APART * j as u32 + side as u32;
-                                        lane.if_((first + at).lt(self.n), |_| {
-                                            let value = scaled(*value);
-                                            let value =
-                                                self.epilogue.apply(value, at, bias, residual);
-                                            y.set(at, value);
-                                        });
-                                    }
-                                }
-                            },
-                        );
+                    warp.if_(r.lt(self.out.m), |lane| {
+                        self.store_row(lane, [r, first], &pairs, in_pairs);
                     });
                 }
             }
         });
+    }
+
+    /// Writes a lane's pairs of row `r`, the first at column `first`, [`APART`] from each other.
+    fn store_row(
+        &self,
+        lane: &mut Lane<'k>,
+        [r, first]: [Word<'k>; 2],
+        pairs: &[[Val<'k, f32>; 2]],
+        in_pairs: Val<'k, bool, uni::Cta>,
+    ) {
+        let (epilogue, out) = (self.epilogue, self.out);
+        let scale = self.row_scale.map(|scale| scale.at(r));
+        let scaled = |value: Val<'k, f32>| scale.map_or(value, |scale| value * scale);
+        let y = out.y.row(r).from(first);
+        let residual = out.residual.row(r).from(first);
+        let bias = out.bias.from(first);
+        lane.either(
+            in_pairs,
+            |_| {
+                for (j, pair) in pairs.iter().enumerate() {
+                    let at = APART * j as u32;
+                    let pair = pair.map(scaled);
+                    y.set_vector(at, epilogue.apply_pair(pair, at, bias, residual));
+                }
+            },
+            |lane| {
+                for (at, value) in pairs.iter().flatten().enumerate() {
+                    let at = APART * (at as u32 / 2) + at as u32 % 2;
+                    lane.if_((first + at).lt(out.n), |_| {
+                        y.set(at, epilogue.apply(scaled(*value), at, bias, residual));
+                    });
+                }
+            },
+        );
     }
 }

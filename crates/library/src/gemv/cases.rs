@@ -2,7 +2,7 @@
 
 use super::{GemvF32, GemvF32Args, GemvQ8, GemvQ8Args, Spread};
 use crate::{
-    case::{AnyCase, Case, EPS_F32, Expected, Random},
+    case::{AnyCase, Case, EPS_F32, Random},
     epilogue::Epilogue,
     gemm::matrix::{Matrix, Operands, dot, epilogues},
     quantize::{Columns, quantize_q8_reference},
@@ -113,8 +113,6 @@ fn q8_case(
             products.push(product);
         }
     }
-    let (want, tolerance) = others.finish(epilogue, &products);
-    let sizes = w.sizes();
     Case {
         label: format!("{m}x{n}x{k}"),
         kernel: GemvQ8 {
@@ -125,22 +123,10 @@ fn q8_case(
         args: GemvQ8Args {
             words: x.words().into(),
             x_scales: x.scales.clone().into(),
-            codes: w.codes(),
-            high: w.high(),
-            sub: w.sub(),
-            scales: w.scales(),
-            bias: others.bias(epilogue),
-            residual: others.residual(epilogue),
-            y: Expected::within(want, tolerance),
-            m,
-            n,
+            w: w.planes(),
+            out: others.outputs(epilogue, &products),
             row_words: x.groups as u32 * 8,
             row_scales: x.groups as u32 * 4,
-            blocks: sizes.blocks,
-            code_block: sizes.code_block,
-            high_block: sizes.high_block,
-            sub_block: sizes.sub_block,
-            scale_block: sizes.scale_block,
         },
     }
 }
@@ -165,8 +151,6 @@ fn f32_case(
             (0..n as usize).map(move |column| dot(w.row(column).iter().zip(x).map(wide), rounding))
         })
         .collect();
-    let (want, tolerance) = others.finish(epilogue, &products);
-    let sizes = w.sizes();
     Case {
         label: format!("{m}x{n}x{k}"),
         kernel: GemvF32 {
@@ -177,21 +161,9 @@ fn f32_case(
         },
         args: GemvF32Args {
             x: x.into(),
-            codes: w.codes(),
-            high: w.high(),
-            sub: w.sub(),
-            scales: w.scales(),
-            bias: others.bias(epilogue),
-            residual: others.residual(epilogue),
-            y: Expected::within(want, tolerance),
-            m,
-            n,
+            w: w.planes(),
+            out: others.outputs(epilogue, &products),
             columns: k,
-            blocks: sizes.blocks,
-            code_block: sizes.code_block,
-            high_block: sizes.high_block,
-            sub_block: sizes.sub_block,
-            scale_block: sizes.scale_block,
         },
     }
 }

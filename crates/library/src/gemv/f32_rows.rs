@@ -2,23 +2,20 @@
 
 use super::spread::{Bounds, Place, Spread, Sums};
 use crate::{
-    epilogue::Epilogue,
+    epilogue::{Epilogue, Outputs},
     quantize::Columns,
-    weights::{GROUP, Layout, PlaneRow, layout_name, plane_row, plane_sizes},
+    values::OfWarp,
+    weights::{GROUP, Layout, PlaneRow, Planes, layout_name},
 };
-use warpsmith_kernel::{
-    Cta, Device, Global, Kernel, LaunchError, Read, Scope, Val, args, steps, uni,
-};
+use warpsmith_kernel::{Cta, Device, Global, Kernel, LaunchError, Read, Scope, args, steps};
 
 args! {
     /// `x` is f32 `[m, columns]`, `W` is `[n, columns]` in the planes of its layout, `y` is f32 `[m, n]`.
     pub struct GemvF32Args {
-        x: In<f32>[m, columns],
-        codes: In<u32>[blocks, code_block], high: Maybe<u32>[blocks, high_block],
-        sub: Maybe<u8>[blocks, sub_block], scales: Maybe<u16>[blocks, scale_block],
-        bias: Maybe<f32>[n], residual: Maybe<f32>[m, n], y: Out<f32>[m, n],
-        m: Scalar<u32>, n: Scalar<u32>, columns: Scalar<u32>,
-        blocks: Scalar<u32>, code_block: Scalar<u32>, high_block: Scalar<u32>, sub_block: Scalar<u32>, scale_block: Scalar<u32>,
+        x: In<f32>[out.m, columns],
+        w: Group<Planes>,
+        out: Group<Outputs>,
+         columns: Scalar<u32>,
     }
 }
 
@@ -58,22 +55,22 @@ impl Kernel for GemvF32 {
 
     fn grid(&self, a: &GemvF32Args) -> Result<u64, LaunchError> {
         self.columns.check(a.columns)?;
-        plane_sizes!(a).check(self.layout, a.n, a.columns)?;
-        Ok(self.spread.ctas(a.m, a.n))
+        a.w.check(self.layout, a.out.n, a.columns)?;
+        Ok(self.spread.ctas(a.out.m, a.out.n))
     }
 
     fn body<'k>(&self, cta: &mut Cta<'k>, a: GemvF32Args<Device<'k>>) {
         let bounds = Bounds {
-            m: a.m,
-            n: a.n,
-            blocks: a.blocks,
+            m: a.out.m,
+            n: a.out.n,
+            blocks: a.w.blocks,
             groups: a.columns / GROUP,
         };
         let lane = cta.in_warps(|warp| warp.lane());
         let prepare = |place: Place<'k>| {
-            let row = |r: u32| a.x.row((place.first + r).min(a.m - 1));
+            let row = |r: u32| a.x.row((place.first + r).min(a.out.m - 1));
             let rows: Vec<Global<'k, f32, Read>> = (0..self.spread.rows).map(row).collect();
-            let planes = plane_row!(a, place.block, lane).placed(self.layout);
+            let planes = a.w.row(place.block, lane).placed(self.layout);
             (planes, rows)
         };
         self.spread.run(
@@ -111,24 +108,20 @@ impl Kernel for GemvF32 {
                 })
             },
             |_, row, column, sum| {
-                let residual = a.residual.row(row);
-                let y = self.epilogue.apply(sum, column, a.bias, residual);
-                a.y.row(row).set(column, y);
+                a.out.set(self.epilogue, row, column, sum);
             },
         );
     }
 }
 
-type Uniform<'k, T> = Val<'k, T, uni::Warp>;
-
 impl GemvF32 {
     fn group_step<'k>(
         &self,
         planes: PlaneRow<'k>,
-        group: Uniform<'k, u32>,
+        group: OfWarp<'k, u32>,
         rows: &[Global<'k, f32, Read>],
         sums: Sums<'k>,
-        read: impl Fn(Global<'k, f32, Read>, Uniform<'k, u32>, u32) -> [Uniform<'k, f32>; 4],
+        read: impl Fn(Global<'k, f32, Read>, OfWarp<'k, u32>, u32) -> [OfWarp<'k, f32>; 4],
     ) -> Sums<'k> {
         let weights = planes.group_values(self.layout, group, None);
         let mut sums = sums;

@@ -1,18 +1,18 @@
 //! Products of f16 weights with few rows by `mma`: weights are the left operand as they lie, rows of x its columns.
 
 use crate::{
-    case::{AnyCase, Case, EPS_F32, Expected, Random},
-    epilogue::Epilogue,
+    case::{AnyCase, Case, EPS_F32, Random},
+    epilogue::{Epilogue, Outputs},
     gemm::matrix::{Matrix, Near, Operands, dot, epilogues},
     quantize::to_f16_reference,
     team::rounds,
-    weights::{BLOCK, Codes, FloatType, GROUP, Layout, plane_row, plane_sizes},
+    weights::{BLOCK, Codes, FloatType, GROUP, Layout, Planes},
 };
 use half::f16;
 use warpsmith_formats::quant::WeightType;
 use warpsmith_kernel::{
     Acc, BuildError, Cta, Device, FragA, FragB, Global, Half, Kernel, LaunchError, Read, Scope,
-    Val, Warp, args, require, steps, uni,
+    Val, Warp, args, limits, steps, uni,
 };
 use warpsmith_ptx::target::Target;
 
@@ -20,12 +20,10 @@ args! {
     /// As `gemm::GemmArgs`: `x` is f16 `[m, padded]` with zeros behind the columns, and row i stands for
     /// `x[i] * row_scale[i]`; `W` is `[n, padded]` in f16, `y` is f32 `[m, n]`.
     pub struct GemvHalfArgs {
-        x: In<f16>[m, padded], row_scale: In<f32>[m],
-        codes: In<u32>[blocks, code_block], high: Maybe<u32>[blocks, high_block],
-        sub: Maybe<u8>[blocks, sub_block], scales: Maybe<u16>[blocks, scale_block],
-        bias: Maybe<f32>[n], residual: Maybe<f32>[m, n], y: Out<f32>[m, n],
-        m: Scalar<u32>, n: Scalar<u32>, padded: Scalar<u32>,
-        blocks: Scalar<u32>, code_block: Scalar<u32>, high_block: Scalar<u32>, sub_block: Scalar<u32>, scale_block: Scalar<u32>,
+        x: In<f16>[out.m, padded], row_scale: In<f32>[out.m],
+        w: Group<Planes>,
+        out: Group<Outputs>,
+         padded: Scalar<u32>,
     }
 }
 
@@ -59,6 +57,7 @@ impl GemvHalf {
 
 impl Kernel for GemvHalf {
     type Args = GemvHalfArgs;
+    const ANY_SIZE: bool = true;
 
     fn name(&self) -> String {
         format!("gemv_half_f16{}", self.epilogue.suffix())
@@ -66,10 +65,6 @@ impl Kernel for GemvHalf {
 
     fn threads(&self) -> u32 {
         32
-    }
-
-    fn resized(&self, _threads: u32) -> Option<Self> {
-        Some(self.clone())
     }
 
     fn supports(&self, target: Target) -> Result<(), BuildError> {
@@ -84,24 +79,21 @@ impl Kernel for GemvHalf {
     }
 
     fn grid(&self, a: &GemvHalfArgs) -> Result<u64, LaunchError> {
-        require(
-            a.padded.is_multiple_of(GROUP),
-            "padded",
-            a.padded.into(),
-            "a multiple of 32",
-        )?;
-        plane_sizes!(a).check(Self::layout(), a.n, a.padded)?;
-        Ok(u64::from(a.m.div_ceil(ROWS)) * u64::from(a.n.div_ceil(BLOCK)))
+        limits! {
+            a.padded: a.padded.is_multiple_of(GROUP), "a multiple of 32";
+        }
+        a.w.check(Self::layout(), a.out.n, a.padded)?;
+        Ok(u64::from(a.out.m.div_ceil(ROWS)) * u64::from(a.out.n.div_ceil(BLOCK)))
     }
 
     fn body<'k>(&self, cta: &mut Cta<'k>, a: GemvHalfArgs<Device<'k>>) {
-        let (block, first) = (cta.id() % a.blocks, (cta.id() / a.blocks) * ROWS);
+        let (block, first) = (cta.id() % a.w.blocks, (cta.id() / a.w.blocks) * ROWS);
         rounds(cta, 1, |warp, _| {
             let lane = warp.lane();
             // Lane l holds column pair l % 4 of row l / 4 of either operand. Rows past the last repeat it.
-            let row = (first + (lane >> 2)).min(a.m - 1);
+            let row = (first + (lane >> 2)).min(a.out.m - 1);
             let x = a.x.row(row).from((lane & 3) << 1);
-            let planes = plane_row!(a, block, Val::constant(0));
+            let planes = a.w.row(block, Val::constant(0));
             let weights = planes.codes.from(lane);
             let groups = a.padded / GROUP;
             let whole = groups / GROUPS * GROUPS;
@@ -123,11 +115,9 @@ impl Kernel for GemvHalf {
                 for (n, column, values) in pairs {
                     for (side, value) in values.into_iter().enumerate() {
                         let m = first + column + side as u32;
-                        warp.if_(n.lt(a.n) & m.lt(a.m), |_| {
+                        warp.if_(n.lt(a.out.n) & m.lt(a.out.m), |_| {
                             let value = value * a.row_scale.at(m);
-                            let residual = a.residual.row(m);
-                            a.y.row(m)
-                                .set(n, self.epilogue.apply(value, n, a.bias, residual));
+                            a.out.set(self.epilogue, m, n, value);
                         });
                     }
                 }
@@ -219,29 +209,15 @@ fn case(rng: &mut Random, [m, n, k]: [u32; 3], epilogue: Epilogue) -> Case<GemvH
             });
         }
     }
-    let (want, tolerance) = others.finish(epilogue, &products);
-    let sizes = w.sizes();
     Case {
         label: format!("{m}x{n}x{k}"),
         kernel: GemvHalf { epilogue },
         args: GemvHalfArgs {
             x: x.into(),
             row_scale: row_scale.into(),
-            codes: w.codes(),
-            high: w.high(),
-            sub: w.sub(),
-            scales: w.scales(),
-            bias: others.bias(epilogue),
-            residual: others.residual(epilogue),
-            y: Expected::within(want, tolerance),
-            m,
-            n,
+            w: w.planes(),
+            out: others.outputs(epilogue, &products),
             padded,
-            blocks: sizes.blocks,
-            code_block: sizes.code_block,
-            high_block: sizes.high_block,
-            sub_block: sizes.sub_block,
-            scale_block: sizes.scale_block,
         },
     }
 }

@@ -2,10 +2,8 @@
 
 use super::spread::{Bounds, Place, Spread, Sums};
 use crate::{
-    epilogue::Epilogue,
-    weights::{
-        Affine, GroupCodes, GroupScales, Layout, PlaneRow, layout_name, plane_row, plane_sizes,
-    },
+    epilogue::{Epilogue, Outputs},
+    weights::{Affine, GroupCodes, GroupScales, Layout, PlaneRow, Planes, layout_name},
 };
 use warpsmith_kernel::{
     BuildError, Cta, Device, Global, Kernel, LaunchError, Read, Val, args, require, uni,
@@ -16,12 +14,10 @@ args! {
     /// `words` and `x_scales` are those of `quantize::QuantizeQ8Args`, `W` is `[n, 32 groups]` in the planes of its
     /// layout, `y` is f32 `[m, n]`.
     pub struct GemvQ8Args {
-        words: In<u32>[m, row_words], x_scales: In<f32>[m, row_scales],
-        codes: In<u32>[blocks, code_block], high: Maybe<u32>[blocks, high_block],
-        sub: Maybe<u8>[blocks, sub_block], scales: Maybe<u16>[blocks, scale_block],
-        bias: Maybe<f32>[n], residual: Maybe<f32>[m, n], y: Out<f32>[m, n],
-        m: Scalar<u32>, n: Scalar<u32>, row_words: Scalar<u32>, row_scales: Scalar<u32>,
-        blocks: Scalar<u32>, code_block: Scalar<u32>, high_block: Scalar<u32>, sub_block: Scalar<u32>, scale_block: Scalar<u32>,
+        words: In<u32>[out.m, row_words], x_scales: In<f32>[out.m, row_scales],
+        w: Group<Planes>,
+        out: Group<Outputs>,
+         row_words: Scalar<u32>, row_scales: Scalar<u32>,
     }
 }
 
@@ -101,29 +97,29 @@ impl Kernel for GemvQ8 {
             scales.into(),
             "4 for each group of 32",
         )?;
-        plane_sizes!(a).check(self.layout, a.n, words * 4)?;
-        Ok(self.spread.ctas(a.m, a.n))
+        a.w.check(self.layout, a.out.n, words * 4)?;
+        Ok(self.spread.ctas(a.out.m, a.out.n))
     }
 
     fn body<'k>(&self, cta: &mut Cta<'k>, a: GemvQ8Args<Device<'k>>) {
         let bounds = Bounds {
-            m: a.m,
-            n: a.n,
-            blocks: a.blocks,
+            m: a.out.m,
+            n: a.out.n,
+            blocks: a.w.blocks,
             groups: a.row_scales / 4,
         };
         let lane = cta.in_warps(|warp| warp.lane());
         let prepare = |place: Place<'k>| {
             let row = |r: u32| {
                 // Rows past the last repeat it and are not stored.
-                let row = (place.first + r).min(a.m - 1);
+                let row = (place.first + r).min(a.out.m - 1);
                 Activations {
                     words: a.words.row(row),
                     scales: a.x_scales.row(row),
                 }
             };
             let rows: Vec<Activations<'k>> = (0..self.spread.rows).map(row).collect();
-            let planes = plane_row!(a, place.block, lane).placed(self.layout);
+            let planes = a.w.row(place.block, lane).placed(self.layout);
             (planes, rows)
         };
         self.spread.run(
@@ -137,9 +133,7 @@ impl Kernel for GemvQ8 {
             },
             |_, _, _, sums| sums,
             |_, row, column, sum| {
-                let residual = a.residual.row(row);
-                let y = self.epilogue.apply(sum, column, a.bias, residual);
-                a.y.row(row).set(column, y);
+                a.out.set(self.epilogue, row, column, sum);
             },
         );
     }

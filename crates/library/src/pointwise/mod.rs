@@ -3,17 +3,15 @@
 mod cast;
 mod rows;
 
-pub(crate) use cast::write_f16;
-pub use cast::{
-    F32ToBf16, F32ToBf16Args, F32ToF16, F32ToF16Args, Fill, FillArgs, FromBf16, FromBf16Args,
-    FromF16, FromF16Args,
-};
+pub use cast::{Cast, CastArgs, Convert, Fill, FillArgs};
 pub use rows::{BiasAdd, BiasAddArgs, GatedHalves, GatedHalvesArgs};
 
 use crate::{
     case::{AnyCase, Case, Data, EPS_F32, Expected, Random, Updated},
     epilogue,
-    team::{F32, read, spread, write},
+    quad::Quad,
+    team::spread,
+    values::F32,
 };
 use warpsmith_kernel::{
     AccessMark, Cta, Device, Global, Kernel, LaunchError, Read, Val, Write, args, require, uni,
@@ -212,21 +210,17 @@ impl Op {
         let (x, other, y) = (x.from(start), other.from(start), y.from(start));
         let mut aligned = x.aligned(16) & y.aligned(16);
         if self.is_binary() {
-            aligned = aligned & other.aligned(16);
+            aligned &= other.aligned(16);
         }
-        spread(cta, count, aligned, (), |_, i, width, ()| {
-            let xs = read(x, i, width);
-            let others = if self.is_binary() {
-                read(other, i, width)
+        spread(cta, count, aligned, (), |_, at, ()| {
+            let x = Quad::read(x, at);
+            let other = if self.is_binary() {
+                Quad::read(other, at)
             } else {
-                xs.clone()
+                x
             };
-            let values: Vec<F32> = xs
-                .into_iter()
-                .zip(others)
-                .map(|(x, other)| self.apply(x, other, by.varying()))
-                .collect();
-            write(y, i, &values);
+            x.zip(other, |x, other| self.apply(x, other, by.varying()))
+                .write(y, at.i);
         });
     }
 }
@@ -240,6 +234,7 @@ fn gated(curve: Curve, x: f64, other: f64) -> (f64, f64) {
 
 impl Kernel for Pointwise {
     type Args = PointwiseArgs;
+    const ANY_SIZE: bool = true;
 
     fn name(&self) -> String {
         self.op.name()
@@ -247,10 +242,6 @@ impl Kernel for Pointwise {
 
     fn threads(&self) -> u32 {
         THREADS
-    }
-
-    fn resized(&self, _threads: u32) -> Option<Self> {
-        Some(self.clone())
     }
 
     fn grid(&self, a: &PointwiseArgs) -> Result<u64, LaunchError> {
@@ -264,6 +255,7 @@ impl Kernel for Pointwise {
 
 impl Kernel for Update {
     type Args = UpdateArgs;
+    const ANY_SIZE: bool = true;
 
     fn name(&self) -> String {
         format!("{}_in_place", self.op.name())
@@ -271,10 +263,6 @@ impl Kernel for Update {
 
     fn threads(&self) -> u32 {
         THREADS
-    }
-
-    fn resized(&self, _threads: u32) -> Option<Self> {
-        Some(self.clone())
     }
 
     fn grid(&self, a: &UpdateArgs) -> Result<u64, LaunchError> {

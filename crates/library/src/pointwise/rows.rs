@@ -3,9 +3,11 @@
 use super::{CHUNK, Curve, THREADS, gated};
 use crate::{
     case::{AnyCase, Case, EPS_F32, Expected, Random, Updated},
-    team::{F32, read, spread, write},
+    quad::Quad,
+    team::spread,
+    values::Uniform,
 };
-use warpsmith_kernel::{Cta, Device, Kernel, LaunchError, Val, args, require, uni};
+use warpsmith_kernel::{Cta, Device, Kernel, LaunchError, args, require};
 
 args! {
     /// `x += bias` in each row.
@@ -44,8 +46,6 @@ fn grid(rows: u32, n: u32) -> Result<u64, LaunchError> {
     Ok(tiles)
 }
 
-type Uniform<'k> = Val<'k, u32, uni::Cta>;
-
 /// Row, first column and columns of this CTA.
 fn tile<'k>(cta: &Cta<'k>, n: Uniform<'k>) -> (Uniform<'k>, Uniform<'k>, Uniform<'k>) {
     let across = n.div_ceil(CHUNK);
@@ -55,6 +55,7 @@ fn tile<'k>(cta: &Cta<'k>, n: Uniform<'k>) -> (Uniform<'k>, Uniform<'k>, Uniform
 
 impl Kernel for BiasAdd {
     type Args = BiasAddArgs;
+    const ANY_SIZE: bool = true;
 
     fn name(&self) -> String {
         "bias_add".into()
@@ -62,10 +63,6 @@ impl Kernel for BiasAdd {
 
     fn threads(&self) -> u32 {
         THREADS
-    }
-
-    fn resized(&self, _threads: u32) -> Option<Self> {
-        Some(self.clone())
     }
 
     fn grid(&self, a: &BiasAddArgs) -> Result<u64, LaunchError> {
@@ -76,16 +73,15 @@ impl Kernel for BiasAdd {
         let (row, first, count) = tile(cta, a.n);
         let (x, bias) = (a.x.row(row).from(first), a.bias.from(first));
         let aligned = x.aligned(16) & bias.aligned(16);
-        spread(cta, count, aligned, (), |_, i, width, ()| {
-            let pairs = read(x, i, width).into_iter().zip(read(bias, i, width));
-            let values: Vec<F32> = pairs.map(|(x, bias)| x + bias).collect();
-            write(x, i, &values);
+        spread(cta, count, aligned, (), |_, at, ()| {
+            (Quad::read(x, at) + Quad::read(bias, at)).write(x, at.i);
         });
     }
 }
 
 impl Kernel for GatedHalves {
     type Args = GatedHalvesArgs;
+    const ANY_SIZE: bool = true;
 
     fn name(&self) -> String {
         format!("{}_gate_halves", self.curve.name())
@@ -93,10 +89,6 @@ impl Kernel for GatedHalves {
 
     fn threads(&self) -> u32 {
         THREADS
-    }
-
-    fn resized(&self, _threads: u32) -> Option<Self> {
-        Some(self.clone())
     }
 
     fn grid(&self, a: &GatedHalvesArgs) -> Result<u64, LaunchError> {
@@ -109,12 +101,9 @@ impl Kernel for GatedHalves {
         let up = gate.from(a.n);
         let y = a.y.row(row).from(first);
         let aligned = gate.aligned(16) & up.aligned(16) & y.aligned(16);
-        spread(cta, count, aligned, (), |_, i, width, ()| {
-            let pairs = read(gate, i, width).into_iter().zip(read(up, i, width));
-            let values: Vec<F32> = pairs
-                .map(|(gate, up)| self.curve.apply(gate) * up)
-                .collect();
-            write(y, i, &values);
+        spread(cta, count, aligned, (), |_, at, ()| {
+            let gate = Quad::read(gate, at).map(|x| self.curve.apply(x));
+            (gate * Quad::read(up, at)).write(y, at.i);
         });
     }
 }

@@ -1,11 +1,11 @@
 //! Cases of the projections: every type of weights, norm, epilogue, spread; heads of many sizes, caches of both types.
 
 use super::{
-    Form, Gate, GateArgs, Norm, Project, ProjectArgs, Source, Work,
+    Form, Gate, GateArgs, Input, Norm, Project, ProjectArgs, Source, Work,
     reference::{Rows, rows},
 };
 use crate::{
-    case::{AnyCase, Case, Data, EPS_F32, Expected, Random},
+    case::{AnyCase, Case, Data, EPS_F32, Expected, OnHost, Random},
     epilogue::Epilogue,
     gemm::matrix::{Matrix, Near, Operands, epilogues},
     pointwise::Curve,
@@ -20,7 +20,8 @@ pub(super) fn work(each: u32, split: u32, warps: u32) -> Work {
 
 /// A random x with the vectors of its norm, and what the products read of it.
 pub(super) struct X {
-    pub(super) x: Vec<f32>,
+    source: Source,
+    x: Vec<f32>,
     gain: Option<Vec<f32>>,
     shift: Option<Vec<f32>>,
     pub(super) ready: Rows,
@@ -34,6 +35,7 @@ impl X {
         let shift = (source.norm == Norm::Layer).then(|| rng.numbers(k, 1.0));
         let ready = rows(source, &x, gain.as_deref(), shift.as_deref(), EPS);
         X {
+            source,
             x,
             gain,
             shift,
@@ -41,12 +43,16 @@ impl X {
         }
     }
 
-    pub(super) fn gain(&self) -> Option<Data<f32>> {
-        self.gain.clone().map(Data::from)
-    }
-
-    pub(super) fn shift(&self) -> Option<Data<f32>> {
-        self.shift.clone().map(Data::from)
+    /// As an argument.
+    pub(super) fn input(&self) -> Input<OnHost> {
+        Input {
+            x: self.x.clone().into(),
+            gain: self.gain.clone().map(Data::from),
+            shift: self.shift.clone().map(Data::from),
+            m: self.source.rows,
+            columns: self.source.columns,
+            eps: EPS,
+        }
     }
 }
 
@@ -162,8 +168,7 @@ fn project(
     let w = Matrix::random(rng, ty, n, k);
     let x = X::random(rng, source);
     let others = Operands::random(rng, m, n);
-    let (want, tolerance) = others.finish(epilogue, &x.ready.products(&w));
-    let sizes = w.sizes();
+    let products = x.ready.products(&w);
     Case {
         label: format!("{m}x{n}x{k}"),
         kernel: Project {
@@ -173,25 +178,9 @@ fn project(
             epilogue,
         },
         args: ProjectArgs {
-            gain: x.gain(),
-            shift: x.shift(),
-            x: x.x.into(),
-            codes: w.codes(),
-            high: w.high(),
-            sub: w.sub(),
-            scales: w.scales(),
-            bias: others.bias(epilogue),
-            residual: others.residual(epilogue),
-            y: Expected::within(want, tolerance),
-            m,
-            n,
-            columns: k,
-            blocks: sizes.blocks,
-            code_block: sizes.code_block,
-            high_block: sizes.high_block,
-            sub_block: sizes.sub_block,
-            scale_block: sizes.scale_block,
-            eps: EPS,
+            rows: x.input(),
+            w: w.planes(),
+            out: others.outputs(epilogue, &products),
         },
     }
 }
@@ -263,7 +252,6 @@ fn gates(rng: &mut Random, cases: &mut Vec<Box<dyn AnyCase>>) {
             .into_iter()
             .zip(x.ready.products(&up));
         let (want, tolerance) = products.map(|(gate, up)| gated(curve, gate, up)).unzip();
-        let sizes = [gate.sizes(), up.sizes()];
         cases.push(Box::new(Case {
             label: format!("{m}x{n}x{k}"),
             kernel: Gate {
@@ -274,31 +262,11 @@ fn gates(rng: &mut Random, cases: &mut Vec<Box<dyn AnyCase>>) {
                 curve,
             },
             args: GateArgs {
-                gain: x.gain(),
-                shift: x.shift(),
-                x: x.x.into(),
-                gate_codes: gate.codes(),
-                gate_high: gate.high(),
-                gate_sub: gate.sub(),
-                gate_scales: gate.scales(),
-                up_codes: up.codes(),
-                up_high: up.high(),
-                up_sub: up.sub(),
-                up_scales: up.scales(),
+                rows: x.input(),
+                gate: gate.planes(),
+                up: up.planes(),
                 y: Expected::within(want, tolerance),
-                m,
                 n,
-                columns: k,
-                blocks: sizes[0].blocks,
-                gate_code_block: sizes[0].code_block,
-                gate_high_block: sizes[0].high_block,
-                gate_sub_block: sizes[0].sub_block,
-                gate_scale_block: sizes[0].scale_block,
-                up_code_block: sizes[1].code_block,
-                up_high_block: sizes[1].high_block,
-                up_sub_block: sizes[1].sub_block,
-                up_scale_block: sizes[1].scale_block,
-                eps: EPS,
             },
         }));
     }

@@ -6,10 +6,11 @@ use super::{
 };
 use crate::{
     gemv::add_group,
-    weights::{BLOCK, GROUP, Layout, PlaneRow},
+    values::{F32, Word},
+    weights::{BLOCK, GROUP, Layout, PlaneRow, Planes},
 };
 use half::f16;
-use warpsmith_kernel::{Acc, FragA, FragB, Lane, Scope, Val, View, Warp, steps, uni};
+use warpsmith_kernel::{Acc, Device, FragA, FragB, Lane, Scope, Val, View, Warp, steps, uni};
 
 /// The lane's row of a matrix.
 #[derive(Clone, Copy)]
@@ -18,22 +19,29 @@ pub(super) struct Matrix<'k> {
     pub(super) planes: PlaneRow<'k, uni::Warp>,
 }
 
-/// The [`Matrix`] of planes of an argument struct: the lane's row of block `$block`.
-macro_rules! matrix {
-    ($layout:expr, $args:expr, $block:expr, $lane:expr, $codes:ident, $high:ident, $sub:ident, $scales:ident) => {
-        $crate::projection::dot::Matrix {
-            layout: $layout,
-            planes: $crate::weights::PlaneRow {
-                codes: $args.$codes.row($block),
-                high: $args.$high.row($block),
-                sub: $args.$sub.row($block),
-                scales: $args.$scales.row($block),
-                row: $lane,
-            },
+impl<'k> Matrix<'k> {
+    /// The lane's row of block `block`.
+    pub(super) fn of(
+        layout: Layout,
+        planes: Planes<Device<'k>>,
+        block: Val<'k, u32, uni::Warp>,
+        lane: Val<'k, u32>,
+    ) -> Matrix<'k> {
+        Matrix {
+            layout,
+            planes: planes.row(block, lane),
         }
-    };
+    }
+
+    /// With the lane's row in its addresses.
+    pub(super) fn placed(self) -> Placed<'k> {
+        let Matrix { layout, planes } = self;
+        Placed {
+            layout,
+            planes: planes.placed(layout),
+        }
+    }
 }
-pub(super) use matrix;
 
 /// A sum for each matrix and row of x, the rows of the first matrix first.
 type Sums<'k> = Vec<Val<'k, f32>>;
@@ -45,9 +53,6 @@ pub(super) enum Products<'k, const N: usize> {
     /// Two neighbouring rows of x at a time: row of W, first row of x, the numbers of each matrix.
     Pairs(Vec<(Word<'k>, Word<'k>, [[F32<'k>; 2]; N])>),
 }
-
-type Word<'k> = Val<'k, u32>;
-type F32<'k> = Val<'k, f32>;
 
 impl<'k, const N: usize> Products<'k, N> {
     /// Hands each row of x, row of W in the block, and numbers of the matrices on.
@@ -99,25 +104,13 @@ pub(super) fn products<'k, const N: usize>(
     match x {
         Ready::Half { halves, scales } => {
             let sums = half(warp, source, halves, &matrices, share);
-            let mut pairs = Vec::new();
-            for tile in 0..2 {
-                let mut places = Vec::new();
-                let values = std::array::from_fn::<_, N, _>(|matrix| {
-                    let mut own = Vec::new();
-                    places.clear();
-                    sums[matrix][tile].each_pair(warp, |row, column, values| {
-                        places.push((row + 16 * tile as u32, column));
-                        // Columns behind the last row of x are not stored.
-                        let scale = |side: u32| scales.at((column + side).min(source.rows - 1));
-                        own.push([values[0] * scale(0), values[1] * scale(1)]);
-                    });
-                    own
-                });
-                for (at, (row, column)) in places.into_iter().enumerate() {
-                    pairs.push((row, column, values.each_ref().map(|own| own[at])));
-                }
-            }
-            Products::Pairs(pairs)
+            // Columns behind the last row of x are not stored.
+            let scale = |column: Word<'k>| scales.at(column.min(source.rows - 1));
+            Products::Pairs(
+                (0..2)
+                    .flat_map(|tile| pairs(warp, &sums, tile, scale))
+                    .collect(),
+            )
         }
         Ready::Bytes { .. } | Ready::Single(_) => {
             let placed = matrices.map(Matrix::placed);
@@ -133,14 +126,26 @@ pub(super) struct Placed<'k> {
     pub(super) planes: PlaneRow<'k>,
 }
 
-impl<'k> Matrix<'k> {
-    pub(super) fn placed(self) -> Placed<'k> {
-        let Matrix { layout, planes } = self;
-        Placed {
-            layout,
-            planes: planes.placed(layout),
-        }
-    }
+/// The pairs of tile `tile` of each matrix, scaled by their columns.
+fn pairs<'k, const N: usize>(
+    warp: &mut Warp<'k>,
+    sums: &[[Acc<'k>; 2]; N],
+    tile: usize,
+    scale: impl Fn(Word<'k>) -> F32<'k>,
+) -> Vec<(Word<'k>, Word<'k>, [[F32<'k>; 2]; N])> {
+    let mut places = Vec::new();
+    let values: [Vec<_>; N] = std::array::from_fn(|matrix| {
+        let mut own = Vec::new();
+        places.clear();
+        sums[matrix][tile].each_pair(warp, |row, column, [x, y]| {
+            places.push((row + 16 * tile as u32, column));
+            own.push([x * scale(column), y * scale(column + 1)]);
+        });
+        own
+    });
+    let places = places.into_iter().enumerate();
+    let each = |(at, (row, column))| (row, column, values.each_ref().map(|own| own[at]));
+    places.map(each).collect()
 }
 
 /// Sums over the groups of a share, in ascending order.
@@ -266,15 +271,9 @@ fn half<'k, const N: usize>(
         zero,
         |warp, group, sums| {
             let x = x.from(group * GROUP);
-            let right: Vec<FragB<f16>> = [0u32, 16]
-                .into_iter()
-                .map(|depth| {
-                    FragB::from_words([0, 8].map(|k| {
-                        let [word] = x.words::<1, _>(depth + k);
-                        word.varying()
-                    }))
-                })
-                .collect();
+            let word = |at: u32| x.words::<1, _>(at)[0].varying();
+            let right =
+                [0u32, 16].map(|depth| FragB::<f16>::from_words([word(depth), word(depth + 8)]));
             let mut all = sums;
             for (sums, weights) in all.iter_mut().zip(weights) {
                 let weights = weights.from(group * (16 * BLOCK));

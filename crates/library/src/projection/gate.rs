@@ -1,31 +1,22 @@
 //! Gate and up projections of few rows together, with what joins them: `curve(norm(x) G^T) * (norm(x) U^T)`.
 
 use super::{
-    dot::{Matrix, matrix},
+    dot::Matrix,
     product::supports,
-    source::{Source, input},
+    source::{Input, Source},
     work::Work,
 };
 use crate::{
     pointwise::Curve,
-    weights::{BLOCK, Layout, PlaneSizes, layout_name},
+    weights::{BLOCK, Layout, Planes, layout_name},
 };
 use warpsmith_kernel::{BuildError, Cta, Device, Kernel, LaunchError, Val, args, uni};
 use warpsmith_ptx::target::Target;
 
 args! {
-    /// `x` is f32 `[m, columns]`, both weights are `[n, columns]` in the planes of their layouts, `y` is f32 `[m, n]`.
+    /// Both weights are `[n, columns]` in the planes of their layouts, `y` is f32 `[m, n]`.
     pub struct GateArgs {
-        x: In<f32>[m, columns], gain: Maybe<f32>[columns], shift: Maybe<f32>[columns],
-        gate_codes: In<u32>[blocks, gate_code_block], gate_high: Maybe<u32>[blocks, gate_high_block],
-        gate_sub: Maybe<u8>[blocks, gate_sub_block], gate_scales: Maybe<u16>[blocks, gate_scale_block],
-        up_codes: In<u32>[blocks, up_code_block], up_high: Maybe<u32>[blocks, up_high_block],
-        up_sub: Maybe<u8>[blocks, up_sub_block], up_scales: Maybe<u16>[blocks, up_scale_block],
-        y: Out<f32>[m, n],
-        m: Scalar<u32>, n: Scalar<u32>, columns: Scalar<u32>, blocks: Scalar<u32>,
-        gate_code_block: Scalar<u32>, gate_high_block: Scalar<u32>, gate_sub_block: Scalar<u32>, gate_scale_block: Scalar<u32>,
-        up_code_block: Scalar<u32>, up_high_block: Scalar<u32>, up_sub_block: Scalar<u32>, up_scale_block: Scalar<u32>,
-        eps: Scalar<f32>,
+        rows: Group<Input>, gate: Group<Planes>, up: Group<Planes>, y: Out<f32>[rows.m, n], n: Scalar<u32>,
     }
 }
 
@@ -70,23 +61,9 @@ impl Kernel for Gate {
     }
 
     fn grid(&self, a: &GateArgs) -> Result<u64, LaunchError> {
-        self.source.check(a.m, a.columns)?;
-        let gate = PlaneSizes {
-            blocks: a.blocks,
-            code_block: a.gate_code_block,
-            high_block: a.gate_high_block,
-            sub_block: a.gate_sub_block,
-            scale_block: a.gate_scale_block,
-        };
-        gate.check(self.gate, a.n, a.columns)?;
-        let up = PlaneSizes {
-            blocks: a.blocks,
-            code_block: a.up_code_block,
-            high_block: a.up_high_block,
-            sub_block: a.up_sub_block,
-            scale_block: a.up_scale_block,
-        };
-        up.check(self.up, a.n, a.columns)?;
+        self.source.check(&a.rows)?;
+        a.gate.check(self.gate, a.n, a.rows.columns)?;
+        a.up.check(self.up, a.n, a.rows.columns)?;
         Ok(a.n.div_ceil(BLOCK).div_ceil(self.work.each).into())
     }
 
@@ -96,21 +73,21 @@ impl Kernel for Gate {
 
     fn fetch<'k>(&self, cta: &mut Cta<'k>, a: &GateArgs<Device<'k>>) {
         let lane = cta.in_warps(|warp| warp.lane());
-        let (layouts, range) = ([self.gate, self.up], self.work.own(cta, a.blocks));
+        let (layouts, range) = ([self.gate, self.up], self.work.own(cta, a.gate.blocks));
         let matrices = |block| self.matrices(a, block, lane);
         self.work.fetch(cta, &self.source, layouts, range, matrices);
     }
 
     fn body<'k>(&self, cta: &mut Cta<'k>, a: GateArgs<Device<'k>>) {
         let mut tiles = self.source.tiles(cta);
-        let x = self.source.prepare(cta, &mut tiles, &input!(a));
+        let x = self.source.prepare(cta, &mut tiles, &a.rows);
         let lane = cta.in_warps(|warp| warp.lane());
         self.work.run(
             cta,
             &self.source,
             x,
             [self.gate, self.up],
-            [a.n, a.blocks],
+            [a.n, a.gate.blocks],
             |block| self.matrices(&a, block, lane),
             |_, row, column, [gate, up]| {
                 a.y.row(row).set(column, self.curve.apply(gate) * up);
@@ -126,19 +103,7 @@ impl Gate {
         block: Val<'k, u32, uni::Warp>,
         lane: Val<'k, u32>,
     ) -> [Matrix<'k>; 2] {
-        let (gate, up) = (self.gate, self.up);
-        [
-            matrix!(
-                gate,
-                a,
-                block,
-                lane,
-                gate_codes,
-                gate_high,
-                gate_sub,
-                gate_scales
-            ),
-            matrix!(up, a, block, lane, up_codes, up_high, up_sub, up_scales),
-        ]
+        [(self.gate, a.gate), (self.up, a.up)]
+            .map(|(layout, planes)| Matrix::of(layout, planes, block, lane))
     }
 }

@@ -1,11 +1,12 @@
 //! Cases of heads: many sizes, both pairings, biases, norms, caches of both types.
 
 use super::{
-    Form, Heads, HeadsArgs, HeadsF16, HeadsF16Args, HeadsPlan, Norm, Owners, Part, Turn, Work,
+    Form, Heads, HeadsArgs, HeadsPlan, Norm, Part, Turn, Work,
     cases::{EPS, X, source, work},
     reference::after_heads,
 };
 use crate::{
+    attention::{Cached, History, Paging},
     case::{AnyCase, Case, Data, EPS_F16, Expected, HostElem, Random, Updated},
     epilogue::Operand,
     gemm::matrix::{Matrix, Near},
@@ -26,7 +27,7 @@ struct Shape {
     /// Biases, norms of heads.
     with: [Operand; 2],
     turn: Option<(Pairing, u32)>,
-    owners: Owners,
+    history: History,
     work: Work,
     /// Rows of W of a unit.
     unit: u32,
@@ -34,9 +35,9 @@ struct Shape {
 
 pub(super) fn heads(rng: &mut Random, cases: &mut Vec<Box<dyn AnyCase>>) {
     use {
+        crate::attention::History::{Forked, Paged, Shared},
         Form::{Bytes, Half, Single},
         Operand::{Absent, Present},
-        Owners::{Each, One, Paged},
         Pairing::{Halves, Neighbours},
         WeightType::{F16, F32, Q4_1, Q4K, Q6K, Q8_0},
     };
@@ -50,7 +51,7 @@ pub(super) fn heads(rng: &mut Random, cases: &mut Vec<Box<dyn AnyCase>>) {
         types,
         with: [Absent; 2],
         turn: None,
-        owners: One,
+        history: Shared,
         work: work(1, 1, 1),
         unit: 32,
     };
@@ -79,7 +80,7 @@ pub(super) fn heads(rng: &mut Random, cases: &mut Vec<Box<dyn AnyCase>>) {
         Shape {
             norm: Norm::Layer,
             with: [Present, Absent],
-            owners: Each,
+            history: Forked,
             unit: 64,
             work: work(2, 1, 2),
             ..shape(Single, 5, 128, [2, 2], 64, [F16; 3])
@@ -87,7 +88,7 @@ pub(super) fn heads(rng: &mut Random, cases: &mut Vec<Box<dyn AnyCase>>) {
         Shape {
             norm: Norm::Layer,
             with: [Present, Absent],
-            owners: Each,
+            history: Forked,
             work: work(2, 1, 1),
             ..shape(Half, 5, 128, [2, 2], 64, [F16; 3])
         },
@@ -119,30 +120,39 @@ pub(super) fn heads(rng: &mut Random, cases: &mut Vec<Box<dyn AnyCase>>) {
         // In pages, of both types of cache; more rows than a card's kernels take.
         Shape {
             turn: Some((Neighbours, 32)),
-            owners: Paged { page: 16 },
+            history: Paged { page: 16 },
             work: work(1, 2, 2),
             ..shape(Bytes, 4, 96, [3, 1], 64, [Q4_1, Q4_1, Q8_0])
         },
         Shape {
             turn: Some((Halves, 20)),
-            owners: Paged { page: 32 },
+            history: Paged { page: 32 },
             unit: 160,
             ..shape(Single, 3, 45, [2, 2], 40, [F16, F32, F16])
         },
         Shape {
             turn: Some((Neighbours, 32)),
-            owners: Paged { page: 16 },
+            history: Paged { page: 16 },
             unit: 64,
             ..shape(Bytes, 16, 64, [3, 1], 64, [Q4_1, Q4_1, Q8_0])
         },
     ];
     for shape in all {
-        let half = cases.len().is_multiple_of(2);
-        for_shape(rng, &shape, half, cases);
+        if cases.len().is_multiple_of(2) {
+            cases.push(Box::new(case(rng, &shape, f16::from_f32, EPS_F16)));
+        } else {
+            cases.push(Box::new(case(rng, &shape, |x| x, 0.0)));
+        }
     }
 }
 
-fn for_shape(rng: &mut Random, shape: &Shape, half: bool, cases: &mut Vec<Box<dyn AnyCase>>) {
+/// A case with a cache of `T`, which `number` rounds to with at most `rounding`.
+fn case<T: Cached + HostElem + Into<f64>>(
+    rng: &mut Random,
+    shape: &Shape,
+    number: impl Fn(f32) -> T,
+    rounding: f64,
+) -> Case<Heads<T>> {
     let Shape {
         form,
         norm,
@@ -153,7 +163,7 @@ fn for_shape(rng: &mut Random, shape: &Shape, half: bool, cases: &mut Vec<Box<dy
         types,
         with: [bias, head_norm],
         turn,
-        owners,
+        history,
         work,
         unit,
     } = *shape;
@@ -174,18 +184,18 @@ fn for_shape(rng: &mut Random, shape: &Shape, half: bool, cases: &mut Vec<Box<dy
         head_dim,
         unit,
         turn: turn.map(|(pairing, pairs)| Turn { pairing, pairs }),
-        owners,
+        history,
         work,
     };
     // Of pages a sequence is one, and its length that of a page.
-    let (max_len, sequences) = match owners {
-        Owners::One => (rng.range(20, 40), 1),
-        Owners::Each => (rng.range(20, 40), m + 1),
-        Owners::Paged { page } => (page, 2 * m + 1),
+    let (max_len, sequences) = match history {
+        History::Shared => (rng.range(20, 40), 1),
+        History::Forked => (rng.range(20, 40), m + 1),
+        History::Paged { page } => (page, 2 * m + 1),
     };
-    let (blocks, inside) = match owners {
-        Owners::One | Owners::Each => (0, max_len),
-        Owners::Paged { page } => (2, 2 * page),
+    let (blocks, inside) = match history {
+        History::Shared | History::Forked => (0, max_len),
+        History::Paged { page } => (2, 2 * page),
     };
     let pairs = turn.map_or(0, |(_, pairs)| pairs);
     let frequencies = Frequencies {
@@ -205,7 +215,6 @@ fn for_shape(rng: &mut Random, shape: &Shape, half: bool, cases: &mut Vec<Box<dy
     // Rows are those of slots in some order, no page is named twice.
     let slots: Vec<u32> = (0..m).map(|r| (r + 1) % m).collect();
     let table: Vec<u32> = (0..m * blocks).map(|at| sequences - 1 - at).collect();
-    let paged = matches!(owners, Owners::Paged { .. });
     let counts = [heads, kv_heads, kv_heads];
     let w: Vec<Matrix> = types
         .iter()
@@ -244,14 +253,13 @@ fn for_shape(rng: &mut Random, shape: &Shape, half: bool, cases: &mut Vec<Box<dy
         .iter()
         .map(|near| (near.value, near.error))
         .unzip();
-    let sizes: Vec<_> = w.iter().map(Matrix::sizes).collect();
     let label = format!("{m} rows of {k}, {heads} and {kv_heads} heads of {head_dim}");
     let homes = (0..m).map(|r| {
         let position = positions[r as usize];
-        (position < inside).then(|| match owners {
-            Owners::One => (0, position),
-            Owners::Each => (r, position),
-            Owners::Paged { page } => {
+        (position < inside).then(|| match history {
+            History::Shared => (0, position),
+            History::Forked => (r, position),
+            History::Paged { page } => {
                 let entry = slots[r as usize] * blocks + position / page;
                 (table[entry as usize], position % page)
             }
@@ -261,75 +269,44 @@ fn for_shape(rng: &mut Random, shape: &Shape, half: bool, cases: &mut Vec<Box<dy
         homes: homes.collect(),
         sizes: [sequences, kv_heads, head_dim, max_len],
     };
-    macro_rules! case {
-        ($kernel:ident, $args:ident, $number:expr, $rounding:expr) => {
-            cases.push(Box::new(Case {
-                label,
-                kernel: $kernel { plan },
-                args: $args {
-                    gain: x.gain(),
-                    shift: x.shift(),
-                    x: x.x.into(),
-                    q_codes: w[0].codes(),
-                    q_high: w[0].high(),
-                    q_sub: w[0].sub(),
-                    q_scales: w[0].scales(),
-                    k_codes: w[1].codes(),
-                    k_high: w[1].high(),
-                    k_sub: w[1].sub(),
-                    k_scales: w[1].scales(),
-                    v_codes: w[2].codes(),
-                    v_high: w[2].high(),
-                    v_sub: w[2].sub(),
-                    v_scales: w[2].scales(),
-                    q_bias: present(bias, &biases[0]),
-                    k_bias: present(bias, &biases[1]),
-                    v_bias: present(bias, &biases[2]),
-                    q_gain: present(head_norm, &gains[0]),
-                    k_gain: present(head_norm, &gains[1]),
-                    positions: positions.clone().into(),
-                    slots: paged.then(|| slots.clone().into()),
-                    table: paged.then(|| table.clone().into()),
-                    inverse: inverse.clone().map(Data::from),
-                    q: Expected::within(q, q_error),
-                    k_cache: cache.placed(rng, &finished[1], $number, $rounding),
-                    v_cache: cache.placed(rng, &finished[2], $number, $rounding),
-                    m,
-                    columns: k,
-                    heads,
-                    kv_heads,
-                    head_dim,
-                    pairs,
-                    max_len,
-                    sequences,
-                    table_rows: if paged { m } else { 0 },
+    let mut placed = |new: &[Near]| cache.placed(rng, new, &number, rounding);
+    Case {
+        label,
+        kernel: Heads::new(plan),
+        args: HeadsArgs {
+            rows: x.input(),
+            wq: w[0].planes(),
+            wk: w[1].planes(),
+            wv: w[2].planes(),
+            q_bias: present(bias, &biases[0]),
+            k_bias: present(bias, &biases[1]),
+            v_bias: present(bias, &biases[2]),
+            q_gain: present(head_norm, &gains[0]),
+            k_gain: present(head_norm, &gains[1]),
+            positions: positions.into(),
+            inverse: inverse.map(Data::from),
+            q: Expected::within(q, q_error),
+            k_cache: placed(&finished[1]),
+            v_cache: placed(&finished[2]),
+            heads,
+            kv_heads,
+            head_dim,
+            pairs,
+            max_len,
+            sequences,
+            paging: match history {
+                History::Shared | History::Forked => Paging::none(),
+                History::Paged { .. } => Paging {
+                    slots: Some(slots.into()),
+                    table: Some(table.into()),
+                    rows: m,
+                    sequences: m,
                     blocks,
-                    q_blocks: sizes[0].blocks,
-                    q_code_block: sizes[0].code_block,
-                    q_high_block: sizes[0].high_block,
-                    q_sub_block: sizes[0].sub_block,
-                    q_scale_block: sizes[0].scale_block,
-                    k_blocks: sizes[1].blocks,
-                    k_code_block: sizes[1].code_block,
-                    k_high_block: sizes[1].high_block,
-                    k_sub_block: sizes[1].sub_block,
-                    k_scale_block: sizes[1].scale_block,
-                    v_blocks: sizes[2].blocks,
-                    v_code_block: sizes[2].code_block,
-                    v_high_block: sizes[2].high_block,
-                    v_sub_block: sizes[2].sub_block,
-                    v_scale_block: sizes[2].scale_block,
-                    eps: EPS,
-                    head_eps: EPS,
-                    magnitude,
                 },
-            }))
-        };
-    }
-    if half {
-        case!(HeadsF16, HeadsF16Args, f16::from_f32, EPS_F16);
-    } else {
-        case!(Heads, HeadsArgs, |x| x, 0.0);
+            },
+            head_eps: EPS,
+            magnitude,
+        },
     }
 }
 

@@ -1,20 +1,25 @@
 //! Queries, keys and values of few rows together: norms of heads, rotation, and the way into the cache.
 
 use super::{
-    cached::Cached,
-    dot::{Matrix, matrix},
-    source::{Ready, Source},
+    dot::Matrix,
+    product::supports,
+    source::{Input, Ready, Source},
     work::{Past, Range, Work},
 };
 use crate::{
-    attention::{History, paged::require_pages},
+    attention::{Cached, History, Paging, history::Caches},
     epilogue::Operand,
+    quad::Quad,
     rope::{Pairing, sin_cos},
-    weights::{BLOCK, Layout, PlaneSizes, layout_name},
+    typed::Typed,
+    values::{F32, Uniform, Word},
+    weights::{BLOCK, Layout, Planes, layout_name},
 };
 use warpsmith_kernel::{
-    Cta, Global, Hardware, LaunchError, Read, Scope, Tile, Val, Write, require, steps, uni,
+    BuildError, Cta, Device, Hardware, Kernel, LaunchError, Scope, Tile, Val, View, args, require,
+    steps,
 };
+use warpsmith_ptx::target::Target;
 
 /// One of the three matrices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -36,30 +41,7 @@ pub struct Turn {
     pub pairs: u32,
 }
 
-/// Whose keys and values rows of x become.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Owners {
-    /// All rows of x belong to sequence 0.
-    One,
-    /// Row i belongs to sequence i.
-    Each,
-    /// Rows belong to the sequences that `slots` names, in pages of so many positions, a power of two, that `table` names.
-    Paged {
-        /// Positions of a page.
-        page: u32,
-    },
-}
-
-impl From<History> for Owners {
-    fn from(history: History) -> Owners {
-        match history {
-            History::Shared => Owners::One,
-            History::Forked => Owners::Each,
-        }
-    }
-}
-
-/// What is done, beside the element type of the cache.
+/// What [`Heads`] do, beside the element type of the cache.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct HeadsPlan {
     /// Rows of x.
@@ -73,7 +55,7 @@ pub struct HeadsPlan {
     /// Rotation of queries and keys.
     pub turn: Option<Turn>,
     /// Whose keys and values they become.
-    pub owners: Owners,
+    pub history: History,
     /// How units are spread.
     pub work: Work,
 }
@@ -86,11 +68,15 @@ enum Role {
     Values,
 }
 
-const ROLES: [Role; 3] = [Role::Queries, Role::Keys, Role::Values];
+/// Which rows a CTA has at a time.
+#[derive(Clone, Copy)]
+struct Unit<'k> {
+    role: Role,
+    /// Which unit of its part.
+    at: Uniform<'k>,
+}
 
-type Uniform<'k> = Val<'k, u32, uni::Cta>;
-type Word<'k> = Val<'k, u32, uni::Lane>;
-type F32<'k> = Val<'k, f32, uni::Lane>;
+const ROLES: [Role; 3] = [Role::Queries, Role::Keys, Role::Values];
 
 impl HeadsPlan {
     /// What a unit is a multiple of: whole heads where an element needs others of its head, else one block of rows.
@@ -132,15 +118,6 @@ impl HeadsPlan {
         fitting.min_by_key(cost).unwrap_or(least)
     }
 
-    /// The name of a kernel that is `name` but for this.
-    pub(super) fn name(&self, name: &str) -> String {
-        let suffix = self.suffix();
-        match self.owners {
-            Owners::One | Owners::Each => format!("{name}_{suffix}"),
-            Owners::Paged { page } => format!("paged_{page}_{name}_{suffix}"),
-        }
-    }
-
     fn suffix(&self) -> String {
         let parts = self.parts.map(|part| {
             let bias = if part.bias == Operand::Present {
@@ -162,9 +139,9 @@ impl HeadsPlan {
                 Pairing::Halves => format!("_halves{pairs}"),
             },
         };
-        let owners = match self.owners {
-            Owners::One | Owners::Paged { .. } => "",
-            Owners::Each => "_forked",
+        let owners = match self.history {
+            History::Shared | History::Paged { .. } => "",
+            History::Forked => "_forked",
         };
         let (source, head_dim, work) = (self.source.suffix(), self.head_dim, self.work.suffix());
         let unit = self.unit;
@@ -174,89 +151,50 @@ impl HeadsPlan {
         )
     }
 
-    pub(super) fn grid(&self, sizes: Sizes, planes: [PlaneSizes; 3]) -> Result<u64, LaunchError> {
-        let Sizes {
-            m,
-            columns,
-            heads,
-            kv_heads,
-            head_dim,
-            pairs,
-            max_len,
-            sequences,
-            tables: [table_rows, blocks],
-        } = sizes;
-        self.source.check(m, columns)?;
+    fn check<T: Cached>(&self, a: &HeadsArgs<T>) -> Result<u32, LaunchError> {
+        self.source.check(&a.rows)?;
+        let (m, head_dim, pairs) = (a.rows.m, a.head_dim, a.pairs);
         let even = head_dim == self.head_dim && head_dim > 0 && head_dim.is_multiple_of(2);
-        require(
-            even,
-            "head_dim",
-            head_dim.into(),
-            "the kernel's, an even number",
-        )?;
+        let expected = "the kernel's, an even number";
+        require(even, "head_dim", head_dim.into(), expected)?;
         let want = self.turn.map_or(0, |turn| turn.pairs);
         let inside = pairs == want && u64::from(pairs) * 2 <= u64::from(head_dim);
-        require(
-            inside,
-            "pairs",
-            pairs.into(),
-            "the kernel's, at most half of head_dim",
-        )?;
+        let expected = "the kernel's, at most half of head_dim";
+        require(inside, "pairs", pairs.into(), expected)?;
         let whole_heads = Self::least_unit(&self.parts, self.turn, self.head_dim);
         let whole = self.unit > 0 && self.unit.is_multiple_of(whole_heads);
         require(whole, "unit", self.unit.into(), "whole blocks and heads")?;
-        let least = match self.owners {
-            Owners::One | Owners::Paged { .. } => 1,
-            Owners::Each => m,
+        let caches = Caches {
+            sequences: a.sequences,
+            least: match self.history {
+                History::Shared | History::Paged { .. } => 1,
+                History::Forked => m,
+            },
+            max_len: a.max_len,
+            rows: m,
         };
-        let enough = sequences >= least;
-        let want = "at least 1, and one for each forked row";
-        require(enough, "sequences", sequences.into(), want)?;
-        match self.owners {
-            Owners::Paged { page } => {
-                require_pages(page, [max_len, sequences, blocks, table_rows])?
-            }
-            Owners::One | Owners::Each => {
-                let want = "0 where there is no table";
-                require(blocks == 0, "blocks", blocks.into(), want)?;
-                require(table_rows == 0, "table_rows", table_rows.into(), want)?;
-            }
-        }
-        require(max_len > 0, "max_len", max_len.into(), "at least 1")?;
+        self.history.check(caches, &a.paging)?;
         let mut units = 0;
-        for ((part, planes), heads) in self
-            .parts
-            .iter()
-            .zip(planes)
-            .zip([heads, kv_heads, kv_heads])
-        {
+        let parts = [(&a.wq, a.heads), (&a.wk, a.kv_heads), (&a.wv, a.kv_heads)];
+        for (part, (planes, heads)) in self.parts.iter().zip(parts) {
             let rows = u64::from(heads) * u64::from(head_dim);
-            require(
-                heads > 0 && rows < 1 << 31,
-                "heads",
-                heads.into(),
-                "at least 1, below 2^31 / head_dim",
-            )?;
-            planes.check(part.layout, rows as u32, columns)?;
+            let expected = "at least 1, below 2^31 / head_dim";
+            let some = heads > 0 && rows < 1 << 31;
+            require(some, "heads", heads.into(), expected)?;
+            planes.check(part.layout, rows as u32, a.rows.columns)?;
             units += (rows as u32).div_ceil(self.unit);
         }
-        Ok(units.div_ceil(self.work.each).into())
+        Ok(units)
     }
 
     fn layouts(&self) -> [Layout; 3] {
         self.parts.map(|part| part.layout)
     }
 
-    /// Pieces of the part that has most.
-    pub(super) fn pieces_ahead(&self) -> u32 {
-        let own = |layout| self.work.pieces_ahead(&self.source, &[layout]);
-        self.layouts().map(own).into_iter().max().unwrap_or(0)
-    }
-
     /// The units of queries, of them and keys, of all.
-    pub(super) fn ends<'k>(&self, [heads, kv_heads]: [Uniform<'k>; 2]) -> [Uniform<'k>; 3] {
+    fn ends<'k, T: Cached>(&self, a: &On<'k, T>) -> [Uniform<'k>; 3] {
         let units = |heads: Uniform<'k>| (heads * self.head_dim).div_ceil(self.unit);
-        let (q, kv) = (units(heads), units(kv_heads));
+        let (q, kv) = (units(a.heads), units(a.kv_heads));
         [q, q + kv, q + kv + kv]
     }
 
@@ -266,17 +204,25 @@ impl HeadsPlan {
         cta: &mut Cta<'k>,
         ends: [Uniform<'k>; 3],
         at: Uniform<'k>,
-        mut each: impl FnMut(&mut Cta<'k>, Role, Uniform<'k>),
+        mut each: impl FnMut(&mut Cta<'k>, Unit<'k>),
     ) {
         let mut start: Uniform<'k> = Val::constant(0);
         for (role, end) in ROLES.into_iter().zip(ends) {
-            cta.if_all(at.ge(start) & at.lt(end), |cta| each(cta, role, at - start));
+            cta.if_all(at.ge(start) & at.lt(end), |cta| {
+                each(
+                    cta,
+                    Unit {
+                        role,
+                        at: at - start,
+                    },
+                );
+            });
             start = end;
         }
     }
 
-    /// The blocks of unit `at` of a part.
-    fn range<'k>(&self, role: Role, at: Uniform<'k>, blocks: Uniform<'k>) -> Range<'k> {
+    /// The blocks of a unit.
+    fn range<'k>(&self, Unit { role, at }: Unit<'k>, blocks: Uniform<'k>) -> Range<'k> {
         let count = self.unit / BLOCK;
         Range {
             first: at * count,
@@ -291,38 +237,42 @@ impl HeadsPlan {
     }
 
     /// Begins to fetch what unit `at` multiplies by first.
-    pub(super) fn fetch<'k>(
+    fn fetch<'k, T: Cached>(
         &self,
         cta: &mut Cta<'k>,
-        parts: &[Planes<'k>; 3],
+        a: &On<'k, T>,
         ends: [Uniform<'k>; 3],
         at: Uniform<'k>,
     ) {
         let lane = cta.in_warps(|warp| warp.lane());
-        self.dispatch(cta, ends, at, |cta, role, at| {
-            let (layout, planes) = (self.layouts()[role as usize], parts[role as usize]);
-            let range = self.range(role, at, planes.blocks);
-            let matrix = |block| [planes.row(layout, block, lane)];
+        self.dispatch(cta, ends, at, |cta, unit| {
+            let (layout, planes) = (self.layouts()[unit.role as usize], a.planes(unit.role));
+            let range = self.range(unit, planes.blocks);
+            let matrix = |block| [Matrix::of(layout, planes, block, lane)];
             self.work.fetch(cta, &self.source, [layout], range, matrix);
         });
     }
 
-    /// The whole body; `caches` are those of keys and values.
-    pub(super) fn run<'k, T: Cached>(
-        &self,
-        cta: &mut Cta<'k>,
-        x: Ready<'_, 'k>,
-        a: &Outputs<'k, T>,
-    ) {
+    /// All units of the CTA.
+    fn run<'k, T: Cached>(&self, cta: &mut Cta<'k>, x: Ready<'_, 'k>, a: &On<'k, T>) {
         let unit = self.unit;
-        let ends = self.ends([a.heads, a.kv_heads]);
+        let ends = self.ends(a);
         let mut tile = cta.tile::<f32>(unit * self.work.split * self.source.rows);
         let normed = self.parts.iter().any(|part| part.norm == Operand::Present);
         let mut heads = normed.then(|| cta.tile::<f32>(unit * self.source.rows));
         let first = cta.id() * self.work.each;
         let mut one = |cta: &mut Cta<'k>, at: Uniform<'k>| {
-            self.dispatch(cta, ends, at, |cta, role, at| {
-                self.part(cta, x, a, (role, at), &mut tile, &mut heads);
+            self.dispatch(cta, ends, at, |cta, unit| {
+                let sums = self.products(cta, x, a, unit, &mut tile);
+                let product = |r, i| self.product(a, unit, sums, r, i);
+                let norm = self.parts[unit.role as usize].norm;
+                match (unit.role, &mut heads, norm) {
+                    (Role::Queries | Role::Keys, Some(heads), Operand::Present) => {
+                        let normed = self.normed(cta, a, unit.role, heads, product);
+                        self.finish(cta, a, unit, |r, i| normed.at(r * self.unit + i));
+                    }
+                    _ => self.finish(cta, a, unit, product),
+                }
             });
         };
         if self.work.each == 1 {
@@ -334,226 +284,282 @@ impl HeadsPlan {
             one(cta, at);
             if cta.ahead().is_some() {
                 let next = at + 1;
-                cta.if_all(next.lt(end), |cta| self.fetch(cta, &a.parts, ends, next));
+                cta.if_all(next.lt(end), |cta| self.fetch(cta, a, ends, next));
             }
         });
     }
 
-    /// One unit of one part: products, then what its heads go through.
-    fn part<'k, T: Cached>(
+    /// The products of a unit: of each block, share of the groups, row of x, row of W.
+    fn products<'t, 'k, T: Cached>(
         &self,
         cta: &mut Cta<'k>,
         x: Ready<'_, 'k>,
-        a: &Outputs<'k, T>,
-        (role, at): (Role, Uniform<'k>),
-        tile: &mut Tile<'k, f32>,
-        heads: &mut Option<Tile<'k, f32>>,
-    ) {
-        let (unit, rows, split) = (self.unit, self.source.rows, self.work.split);
-        let (part, planes) = (self.parts[role as usize], a.parts[role as usize]);
-        let (warps, tile_rows) = (cta.warps(), rows * BLOCK);
+        a: &On<'k, T>,
+        unit: Unit<'k>,
+        tile: &'t mut Tile<'k, f32>,
+    ) -> View<'t, 'k, f32> {
+        let (rows, split) = (self.source.rows, self.work.split);
+        let (layout, planes) = (self.layouts()[unit.role as usize], a.planes(unit.role));
         let lane = cta.in_warps(|warp| warp.lane());
-        let range = self.range(role, at, planes.blocks);
-        let matrices = |block| [planes.row(part.layout, block, lane)];
-        let sums = tile.fill(cta, |cta, slots| {
+        let range = self.range(unit, planes.blocks);
+        let matrices = |block| [Matrix::of(layout, planes, block, lane)];
+        tile.fill(cta, |cta, slots| {
             self.work.blocks(
                 cta,
                 &self.source,
                 x,
-                [part.layout],
+                [layout],
                 range,
                 matrices,
                 |warp, block, share, own| {
-                    let start = (block * split + share) * tile_rows;
+                    let start = (block * split + share) * (rows * BLOCK);
                     own.each(warp, rows, |_, r, row, [sum]| {
                         slots.set(row + start + r * BLOCK, sum)
                     });
                 },
             );
-        });
-        let count = match role {
-            Role::Queries => a.heads,
-            Role::Keys | Role::Values => a.kv_heads,
-        };
-        // Of row i of the unit and row r of x.
-        let product = |r: Word<'k>, i: Word<'k>| {
-            let from = sums.from((i / BLOCK) * (split * tile_rows) + r * BLOCK + i % BLOCK);
-            let share = |share: u32| from.at(share * tile_rows).varying();
-            let sum = (1..split).fold(share(0), |sum, next| sum + share(next));
-            match part.bias {
-                Operand::Absent => sum,
+        })
+    }
+
+    /// The product of row `i` of the unit and row `r` of x, with its bias.
+    fn product<'k, T: Cached>(
+        &self,
+        a: &On<'k, T>,
+        Unit { role, at }: Unit<'k>,
+        sums: View<'_, 'k, f32>,
+        r: Word<'k>,
+        i: Word<'k>,
+    ) -> F32<'k> {
+        let (tile_rows, split) = (self.source.rows * BLOCK, self.work.split);
+        let from = sums.from((i / BLOCK) * (split * tile_rows) + r * BLOCK + i % BLOCK);
+        let share = |share: u32| from.at(share * tile_rows).varying();
+        let sum = (1..split).fold(share(0), |sum, next| sum + share(next));
+        match self.parts[role as usize].bias {
+            Operand::Absent => sum,
+            Operand::Present => {
+                let bias = [a.q_bias, a.k_bias, a.v_bias][role as usize];
                 // Rows of a unit behind the last head repeat it and are not stored.
-                Operand::Present => {
-                    sum + planes
-                        .bias
-                        .at((at * unit + i).min(count * self.head_dim - 1))
-                }
+                let last = a.count(role) * self.head_dim - 1;
+                sum + bias.at((at * self.unit + i).min(last))
             }
+        }
+    }
+
+    /// The RMSNorm of each head of a unit, a warp for each.
+    fn normed<'t, 'k, T: Cached>(
+        &self,
+        cta: &mut Cta<'k>,
+        a: &On<'k, T>,
+        role: Role,
+        tile: &'t mut Tile<'k, f32>,
+        product: impl Fn(Word<'k>, Word<'k>) -> F32<'k>,
+    ) -> View<'t, 'k, f32> {
+        let gain = match role {
+            Role::Queries => a.q_gain,
+            Role::Keys | Role::Values => a.k_gain,
         };
-        match (role, heads, part.norm) {
-            (Role::Queries | Role::Keys, Some(heads), Operand::Present) => {
-                let gain = a.gains[role as usize];
-                let (dim, of_unit) = (self.head_dim, unit / self.head_dim);
-                let normed = heads.fill(cta, |cta, slots| {
-                    cta.each_warp(|warp| {
-                        let first = if warps == 1 {
-                            Val::constant(0)
-                        } else {
-                            warp.id()
-                        };
-                        warp.for_(steps(first, rows * of_unit, warps), |warp, at| {
-                            let (r, start) = ((at / of_unit).varying(), (at % of_unit) * dim);
-                            let own = steps(warp.lane(), dim, 32);
-                            let squares = warp.fold_lanes(own, Val::constant(0.0), |_, i, sum| {
-                                let x = product(r, i + start);
-                                x.mul_add(x, sum)
-                            });
-                            let scale = (warp.sum(squares) / dim as f32 + a.head_eps).rsqrt();
-                            warp.each(dim, |_, i| {
-                                let x = product(r, i + start) * scale * gain.at(i);
-                                slots.set(r * unit + (i + start), x);
-                            });
-                        });
+        let (unit, dim, warps) = (self.unit, self.head_dim, cta.warps());
+        let of_unit = unit / dim;
+        tile.fill(cta, |cta, slots| {
+            cta.each_warp(|warp| {
+                let first = if warps == 1 {
+                    Val::constant(0)
+                } else {
+                    warp.id()
+                };
+                let all = self.source.rows * of_unit;
+                warp.for_(steps(first, all, warps), |warp, at| {
+                    let (r, start) = ((at / of_unit).varying(), (at % of_unit) * dim);
+                    let own = steps(warp.lane(), dim, 32);
+                    let squares = warp.fold_lanes(own, Val::constant(0.0), |_, i, sum| {
+                        let x = product(r, i + start);
+                        x.mul_add(x, sum)
+                    });
+                    let scale = (warp.sum(squares) / dim as f32 + a.head_eps).rsqrt();
+                    warp.each(dim, |_, i| {
+                        let x = product(r, i + start) * scale * gain.at(i);
+                        slots.set(r * unit + (i + start), x);
                     });
                 });
-                self.finish(cta, a, (role, at), count, |r, i| normed.at(r * unit + i));
-            }
-            _ => self.finish(cta, a, (role, at), count, product),
-        }
+            });
+        })
     }
 
     /// Turns pairs and stores them; `value(r, i)` is row i of the unit for row r of x.
     fn finish<'k, T: Cached>(
         &self,
         cta: &mut Cta<'k>,
-        a: &Outputs<'k, T>,
-        (role, at): (Role, Uniform<'k>),
-        count: Uniform<'k>,
+        a: &On<'k, T>,
+        Unit { role, at }: Unit<'k>,
         value: impl Fn(Word<'k>, Word<'k>) -> F32<'k>,
     ) {
         let (unit, dim) = (self.unit, self.head_dim);
         let (pairs_of_unit, pairs_of_head) = (unit / 2, dim / 2);
+        let turn = self.turn.filter(|_| !matches!(role, Role::Values));
         cta.each(self.source.rows * pairs_of_unit, |lane, j| {
             let (r, within) = (j / pairs_of_unit, j % pairs_of_unit);
             let pair = within + at * pairs_of_unit;
             let (head, p) = (pair / pairs_of_head, pair % pairs_of_head);
-            lane.if_(head.lt(count), |lane| {
+            lane.if_(head.lt(a.count(role)), |lane| {
                 let start = head * dim - at * unit;
-                let turn = match role {
-                    Role::Queries | Role::Keys => self.turn,
-                    Role::Values => None,
+                let places = places(turn, p);
+                let values = places.map(|i| value(r, start + i));
+                let values = match turn {
+                    Some(turn) => self.turned(a, turn, r, p, values),
+                    None => values,
                 };
-                let mut places = [p * 2, p * 2 + 1];
-                if let Some(Turn {
-                    pairing: Pairing::Halves,
-                    pairs,
-                }) = turn
-                {
-                    let turns = p.lt(pairs);
-                    places = [
-                        turns.select(p, places[0]),
-                        turns.select(p + pairs, places[1]),
-                    ];
-                }
-                let mut values = places.map(|i| value(r, start + i));
-                if let Some(Turn { pairing: _, pairs }) = turn {
-                    let [x, y] = values;
-                    let frequency = a.inverse.at(p.min(pairs - 1));
-                    let (sin, cos) = sin_cos(a.positions.at(r).f32(), frequency);
-                    let (sin, cos) = (sin * a.magnitude, cos * a.magnitude);
-                    let turned = [x.mul_add(cos, -(y * sin)), x.mul_add(sin, y * cos)];
-                    values = if 2 * pairs == dim {
-                        turned
-                    } else {
-                        let turns = p.lt(pairs);
-                        [turns.select(turned[0], x), turns.select(turned[1], y)]
-                    };
-                }
+                let pair = || places.into_iter().zip(values);
                 let cache = match role {
                     Role::Queries => {
                         let to = a.q.row(r).from(head * dim);
-                        places
-                            .into_iter()
-                            .zip(values)
-                            .for_each(|(i, x)| to.set(i, x));
+                        pair().for_each(|(i, x)| to.set(i, x));
                         return;
                     }
-                    Role::Keys => a.caches[0],
-                    Role::Values => a.caches[1],
+                    Role::Keys => a.k_cache,
+                    Role::Values => a.v_cache,
                 };
                 let position = a.positions.at(r);
-                let inside = match self.owners {
-                    Owners::One | Owners::Each => a.max_len,
-                    Owners::Paged { page } => a.blocks * page,
-                };
-                lane.if_(position.lt(inside), |_| {
-                    let (row, place) = match self.owners {
-                        Owners::One => (head, position),
-                        Owners::Each => (r * a.kv_heads + head, position),
-                        Owners::Paged { page } => {
-                            let own = a.table.row(a.slots.at(r));
-                            let number = own.at(position >> page.trailing_zeros());
-                            (number * a.kv_heads + head, position & (page - 1))
-                        }
-                    };
-                    let row = row.mul_wide(a.max_len) + place.u64();
-                    let to = cache.from(row * u64::from(dim));
-                    places
-                        .into_iter()
-                        .zip(values)
-                        .for_each(|(i, x)| T::put(to, i, x));
+                let room = self.history.room(a.max_len, &a.paging);
+                lane.if_(position.lt(room), |_| {
+                    let lies = self.history.written(r, &a.paging);
+                    let dim = u64::from(dim);
+                    let stride = a.kv_heads.mul_wide(a.max_len) * dim;
+                    let home = lies.home(position).offset(stride, dim);
+                    let to = cache.from(head.mul_wide(a.max_len) * dim + home);
+                    pair().for_each(|(i, x)| Quad::from(x).write(to, i));
                 });
             });
         });
     }
-}
 
-/// One matrix with its bias.
-#[derive(Clone, Copy)]
-pub(super) struct Planes<'k> {
-    pub(super) codes: Global<'k, u32, Read>,
-    pub(super) high: Global<'k, u32, Read>,
-    pub(super) sub: Global<'k, u8, Read>,
-    pub(super) scales: Global<'k, u16, Read>,
-    pub(super) bias: Global<'k, f32, Read>,
-    pub(super) blocks: Uniform<'k>,
-}
-
-impl<'k> Planes<'k> {
-    fn row(self, layout: Layout, block: Val<'k, u32, uni::Warp>, lane: Word<'k>) -> Matrix<'k> {
-        matrix!(layout, self, block, lane, codes, high, sub, scales)
+    /// Pair `p` of a head of row `r`, turned by the angle of the row's position.
+    fn turned<'k, T: Cached>(
+        &self,
+        a: &On<'k, T>,
+        turn: Turn,
+        r: Word<'k>,
+        p: Word<'k>,
+        [x, y]: [F32<'k>; 2],
+    ) -> [F32<'k>; 2] {
+        let pairs = turn.pairs;
+        let frequency = a.inverse.at(p.min(pairs - 1));
+        let (sin, cos) = sin_cos(a.positions.at(r).f32(), frequency);
+        let (sin, cos) = (sin * a.magnitude, cos * a.magnitude);
+        let turned = [x.mul_add(cos, -(y * sin)), x.mul_add(sin, y * cos)];
+        if 2 * pairs == self.head_dim {
+            return turned;
+        }
+        let turns = p.lt(pairs);
+        [turns.select(turned[0], x), turns.select(turned[1], y)]
     }
 }
 
-/// The operands behind the products.
-pub(super) struct Outputs<'k, T> {
-    pub(super) parts: [Planes<'k>; 3],
-    /// Of the norms of queries and keys.
-    pub(super) gains: [Global<'k, f32, Read>; 2],
-    pub(super) head_eps: Val<'k, f32, uni::Cta>,
-    pub(super) positions: Global<'k, u32, Read>,
-    pub(super) inverse: Global<'k, f32, Read>,
-    pub(super) magnitude: Val<'k, f32, uni::Cta>,
-    pub(super) q: Global<'k, f32, Write>,
-    pub(super) caches: [Global<'k, T, Write>; 2],
-    pub(super) slots: Global<'k, u32, Read>,
-    pub(super) table: Global<'k, u32, Read>,
-    pub(super) blocks: Uniform<'k>,
-    pub(super) heads: Uniform<'k>,
-    pub(super) kv_heads: Uniform<'k>,
-    pub(super) max_len: Uniform<'k>,
+/// Which elements of a head are pair `p`.
+fn places<'k>(turn: Option<Turn>, p: Word<'k>) -> [Word<'k>; 2] {
+    let neighbours = [p * 2, p * 2 + 1];
+    match turn {
+        Some(Turn {
+            pairing: Pairing::Halves,
+            pairs,
+        }) => {
+            let turns = p.lt(pairs);
+            [
+                turns.select(p, neighbours[0]),
+                turns.select(p + pairs, neighbours[1]),
+            ]
+        }
+        Some(_) | None => neighbours,
+    }
 }
 
-/// The sizes of a launch.
-pub(super) struct Sizes {
-    pub(super) m: u32,
-    pub(super) columns: u32,
-    pub(super) heads: u32,
-    pub(super) kv_heads: u32,
-    pub(super) head_dim: u32,
-    pub(super) pairs: u32,
-    pub(super) max_len: u32,
-    pub(super) sequences: u32,
-    /// Rows of the table of pages, and pages of each.
-    pub(super) tables: [u32; 2],
+/// The arguments inside the kernel.
+type On<'k, T> = HeadsArgs<T, Device<'k>>;
+
+impl<'k, T: Cached> On<'k, T> {
+    fn planes(&self, role: Role) -> Planes<Device<'k>> {
+        [self.wq, self.wk, self.wv][role as usize]
+    }
+
+    /// Heads of a part.
+    fn count(&self, role: Role) -> Uniform<'k> {
+        match role {
+            Role::Queries => self.heads,
+            Role::Keys | Role::Values => self.kv_heads,
+        }
+    }
+}
+
+args! {
+    /// Weights `[heads * head_dim, columns]` and twice `[kv_heads * head_dim, columns]` in the planes of their layouts; `q`
+    /// is f32 `[m, heads, head_dim]`; keys and values of row i go to `positions[i]`, or nowhere if that is not below
+    /// `max_len`: of the sequence that the kernel's [`History`] names. In pages, that is where [`Paging`] says,
+    /// if it is below `blocks * page`.
+    pub struct HeadsArgs<T: Cached> {
+        rows: Group<Input>, wq: Group<Planes>, wk: Group<Planes>, wv: Group<Planes>,
+        q_bias: Maybe<f32>[heads * head_dim], k_bias: Maybe<f32>[kv_heads * head_dim],
+        v_bias: Maybe<f32>[kv_heads * head_dim],
+        q_gain: Maybe<f32>[head_dim], k_gain: Maybe<f32>[head_dim],
+        positions: In<u32>[rows.m], paging: Group<Paging>,
+        inverse: Maybe<f32>[pairs],
+        q: Out<f32>[rows.m, heads * head_dim],
+        k_cache: InOut<T>[sequences * kv_heads, max_len, head_dim],
+        v_cache: InOut<T>[sequences * kv_heads, max_len, head_dim],
+        heads: Scalar<u32>, kv_heads: Scalar<u32>, head_dim: Scalar<u32>,
+        pairs: Scalar<u32>, max_len: Scalar<u32>, sequences: Scalar<u32>,
+        head_eps: Scalar<f32>, magnitude: Scalar<f32>,
+    }
+}
+
+/// The kernel, for a cache of `T`.
+pub type Heads<T> = Typed<HeadsPlan, T>;
+
+impl<T: Cached> Kernel for Heads<T> {
+    type Args = HeadsArgs<T>;
+
+    fn name(&self) -> String {
+        let page = match self.plan.history {
+            History::Shared | History::Forked => String::new(),
+            paged @ History::Paged { .. } => paged.prefix(),
+        };
+        format!("{page}heads{}_{}", T::SUFFIX, self.plan.suffix())
+    }
+
+    fn threads(&self) -> u32 {
+        self.plan.work.threads()
+    }
+
+    fn resized(&self, threads: u32) -> Option<Self> {
+        let mut plan = self.plan.clone();
+        plan.work = plan.work.resized(threads);
+        Some(Self::new(plan))
+    }
+
+    fn supports(&self, target: Target) -> Result<(), BuildError> {
+        let plan = &self.plan;
+        supports(&plan.source, &plan.layouts(), target, || self.name())
+    }
+
+    fn grid(&self, a: &HeadsArgs<T>) -> Result<u64, LaunchError> {
+        let units = self.plan.check(a)?;
+        Ok(units.div_ceil(self.plan.work.each).into())
+    }
+
+    /// Pieces of the part that has most.
+    fn pieces_ahead(&self) -> u32 {
+        let plan = &self.plan;
+        let own = |layout| plan.work.pieces_ahead(&plan.source, &[layout]);
+        plan.layouts().map(own).into_iter().max().unwrap_or(0)
+    }
+
+    fn fetch<'k>(&self, cta: &mut Cta<'k>, a: &On<'k, T>) {
+        let (ends, first) = (self.plan.ends(a), cta.id() * self.plan.work.each);
+        self.plan.fetch(cta, a, ends, first);
+    }
+
+    fn body<'k>(&self, cta: &mut Cta<'k>, a: On<'k, T>) {
+        let source = &self.plan.source;
+        let mut tiles = source.tiles(cta);
+        let x = source.prepare(cta, &mut tiles, &a.rows);
+        self.plan.run(cta, x, &a);
+    }
 }

@@ -1,14 +1,12 @@
 //! Projections of few rows with all that stands around them in a transformer's layer, each as one launch: the norm and
 //! the form of the activations in front; bias, activation, gate, residual, norms of heads, rotation and cache behind.
 
-mod cached;
 mod cases;
 mod dot;
 mod first;
 mod gate;
 mod head_cases;
 mod heads;
-mod heads_kernels;
 mod product;
 mod reference;
 mod source;
@@ -16,8 +14,7 @@ mod work;
 
 pub(crate) use cases::cases;
 pub use gate::{Gate, GateArgs};
-pub use heads::{HeadsPlan, Owners, Part, Turn};
-pub use heads_kernels::{Heads, HeadsArgs, HeadsF16, HeadsF16Args};
+pub use heads::{Heads, HeadsArgs, HeadsPlan, Part, Turn};
 pub use product::{Project, ProjectArgs};
-pub use source::{Form, Norm, Source};
+pub use source::{Form, Input, Norm, Source};
 pub use work::Work;

@@ -1,31 +1,24 @@
 //! One product with few rows: a norm in front, an epilogue behind.
 
 use super::{
-    dot::{Matrix, matrix},
-    source::{Source, input},
+    dot::Matrix,
+    source::{Input, Source},
     work::Work,
 };
 use crate::{
-    epilogue::Epilogue,
+    epilogue::{Epilogue, Outputs},
     gemv::GemvHalf,
     projection::source::Form,
-    weights::{BLOCK, Layout, layout_name, plane_sizes},
+    weights::{BLOCK, Layout, Planes, layout_name},
 };
 use half::f16;
-use warpsmith_kernel::{BuildError, Cta, Device, Half, Kernel, LaunchError, Val, args, uni};
+use warpsmith_kernel::{BuildError, Cta, Device, Half, Kernel, LaunchError, args, require};
 use warpsmith_ptx::target::Target;
 
 args! {
-    /// `y = epilogue(norm(x) W^T)`: `x` is f32 `[m, columns]`, `W` is `[n, columns]` in the planes of its layout, `y` is
-    /// f32 `[m, n]`. `gain` and `shift` are the norm's.
+    /// `y = epilogue(norm(x) W^T)`: `W` is `[n, columns]` in the planes of its layout, `y` is f32 `[m, n]`.
     pub struct ProjectArgs {
-        x: In<f32>[m, columns], gain: Maybe<f32>[columns], shift: Maybe<f32>[columns],
-        codes: In<u32>[blocks, code_block], high: Maybe<u32>[blocks, high_block],
-        sub: Maybe<u8>[blocks, sub_block], scales: Maybe<u16>[blocks, scale_block],
-        bias: Maybe<f32>[n], residual: Maybe<f32>[m, n], y: Out<f32>[m, n],
-        m: Scalar<u32>, n: Scalar<u32>, columns: Scalar<u32>,
-        blocks: Scalar<u32>, code_block: Scalar<u32>, high_block: Scalar<u32>, sub_block: Scalar<u32>, scale_block: Scalar<u32>,
-        eps: Scalar<f32>,
+        rows: Group<Input>, w: Group<Planes>, out: Group<Outputs>,
     }
 }
 
@@ -68,9 +61,11 @@ impl Kernel for Project {
     }
 
     fn grid(&self, a: &ProjectArgs) -> Result<u64, LaunchError> {
-        self.source.check(a.m, a.columns)?;
-        plane_sizes!(a).check(self.layout, a.n, a.columns)?;
-        Ok(a.n.div_ceil(BLOCK).div_ceil(self.work.each).into())
+        self.source.check(&a.rows)?;
+        let (m, expected) = (a.out.m, "the rows of x");
+        require(m == a.rows.m, "out.m", m.into(), expected)?;
+        a.w.check(self.layout, a.out.n, a.rows.columns)?;
+        Ok(a.out.n.div_ceil(BLOCK).div_ceil(self.work.each).into())
     }
 
     fn pieces_ahead(&self) -> u32 {
@@ -79,41 +74,27 @@ impl Kernel for Project {
 
     fn fetch<'k>(&self, cta: &mut Cta<'k>, a: &ProjectArgs<Device<'k>>) {
         let lane = cta.in_warps(|warp| warp.lane());
-        let range = self.work.own(cta, a.blocks);
-        let matrix = |block| self.matrix(a, block, lane);
+        let range = self.work.own(cta, a.w.blocks);
+        let matrix = |block| [Matrix::of(self.layout, a.w, block, lane)];
         self.work
             .fetch(cta, &self.source, [self.layout], range, matrix);
     }
 
     fn body<'k>(&self, cta: &mut Cta<'k>, a: ProjectArgs<Device<'k>>) {
         let mut tiles = self.source.tiles(cta);
-        let x = self.source.prepare(cta, &mut tiles, &input!(a));
+        let x = self.source.prepare(cta, &mut tiles, &a.rows);
         let lane = cta.in_warps(|warp| warp.lane());
         self.work.run(
             cta,
             &self.source,
             x,
             [self.layout],
-            [a.n, a.blocks],
-            |block| self.matrix(&a, block, lane),
+            [a.out.n, a.w.blocks],
+            |block| [Matrix::of(self.layout, a.w, block, lane)],
             |_, row, column, [sum]| {
-                let residual = a.residual.row(row);
-                let y = self.epilogue.apply(sum, column, a.bias, residual);
-                a.y.row(row).set(column, y);
+                a.out.set(self.epilogue, row, column, sum);
             },
         );
-    }
-}
-
-impl Project {
-    fn matrix<'k>(
-        &self,
-        a: &ProjectArgs<Device<'k>>,
-        block: Val<'k, u32, uni::Warp>,
-        lane: Val<'k, u32>,
-    ) -> [Matrix<'k>; 1] {
-        let layout = self.layout;
-        [matrix!(layout, a, block, lane, codes, high, sub, scales)]
     }
 }
 

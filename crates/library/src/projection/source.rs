@@ -5,11 +5,13 @@
 
 use crate::{
     quantize::{Quad, power_of_row, quantize_quad},
+    values::{F32, Word},
     weights::GROUP,
 };
 use half::f16;
 use warpsmith_kernel::{
-    Cta, Global, LaunchError, Read, Scope, Slots, Tile, Val, View, require, steps, uni, upto,
+    Cta, Device, Global, LaunchError, Read, Scope, Slots, Tile, Val, View, args, require, steps,
+    uni, upto,
 };
 
 /// What happens to a row before it is multiplied.
@@ -48,27 +50,13 @@ pub struct Source {
     pub columns: u32,
 }
 
-/// The operands of a [`Source`].
-#[derive(Clone, Copy)]
-pub(super) struct Input<'k> {
-    pub(super) x: Global<'k, f32, Read>,
-    pub(super) gain: Global<'k, f32, Read>,
-    pub(super) shift: Global<'k, f32, Read>,
-    pub(super) eps: Val<'k, f32, uni::Cta>,
+args! {
+    /// The rows of a [`Source`] with the vectors and epsilon of its norm.
+    pub struct Input {
+        x: In<f32>[m, columns], gain: Maybe<f32>[columns], shift: Maybe<f32>[columns],
+        m: Scalar<u32>, columns: Scalar<u32>, eps: Scalar<f32>,
+    }
 }
-
-/// The [`Input`] of an argument struct.
-macro_rules! input {
-    ($args:expr) => {
-        $crate::projection::source::Input {
-            x: $args.x,
-            gain: $args.gain,
-            shift: $args.shift,
-            eps: $args.eps,
-        }
-    };
-}
-pub(super) use input;
 
 /// The shared memory of the rows.
 pub(super) enum Tiles<'k> {
@@ -100,8 +88,6 @@ pub(super) enum Ready<'t, 'k> {
     },
 }
 
-type Word<'k> = Val<'k, u32, uni::Lane>;
-type F32<'k> = Val<'k, f32, uni::Lane>;
 type Row<'k> = Global<'k, f32, Read>;
 
 /// Mean and inverse root of a row's norm.
@@ -140,7 +126,8 @@ impl Source {
     }
 
     /// Refuses other sizes than its own.
-    pub(super) fn check(&self, m: u32, columns: u32) -> Result<(), LaunchError> {
+    pub(super) fn check(&self, input: &Input) -> Result<(), LaunchError> {
+        let (m, columns) = (input.m, input.columns);
         let most = match self.form {
             Form::Bytes | Form::Single => Self::ROWS,
             Form::Half => 8,
@@ -187,7 +174,7 @@ impl Source {
         &self,
         cta: &mut Cta<'k>,
         tiles: &'t mut Tiles<'k>,
-        input: &Input<'k>,
+        input: &Input<Device<'k>>,
     ) -> Ready<'t, 'k> {
         match tiles {
             Tiles::Bytes { words, scales } => {
@@ -237,7 +224,7 @@ impl Source {
     fn bytes<'k>(
         &self,
         cta: &mut Cta<'k>,
-        input: &Input<'k>,
+        input: &Input<Device<'k>>,
         r: Val<'k, u32, uni::Cta>,
         words: Slots<'_, 'k, u32>,
         scales: Slots<'_, 'k, f32>,
@@ -277,7 +264,7 @@ impl Source {
     fn single<'k>(
         &self,
         cta: &mut Cta<'k>,
-        input: &Input<'k>,
+        input: &Input<Device<'k>>,
         r: Val<'k, u32, uni::Cta>,
         slots: Slots<'_, 'k, f32>,
     ) {
@@ -294,7 +281,7 @@ impl Source {
     fn half<'k>(
         &self,
         cta: &mut Cta<'k>,
-        input: &Input<'k>,
+        input: &Input<Device<'k>>,
         r: Val<'k, u32, uni::Cta>,
         halves: Slots<'_, 'k, f16>,
         scales: Slots<'_, 'k, f32>,
@@ -322,7 +309,7 @@ impl Source {
     fn padded<'k>(
         &self,
         row: Row<'k>,
-        input: &Input<'k>,
+        input: &Input<Device<'k>>,
         moments: Option<Moments<'k>>,
         quad: Word<'k>,
     ) -> [F32<'k>; 4] {
@@ -354,7 +341,7 @@ impl Source {
     fn normed<'k>(
         &self,
         row: Row<'k>,
-        input: &Input<'k>,
+        input: &Input<Device<'k>>,
         moments: Option<Moments<'k>>,
         quad: Word<'k>,
     ) -> [F32<'k>; 4] {
@@ -376,7 +363,7 @@ impl Source {
     fn moments<'k>(
         &self,
         cta: &mut Cta<'k>,
-        input: &Input<'k>,
+        input: &Input<Device<'k>>,
         row: Row<'k>,
     ) -> Option<Moments<'k>> {
         let n = self.columns as f32;

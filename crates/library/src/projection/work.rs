@@ -5,7 +5,10 @@ use super::{
     first::{First, Following},
     source::{Ready, Source},
 };
-use crate::weights::{BLOCK, Layout};
+use crate::{
+    values::OfWarp,
+    weights::{BLOCK, Layout},
+};
 use warpsmith_kernel::{Cta, Hardware, Lane, Scope, Val, Warp, steps, uni, upto};
 
 /// A CTA has `each` units of rows of W; `split` warps share the groups of a block of 32 rows.
@@ -21,8 +24,6 @@ pub struct Work {
     /// Warps of a CTA, where it is a launch of its own.
     pub warps: u32,
 }
-
-type W<'k> = Val<'k, u32, uni::Warp>;
 
 /// The most warps of a CTA.
 const WARPS: u32 = 16;
@@ -103,7 +104,7 @@ impl Work {
     }
 
     /// Blocks and shares of the CTA: their number, and the number after those that are there.
-    fn units<'k>(self, range: Range<'k>) -> (u32, W<'k>) {
+    fn units<'k>(self, range: Range<'k>) -> (u32, OfWarp<'k>) {
         let end = match range.past {
             Past::Repeat => Val::constant(range.count * self.split),
             Past::Skip => ((range.blocks - range.first).min(range.count) * self.split).into(),
@@ -112,7 +113,7 @@ impl Work {
     }
 
     /// Unit `unit`: its block of the CTA, that of the matrix, and its share.
-    fn unit<'k>(self, range: Range<'k>, unit: W<'k>) -> (W<'k>, W<'k>, Share<'k>) {
+    fn unit<'k>(self, range: Range<'k>, unit: OfWarp<'k>) -> (OfWarp<'k>, OfWarp<'k>, Share<'k>) {
         let split = self.split;
         let (at, part) = if split == 1 {
             (unit, Val::constant(0))
@@ -130,7 +131,7 @@ impl Work {
         source: &Source,
         layouts: [Layout; N],
         range: Range<'k>,
-        matrices: impl Fn(W<'k>) -> [Matrix<'k>; N],
+        matrices: impl Fn(OfWarp<'k>) -> [Matrix<'k>; N],
     ) {
         let (Some(ahead), Some(first)) = (cta.ahead(), self.first(source, &layouts)) else {
             return;
@@ -153,13 +154,13 @@ impl Work {
         x: Ready<'_, 'k>,
         layouts: [Layout; N],
         range: Range<'k>,
-        matrices: impl Fn(W<'k>) -> [Matrix<'k>; N],
-        store: impl Fn(&mut Warp<'k>, W<'k>, W<'k>, Products<'k, N>),
+        matrices: impl Fn(OfWarp<'k>) -> [Matrix<'k>; N],
+        store: impl Fn(&mut Warp<'k>, OfWarp<'k>, OfWarp<'k>, Products<'k, N>),
     ) {
         let (warps, (units, end)) = (cta.warps(), self.units(range));
         let ahead = cta.ahead().zip(self.first(source, &layouts));
         cta.each_warp(|warp| {
-            let one = |warp: &mut Warp<'k>, unit: W<'k>| {
+            let one = |warp: &mut Warp<'k>, unit: OfWarp<'k>| {
                 let (at, block, share) = self.unit(range, unit);
                 let next = |warp: &mut Warp<'k>| {
                     let Some((ahead, first)) = ahead.filter(|_| units > warps) else {
@@ -209,41 +210,28 @@ impl Work {
         x: Ready<'_, 'k>,
         layouts: [Layout; N],
         [n, blocks]: [Val<'k, u32, uni::Cta>; 2],
-        matrices: impl Fn(W<'k>) -> [Matrix<'k>; N],
+        matrices: impl Fn(OfWarp<'k>) -> [Matrix<'k>; N],
         finish: impl Fn(&mut Lane<'k>, Val<'k, u32>, Val<'k, u32>, [Val<'k, f32>; N]),
     ) {
         let rows = source.rows;
         let range = self.own(cta, blocks);
         if self.split == 1 {
-            self.blocks(
-                cta,
-                source,
-                x,
-                layouts,
-                range,
-                matrices,
-                |warp, at, _, own| {
+            let store =
+                |warp: &mut Warp<'k>, at: OfWarp<'k>, _: OfWarp<'k>, own: Products<'k, N>| {
                     let start = (at + range.first) * BLOCK;
                     own.each(warp, rows, |lane, r, row, values| {
                         let column = row + start;
                         lane.if_(column.lt(n), |lane| finish(lane, r, column, values));
                     });
-                },
-            );
-            return;
+                };
+            return self.blocks(cta, source, x, layouts, range, matrices, store);
         }
         let tile_rows = rows * BLOCK;
         let count = self.each * self.split * tile_rows;
         let mut tile = cta.tile::<f32>(count * N as u32);
         let sums = tile.fill(cta, |cta, slots| {
-            self.blocks(
-                cta,
-                source,
-                x,
-                layouts,
-                range,
-                matrices,
-                |warp, at, part, own| {
+            let store =
+                |warp: &mut Warp<'k>, at: OfWarp<'k>, part: OfWarp<'k>, own: Products<'k, N>| {
                     let start = (at * self.split + part) * tile_rows;
                     own.each(warp, rows, |_, r, row, values| {
                         let own = row + start + r * BLOCK;
@@ -251,8 +239,8 @@ impl Work {
                             slots.set(own + matrix as u32 * count, value);
                         }
                     });
-                },
-            );
+                };
+            self.blocks(cta, source, x, layouts, range, matrices, store);
         });
         cta.each(self.each * tile_rows, |lane, i| {
             let (at, within) = (i / tile_rows, i % tile_rows);

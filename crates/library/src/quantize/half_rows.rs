@@ -2,7 +2,8 @@
 
 use super::Columns;
 use crate::{
-    team::{F32, Rows, Team, Word, each_row},
+    team::{Rows, Team, each_row},
+    values::{F32, Word},
     weights::GROUP,
 };
 use half::f16;
@@ -32,6 +33,7 @@ const EXPONENTS: [u32; 2] = [TARGET - 126, 254];
 
 impl Kernel for ToF16 {
     type Args = ToF16Args;
+    const ANY_SIZE: bool = true;
 
     fn name(&self) -> String {
         format!("to_f16{}{}", self.rows.suffix(), self.columns.suffix())
@@ -39,10 +41,6 @@ impl Kernel for ToF16 {
 
     fn threads(&self) -> u32 {
         self.rows.threads()
-    }
-
-    fn resized(&self, _threads: u32) -> Option<Self> {
-        Some(self.clone())
     }
 
     fn grid(&self, a: &ToF16Args) -> Result<u64, LaunchError> {

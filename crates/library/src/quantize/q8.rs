@@ -2,7 +2,9 @@
 
 use super::Columns;
 use crate::{team::rounds, weights::GROUP};
-use warpsmith_kernel::{Cta, Device, Kernel, LaunchError, Scope, Val, WARP, Warp, args, require};
+use warpsmith_kernel::{
+    Cta, Device, Kernel, LaunchError, Scope, Val, WARP, Warp, args, limits, require,
+};
 
 args! {
     /// `words` has four q to a word; `scales` has `d`, `d` times the sum of the first 16 q, of the last 16, and of all 32
@@ -29,6 +31,7 @@ const TINY: f32 = f32::from_bits((127 - 100) << 23);
 
 impl Kernel for QuantizeQ8 {
     type Args = QuantizeQ8Args;
+    const ANY_SIZE: bool = true;
 
     fn name(&self) -> String {
         format!("quantize_q8{}", self.columns.suffix())
@@ -38,20 +41,13 @@ impl Kernel for QuantizeQ8 {
         THREADS
     }
 
-    fn resized(&self, _threads: u32) -> Option<Self> {
-        Some(self.clone())
-    }
-
     fn grid(&self, a: &QuantizeQ8Args) -> Result<u64, LaunchError> {
         self.columns.check(a.columns)?;
         let groups = a.columns.div_ceil(GROUP);
         let (words, scales) = (a.row_words, a.row_scales);
-        require(
-            a.columns < 1 << 24,
-            "columns",
-            a.columns.into(),
-            "below 2^24",
-        )?;
+        limits! {
+            a.columns: a.columns < 1 << 24, "below 2^24";
+        }
         require(
             words == groups * 8,
             "row_words",

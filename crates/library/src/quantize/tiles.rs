@@ -47,6 +47,7 @@ const GROUPS: u32 = 4;
 
 impl Kernel for QuantizeTiles {
     type Args = QuantizeTilesArgs;
+    const ANY_SIZE: bool = true;
 
     fn name(&self) -> String {
         format!("quantize_tiles_{}{}", self.eights, self.columns.suffix())
@@ -54,10 +55,6 @@ impl Kernel for QuantizeTiles {
 
     fn threads(&self) -> u32 {
         GROUPS * 32
-    }
-
-    fn resized(&self, _threads: u32) -> Option<Self> {
-        Some(self.clone())
     }
 
     fn grid(&self, a: &QuantizeTilesArgs) -> Result<u64, LaunchError> {

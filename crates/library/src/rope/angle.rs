@@ -1,6 +1,6 @@
 //! Sine and cosine in f32 of `position * frequency`, accurate for long contexts.
 
-use crate::team::F32;
+use crate::values::F32;
 
 /// Largest absolute error of [`sin_cos`] for integer positions and angles up to 131072.
 pub(crate) const SIN_COS_ERROR: f64 = 1.2e-7;

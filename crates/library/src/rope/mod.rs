@@ -7,11 +7,12 @@ pub use frequencies::{Frequencies, Scaling, Yarn};
 
 use crate::{
     case::{AnyCase, Case, EPS_F32, Expected, Random, Updated},
-    team::{Word, rounds},
+    team::rounds,
+    values::Word,
 };
 pub(crate) use angle::{SIN_COS_ERROR, sin_cos};
 use warpsmith_kernel::{
-    Cta, Device, Global, Kernel, LaunchError, Scope, Write, args, require, steps, uni,
+    Cta, Device, Global, Kernel, LaunchError, Scope, Write, args, limits, steps, uni,
 };
 
 args! {
@@ -47,6 +48,7 @@ const WARPS: u32 = 4;
 
 impl Kernel for Rope {
     type Args = RopeArgs;
+    const ANY_SIZE: bool = true;
 
     fn name(&self) -> String {
         match self.pairing {
@@ -59,33 +61,20 @@ impl Kernel for Rope {
         WARPS * 32
     }
 
-    fn resized(&self, _threads: u32) -> Option<Self> {
-        Some(self.clone())
-    }
-
     fn grid(&self, a: &RopeArgs) -> Result<u64, LaunchError> {
-        require(
-            u64::from(a.pairs) * 2 <= u64::from(a.head_dim),
-            "pairs",
-            a.pairs.into(),
-            "at most half of head_dim",
-        )?;
+        limits! {
+            a.pairs: u64::from(a.pairs) * 2 <= u64::from(a.head_dim), "at most half of head_dim";
+        }
         let heads = u64::from(a.heads) + u64::from(a.kv_heads);
-        require(
-            heads * u64::from(a.head_dim) < 1 << 31,
-            "head_dim",
-            a.head_dim.into(),
-            "below 2^31 / (heads + kv_heads)",
-        )?;
+        limits! {
+            a.head_dim: heads * u64::from(a.head_dim) < 1 << 31, "below 2^31 / (heads + kv_heads)";
+        }
         let units = u128::from(a.tokens)
             * u128::from(heads.div_ceil(HEADS.into()))
             * u128::from(a.pairs.div_ceil(32));
-        require(
-            units < 1 << 31,
-            "tokens",
-            a.tokens.into(),
-            "below 2^31 blocks of 4 heads and 32 pairs",
-        )?;
+        limits! {
+            a.tokens: units < 1 << 31, "below 2^31 blocks of 4 heads and 32 pairs";
+        }
         Ok((units as u64).div_ceil(WARPS.into()))
     }
 

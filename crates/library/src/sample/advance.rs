@@ -1,7 +1,7 @@
 //! The counters of generation move on, on the device: a replayed graph needs nothing from the host between tokens.
 
 use crate::case::{AnyCase, Case, Expected, Random, Updated};
-use warpsmith_kernel::{Cta, Device, Kernel, LaunchError, Scope, args, require};
+use warpsmith_kernel::{Cta, Device, Kernel, LaunchError, Scope, args, limits};
 
 args! {
     /// For each row whose step is not 0: the position and the step are one more, the id is appended to the ring of recent
@@ -20,6 +20,7 @@ pub struct Advance;
 
 impl Kernel for Advance {
     type Args = AdvanceArgs;
+    const ANY_SIZE: bool = true;
 
     fn name(&self) -> String {
         "advance".into()
@@ -29,14 +30,12 @@ impl Kernel for Advance {
         32
     }
 
-    fn resized(&self, _threads: u32) -> Option<Self> {
-        Some(self.clone())
-    }
-
     fn grid(&self, a: &AdvanceArgs) -> Result<u64, LaunchError> {
-        require(a.window > 0, "window", a.window.into(), "at least 1")?;
-        require(a.capacity > 0, "capacity", a.capacity.into(), "at least 1")?;
-        require(a.rows < 1 << 31, "rows", a.rows.into(), "below 2^31")?;
+        limits! {
+            a.window: a.window > 0, "at least 1";
+            a.capacity: a.capacity > 0, "at least 1";
+            a.rows: a.rows < 1 << 31, "below 2^31";
+        }
         Ok(a.rows.div_ceil(32).into())
     }
 

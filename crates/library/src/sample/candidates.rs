@@ -1,8 +1,8 @@
 //! The usual draw: a few hundred candidates are found by narrowing a threshold, then ranked against each other.
 
-use super::{Draw, Uniform, float_of};
-use crate::team::{F32, Word};
-use warpsmith_kernel::{Cta, Global, Scope, Val, View, Write, steps, uni, upto};
+use super::{Draw, float_of};
+use crate::values::{F32, Uniform, Word};
+use warpsmith_kernel::{Cta, Global, Scope, Tile, Val, View, Warp, Write, steps, uni, upto};
 
 /// Candidates that are ranked at most.
 const MOST: u32 = 512;
@@ -75,31 +75,7 @@ impl<'k> Draw<'k> {
         let mut tile = cta.tile::<u32>(4 * MOST);
         let gathered = self.gather(cta, float_of(found.threshold), &mut tile);
         let mut tile = cta.tile::<u32>(2 * MOST);
-        let ranked = tile.fill(cta, |cta, slots| {
-            cta.for_(steps(0, count, cta.threads()), |cta, first| {
-                let thread = cta.thread();
-                cta.each_warp(|warp| {
-                    warp.if_all((first + warp.id() * 32).lt(count), |warp| {
-                        let own = first + thread;
-                        let [id, logit, ..] = gathered.words::<4, _>(own.min(count - 1) * 4);
-                        let logit = logit.as_f32();
-                        let start: (Word, F32) = (Val::constant(0), Val::constant(0.0));
-                        let (rank, sum) = warp.fold(upto(count), start, |_, j, (rank, sum)| {
-                            let [other, x, weight, _] = gathered.words::<4, _>(j * 4);
-                            let x = x.as_f32();
-                            let ahead = logit.lt(x) | (logit.equals(x) & id.ge(other));
-                            (
-                                rank + ahead.select(1u32, 0u32),
-                                sum + ahead.select(weight.as_f32(), 0.0),
-                            )
-                        });
-                        warp.if_(own.lt(count), |_| {
-                            slots.set_words(own * 2, [rank, sum.to_bits()]);
-                        });
-                    });
-                });
-            });
-        });
+        let ranked = rank(cta, gathered, count, &mut tile);
         let candidate = |i: Word<'k>| {
             let [id, _, weight, _] = gathered.words::<4, _>(i * 4);
             let [rank, sum] = ranked.words::<2, _>(i * 2);
@@ -148,7 +124,7 @@ impl<'k> Draw<'k> {
         &self,
         cta: &mut Cta<'k>,
         least: Uniform<'k, f32>,
-        tile: &'t mut warpsmith_kernel::Tile<'k, u32>,
+        tile: &'t mut Tile<'k, u32>,
     ) -> View<'t, 'k, u32> {
         let (thread, threads) = (cta.thread(), cta.threads());
         let rounds = (self.vocab + (threads - 1)) / threads;
@@ -177,7 +153,7 @@ impl<'k> Draw<'k> {
                 let mut base: Val<u32, uni::Warp> = Val::constant(0);
                 for other in 0..warps {
                     let earlier = warp.id().gt(other);
-                    base = base + earlier.select(counts.at(other), 0u32);
+                    base += earlier.select(counts.at(other), 0u32);
                 }
                 let lane = warp.lane();
                 warp.fold(upto(rounds), base, |warp, round, base| {
@@ -195,4 +171,40 @@ impl<'k> Draw<'k> {
             });
         })
     }
+}
+
+/// For each candidate how many are at least as good, itself among them, and their weight. Among equals, lower ids are.
+fn rank<'t, 'k>(
+    cta: &mut Cta<'k>,
+    gathered: View<'_, 'k, u32>,
+    count: Uniform<'k, u32>,
+    tile: &'t mut Tile<'k, u32>,
+) -> View<'t, 'k, u32> {
+    let ahead = |warp: &mut Warp<'k>, own: Word<'k>| {
+        let [id, logit, ..] = gathered.words::<4, _>(own.min(count - 1) * 4);
+        let logit = logit.as_f32();
+        let start: (Word, F32) = (Val::constant(0), Val::constant(0.0));
+        warp.fold(upto(count), start, |_, j, (rank, sum)| {
+            let [other, x, weight, _] = gathered.words::<4, _>(j * 4);
+            let x = x.as_f32();
+            let ahead = logit.lt(x) | (logit.equals(x) & id.ge(other));
+            (
+                rank + ahead.select(1u32, 0u32),
+                sum + ahead.select(weight.as_f32(), 0.0),
+            )
+        })
+    };
+    tile.fill(cta, |cta, slots| {
+        cta.for_(steps(0, count, cta.threads()), |cta, first| {
+            let own = first + cta.thread();
+            cta.each_warp(|warp| {
+                warp.if_all((first + warp.id() * 32).lt(count), |warp| {
+                    let (rank, sum) = ahead(warp, own);
+                    warp.if_(own.lt(count), |_| {
+                        slots.set_words(own * 2, [rank, sum.to_bits()]);
+                    });
+                });
+            });
+        });
+    })
 }

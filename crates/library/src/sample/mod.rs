@@ -11,10 +11,12 @@ pub use reference::{Settings, sample_reference, uniform};
 use crate::{
     case::{AnyCase, Random},
     finite::{NOT_FINITE, class, is_drawable},
-    team::{F32, Width, Word, read, spread, write},
+    quad::Quad,
+    team::spread,
+    values::{F32, Uniform, Word},
 };
 use warpsmith_kernel::{
-    Cta, Device, Global, Kernel, LaunchError, Scope, Val, Write, args, require, steps, uni,
+    Cta, Device, Global, Kernel, LaunchError, Read, Scope, Val, Write, args, limits, steps, uni,
     uni::{Join, Uni},
 };
 
@@ -40,7 +42,6 @@ pub struct Sample {
     pub threads: u32,
 }
 
-type Uniform<'k, T> = Val<'k, T, uni::Cta>;
 type Row<'k> = Global<'k, f32, Write>;
 
 /// What the passes over one row need.
@@ -111,14 +112,11 @@ impl Kernel for Sample {
     }
 
     fn grid(&self, a: &SampleArgs) -> Result<u64, LaunchError> {
-        require(
-            (1..1 << 24).contains(&a.vocab),
-            "vocab",
-            a.vocab.into(),
-            "at least 1 and below 2^24",
-        )?;
-        require(a.rows < 1 << 31, "rows", a.rows.into(), "below 2^31")?;
-        require(a.window < 1 << 31, "window", a.window.into(), "below 2^31")?;
+        limits! {
+            a.vocab: (1..1 << 24).contains(&a.vocab), "at least 1 and below 2^24";
+            a.rows: a.rows < 1 << 31, "below 2^31";
+            a.window: a.window < 1 << 31, "below 2^31";
+        }
         Ok(a.rows.into())
     }
 
@@ -129,89 +127,23 @@ impl Kernel for Sample {
         let [top_k, seed_low, seed_high] = [0u32, 1, 2].map(|at| integers.at(at));
         let logits = a.scratch.row(row * 2);
         let weights = a.scratch.row(row * 2 + 1);
-
-        let from = a.logits.row(row);
-        let aligned = from.aligned(16) & logits.aligned(16);
-        let none = Word::constant(0);
-        let highest = spread(cta, a.vocab, aligned, none, |_, i, width, highest| {
-            let clean = |x: F32<'k>| x.equals(x).select(x, f32::NEG_INFINITY) + 0.0;
-            let values = read(from, i, width);
-            let own = values.iter().map(|x| class(*x));
-            let highest = own.fold(highest, |highest, own| highest.max(own));
-            let values: Vec<F32> = values.into_iter().map(clean).collect();
-            write(logits, i, &values);
-            highest
-        });
-        let drawable = is_drawable(cta.reduce(highest, |a, b| a.max(b)));
+        let drawable = cleaned(cta, a.logits.row(row), logits, a.vocab);
         cta.if_all(penalty.differs(1.0), |cta| {
             cta.barrier();
-            let recent = a.recent.row(row);
             let filled = a.seen.at(row).min(a.window);
-            cta.each(filled, |lane, i| {
-                let id = recent.at(i);
-                let earlier = lane.fold_lanes(steps(0, i, 1), Word::constant(0), |_, j, count| {
-                    count + recent.at(j).equals(id).select(1u32, 0u32)
-                });
-                lane.if_(earlier.equals(0) & id.lt(a.vocab), |_| {
-                    let x = logits.at(id);
-                    let punished = x.gt(0.0).select(x / penalty, x * penalty);
-                    logits.set(id, punished + 0.0);
-                });
-            });
+            punish(cta, logits, a.vocab, penalty, a.recent.row(row), filled);
         });
         cta.barrier();
-
-        let none: (Word, Word) = (Val::constant(0), Val::constant(u32::MAX));
-        let (key, place) = spread(
-            cta,
-            a.vocab,
-            logits.aligned(16),
-            none,
-            |_, i, width, best| {
-                let keys = read(logits, i, width).into_iter().map(key_of).enumerate();
-                keys.fold(best, |(key, place), (at, next)| {
-                    let better = next.gt(key);
-                    (
-                        better.select(next, key),
-                        better.select(i + at as u32, place),
-                    )
-                })
-            },
-        );
-        let top = cta.reduce(key, |a, b| a.max(b));
-        let place = key.equals(top).select(place, u32::MAX);
-        let place = cta.reduce(place, |a, b| a.min(b));
+        let (top, place) = highest(cta, logits, a.vocab);
         let greedy = temperature.equals(0.0) | !drawable;
         let best = drawable.select(place, NOT_FINITE);
         cta.if_all(greedy, |cta| cta.leader(|_| a.y.set(row, best)));
         cta.if_all(!greedy, |cta| {
             let most = float_of(top);
-            let rate = Uniform::<f32>::constant(std::f32::consts::LOG2_E) / temperature;
             // Below this nothing can be drawn within the precision of f32.
             let floor = most - (temperature * 40.0).min(1e38);
-            let aligned = logits.aligned(16) & weights.aligned(16);
-            let none: (F32, F32, Word) = (Val::constant(0.0), Val::constant(0.0), Val::constant(0));
-            let sums = spread(cta, a.vocab, aligned, none, |_, i, width, sums| {
-                let values = read(logits, i, width);
-                // An infinite maximum has weight 1 like any other maximum.
-                let weigh = |x: F32<'k>| {
-                    let weight = ((x - most) * rate).exp2_approx();
-                    x.equals(most).select(1.0, weight)
-                };
-                let weighed: Vec<F32> = values.iter().map(|x| weigh(*x)).collect();
-                write(weights, i, &weighed);
-                let both = values.into_iter().zip(weighed);
-                both.fold(sums, |(total, likely, count), (x, weight)| {
-                    (
-                        total + weight,
-                        likely + weight.ge(min_p).select(weight, 0.0),
-                        count + x.ge(floor).select(1u32, 0u32),
-                    )
-                })
-            });
-            let total = cta.reduce(sums.0, |a, b| a + b);
-            let likely = cta.reduce(sums.1, |a, b| a + b);
-            let possible = cta.reduce(sums.2, |a, b| a + b);
+            let rate = Uniform::<f32>::constant(std::f32::consts::LOG2_E) / temperature;
+            let weighed = weigh(cta, [logits, weights], a.vocab, [most, rate, floor, min_p]);
             // All threads have written their weights.
             cta.barrier();
             let h = pcg(pcg(pcg(seed_low) ^ seed_high) ^ a.steps.at(row));
@@ -226,16 +158,119 @@ impl Kernel for Sample {
                 top_p,
                 min_p,
                 u: (h >> 8).f32() * (1.0 / (1 << 24) as f32),
-                total,
-                likely,
+                total: weighed.total,
+                likely: weighed.likely,
             };
-            let found = draw.narrow(cta, key_of(floor), possible);
+            let found = draw.narrow(cta, key_of(floor), weighed.possible);
             let enough = found.enough.equals(1);
             cta.if_all(enough, |cta| {
                 draw.among_candidates(cta, found, a.y.from(row))
             });
             cta.if_all(!enough, |cta| draw.among_all(cta, a.y.from(row)));
         });
+    }
+}
+
+/// Copies logits without NaN and negative zero; whether a token can be drawn from them.
+fn cleaned<'k>(
+    cta: &mut Cta<'k>,
+    from: Global<'k, f32, Read>,
+    to: Row<'k>,
+    vocab: Uniform<'k, u32>,
+) -> Uniform<'k, bool> {
+    let aligned = from.aligned(16) & to.aligned(16);
+    let none = Word::constant(0);
+    let highest = spread(cta, vocab, aligned, none, |_, at, highest| {
+        let clean = |x: F32<'k>| x.equals(x).select(x, f32::NEG_INFINITY) + 0.0;
+        let values = Quad::read(from, at);
+        let highest = values.fold(highest, |highest, x| highest.max(class(x)));
+        values.map(clean).write(to, at.i);
+        highest
+    });
+    is_drawable(cta.reduce(highest, |a, b| a.max(b)))
+}
+
+/// Makes `filled` recent tokens less probable, each once.
+fn punish<'k>(
+    cta: &mut Cta<'k>,
+    logits: Row<'k>,
+    vocab: Uniform<'k, u32>,
+    penalty: Uniform<'k, f32>,
+    recent: Global<'k, u32, Read>,
+    filled: Uniform<'k, u32>,
+) {
+    cta.each(filled, |lane, i| {
+        let id = recent.at(i);
+        let earlier = lane.fold_lanes(steps(0, i, 1), Word::constant(0), |_, j, count| {
+            count + recent.at(j).equals(id).select(1u32, 0u32)
+        });
+        lane.if_(earlier.equals(0) & id.lt(vocab), |_| {
+            let x = logits.at(id);
+            let punished = x.gt(0.0).select(x / penalty, x * penalty);
+            logits.set(id, punished + 0.0);
+        });
+    });
+}
+
+/// The key of the highest logit, and where it is first.
+fn highest<'k>(
+    cta: &mut Cta<'k>,
+    logits: Row<'k>,
+    vocab: Uniform<'k, u32>,
+) -> (Uniform<'k, u32>, Uniform<'k, u32>) {
+    let none: (Word, Word) = (Val::constant(0), Val::constant(u32::MAX));
+    let aligned = logits.aligned(16);
+    let (key, place) = spread(cta, vocab, aligned, none, |_, at, best| {
+        let values = Quad::read(logits, at).places(at.i);
+        values.fold(best, |(key, place), (i, x)| {
+            let next = key_of(x);
+            let better = next.gt(key);
+            (better.select(next, key), better.select(i, place))
+        })
+    });
+    let top = cta.reduce(key, |a, b| a.max(b));
+    let place = key.equals(top).select(place, u32::MAX);
+    (top, cta.reduce(place, |a, b| a.min(b)))
+}
+
+/// What the weights of a row come to: their sum, that of those which min-p keeps, and how many logits are high enough.
+struct Weighed<'k> {
+    total: Uniform<'k, f32>,
+    likely: Uniform<'k, f32>,
+    possible: Uniform<'k, u32>,
+}
+
+/// Writes the weights of logits.
+fn weigh<'k>(
+    cta: &mut Cta<'k>,
+    [logits, weights]: [Row<'k>; 2],
+    vocab: Uniform<'k, u32>,
+    [most, rate, floor, min_p]: [Uniform<'k, f32>; 4],
+) -> Weighed<'k> {
+    let aligned = logits.aligned(16) & weights.aligned(16);
+    let none: (F32, F32, Word) = (Val::constant(0.0), Val::constant(0.0), Val::constant(0));
+    let sums = spread(cta, vocab, aligned, none, |_, at, sums| {
+        let values = Quad::read(logits, at);
+        // An infinite maximum has weight 1 like any other maximum.
+        let weigh = |x: F32<'k>| {
+            let weight = ((x - most) * rate).exp2_approx();
+            x.equals(most).select(1.0, weight)
+        };
+        let weighed = values.map(weigh);
+        weighed.write(weights, at.i);
+        let both = values.values().iter().zip(weighed.values());
+        both.fold(sums, |(total, likely, count), (x, weight)| {
+            (
+                total + *weight,
+                likely + weight.ge(min_p).select(*weight, 0.0),
+                count + x.ge(floor).select(1u32, 0u32),
+            )
+        })
+    });
+    Weighed {
+        total: cta.reduce(sums.0, |a, b| a + b),
+        likely: cta.reduce(sums.1, |a, b| a + b),
+        possible: cta.reduce(sums.2, |a, b| a + b),
     }
 }
 
@@ -249,13 +284,11 @@ impl<'k> Draw<'k> {
     ) -> Uniform<'k, f32> {
         let aligned = self.logits.aligned(16) & self.weights.aligned(16);
         let zero = Val::constant(0.0);
-        let own = spread(cta, self.vocab, aligned, zero, |_, i, width, sum| {
-            let both = read(self.logits, i, width)
-                .into_iter()
-                .zip(read(self.weights, i, width))
-                .enumerate();
-            both.fold(sum, |sum, (at, (x, weight))| {
-                sum + pick(i + at as u32, x).select(measure(weight), 0.0)
+        let own = spread(cta, self.vocab, aligned, zero, |_, at, sum| {
+            let (x, weights) = (Quad::read(self.logits, at), Quad::read(self.weights, at));
+            let both = x.places(at.i).zip(weights.values());
+            both.fold(sum, |sum, ((i, x), weight)| {
+                sum + pick(i, x).select(measure(*weight), 0.0)
             })
         });
         cta.reduce(own, |a, b| a + b)
@@ -269,25 +302,17 @@ impl<'k> Draw<'k> {
     ) -> (Uniform<'k, u32>, Uniform<'k, f32>) {
         let aligned = self.logits.aligned(16) & self.weights.aligned(16);
         let none: (Word, F32) = (Val::constant(0), Val::constant(0.0));
-        let own = spread(
-            cta,
-            self.vocab,
-            aligned,
-            none,
-            |_, i, width: Width, sums| {
-                let both =
-                    read(self.logits, i, width)
-                        .into_iter()
-                        .zip(read(self.weights, i, width));
-                both.fold(sums, |(count, sum), (x, weight)| {
-                    let inside = x.ge(least);
-                    (
-                        count + inside.select(1u32, 0u32),
-                        sum + inside.select(weight, 0.0),
-                    )
-                })
-            },
-        );
+        let own = spread(cta, self.vocab, aligned, none, |_, at, sums| {
+            let (x, weights) = (Quad::read(self.logits, at), Quad::read(self.weights, at));
+            let both = x.values().iter().zip(weights.values());
+            both.fold(sums, |(count, sum), (x, weight)| {
+                let inside = x.ge(least);
+                (
+                    count + inside.select(1u32, 0u32),
+                    sum + inside.select(*weight, 0.0),
+                )
+            })
+        });
         let count = cta.reduce(own.0, |a, b| a + b);
         (count, cta.reduce(own.1, |a, b| a + b))
     }

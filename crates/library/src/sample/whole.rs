@@ -1,7 +1,11 @@
 //! The rare draw: where more tokens matter than can be ranked, each cut is found by bisection over the whole row.
 
-use super::{Draw, LOWEST, Uniform, float_of};
-use crate::team::{F32, Word, read, spread};
+use super::{Draw, LOWEST, float_of};
+use crate::{
+    quad::Quad,
+    team::spread,
+    values::{F32, Uniform, Word},
+};
 use warpsmith_kernel::{Cta, Global, Scope, Val, Write};
 
 /// The last token of a front: those of a higher key, and those of this key with an id up to this.
@@ -78,10 +82,10 @@ impl<'k> Draw<'k> {
         let edge = float_of(key);
         let nothing = Word::constant(0);
         let aligned = self.logits.aligned(16);
-        let end = spread(cta, self.vocab, aligned, nothing, |_, i, width, end| {
-            let values = read(self.logits, i, width).into_iter().enumerate();
-            values.fold(end, |end, (at, x)| {
-                end.max(x.equals(edge).select(i + (at as u32 + 1), 0u32))
+        let end = spread(cta, self.vocab, aligned, nothing, |_, at, end| {
+            let values = Quad::read(self.logits, at).places(at.i + 1);
+            values.fold(end, |end, (behind, x)| {
+                end.max(x.equals(edge).select(behind, 0u32))
             })
         });
         let end = cta.reduce(end, |a, b| a.max(b));

@@ -3,9 +3,11 @@
 use crate::{
     case::{AnyCase, Case, Expected, Random, Updated},
     finite::{NOT_FINITE, drawable},
-    team::{F32, Team, Word, read, spread},
+    quad::Quad,
+    team::{Team, spread},
+    values::{F32, Word},
 };
-use warpsmith_kernel::{Cta, Device, Kernel, LaunchError, Scope, Val, args, require, uni};
+use warpsmith_kernel::{Cta, Device, Kernel, LaunchError, Scope, Val, args, limits, uni};
 
 args! {
     /// The index of the largest element of each row, the lowest among equals; [`NOT_FINITE`] for a row with NaN or plus
@@ -55,28 +57,17 @@ pub(crate) fn best<'k>(
 
 impl Kernel for Argmax {
     type Args = ArgmaxArgs;
+    const ANY_SIZE: bool = true;
 
     fn name(&self) -> String {
         "argmax".into()
     }
 
-    fn resized(&self, _threads: u32) -> Option<Self> {
-        Some(self.clone())
-    }
-
     fn grid(&self, a: &ArgmaxArgs) -> Result<u64, LaunchError> {
-        require(
-            (1..1 << 31).contains(&a.n),
-            "n",
-            a.n.into(),
-            "at least 1 and below 2^31",
-        )?;
-        require(
-            (1..=65_536).contains(&a.splits),
-            "splits",
-            a.splits.into(),
-            "1 to 65536",
-        )?;
+        limits! {
+            a.n: (1..1 << 31).contains(&a.n), "at least 1 and below 2^31";
+            a.splits: (1..=65_536).contains(&a.splits), "1 to 65536";
+        }
         Ok(u64::from(a.rows) * u64::from(a.splits))
     }
 
@@ -88,11 +79,11 @@ impl Kernel for Argmax {
         let x = a.x.row(row).from(first);
         let count = (a.n - first).min(each);
         let none: (Word, Word) = (Val::constant(0), Val::constant(u32::MAX));
-        let (key, place) = spread(cta, count, x.aligned(16), none, |_, i, width, best| {
-            let keys = read(x, i, width).into_iter().map(order).enumerate();
-            keys.fold(best, |(key, place), (at, next)| {
+        let (key, place) = spread(cta, count, x.aligned(16), none, |_, at, best| {
+            let values = Quad::read(x, at).places(first + at.i);
+            values.fold(best, |(key, place), (here, x)| {
+                let next = order(x);
                 let better = next.gt(key);
-                let here = first + i + at as u32;
                 (better.select(next, key), better.select(here, place))
             })
         });

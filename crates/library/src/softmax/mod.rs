@@ -4,7 +4,9 @@ pub mod argmax;
 
 use crate::{
     case::{AnyCase, Case, EPS_F32, Expected, Random},
-    team::{F32, Rows, Team, Word, each_row, read, spread, write},
+    quad::Quad,
+    team::{Rows, Team, each_row, spread},
+    values::Word,
 };
 use warpsmith_kernel::{
     Cta, Device, Global, Kernel, LaunchError, Read, Scope, Val, Write, args, uni,
@@ -26,6 +28,7 @@ pub struct Softmax {
 
 impl Kernel for Softmax {
     type Args = SoftmaxArgs;
+    const ANY_SIZE: bool = true;
 
     fn name(&self) -> String {
         format!("softmax{}", self.rows.suffix())
@@ -33,10 +36,6 @@ impl Kernel for Softmax {
 
     fn threads(&self) -> u32 {
         self.rows.threads()
-    }
-
-    fn resized(&self, _threads: u32) -> Option<Self> {
-        Some(self.clone())
     }
 
     fn grid(&self, a: &SoftmaxArgs) -> Result<u64, LaunchError> {
@@ -55,39 +54,25 @@ fn softmax_row<'k>(team: &mut impl Team<'k>, row: Word<'k>, a: &SoftmaxArgs<Devi
     let y: Global<'k, f32, Write, uni::Lane> = a.y.row(row);
     let aligned = x.aligned(16) & y.aligned(16);
     let least = Val::constant(f32::NEG_INFINITY);
-    let own = spread(team, a.n, aligned, least, |_, i, width, most| {
-        read(x, i, width)
-            .into_iter()
-            .fold(most, |most, x| most.max(x))
+    let own = spread(team, a.n, aligned, least, |_, at, most| {
+        Quad::read(x, at).fold(most, |most, x| most.max(x))
     });
     let most = team.total(own, |a, b| a.max(b));
     // Without this a row of minus infinities would be inf - inf.
     let most = most.equals(f32::NEG_INFINITY).select(0.0, most);
-    let own = spread(
-        team,
-        a.n,
-        aligned,
-        Val::constant(0.0),
-        |_, i, width, sum| {
-            let powers: Vec<F32> = read(x, i, width)
-                .into_iter()
-                .map(|x| (x - most).exp())
-                .collect();
-            write(y, i, &powers);
-            powers.into_iter().fold(sum, |sum, power| sum + power)
-        },
-    );
+    let zero = Val::constant(0.0);
+    let own = spread(team, a.n, aligned, zero, |_, at, sum| {
+        let powers = (Quad::read(x, at) - most).map(Val::exp);
+        powers.write(y, at.i);
+        powers.sum(sum)
+    });
     let sum = team.sum_of(own);
     let scale = sum
         .equals(0.0)
         .select(0.0, Val::<f32, uni::Lane>::constant(1.0) / sum);
     // A thread scales only what it wrote itself.
-    spread(team, a.n, aligned, (), |_, i, width, ()| {
-        let values: Vec<F32> = read(y, i, width)
-            .into_iter()
-            .map(|power| power * scale)
-            .collect();
-        write(y, i, &values);
+    spread(team, a.n, aligned, (), |_, at, ()| {
+        (Quad::read(y, at) * scale).write(y, at.i);
     });
 }
 

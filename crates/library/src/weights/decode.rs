@@ -1,15 +1,16 @@
 //! Decoding on the device: codes to integers and floats, scales to `d` and `m`.
 
 use super::layout::{BLOCK, Codes, FloatType, High, Layout, Scale, Value};
+use crate::{
+    quad::two_halves,
+    values::{F32, Word},
+};
 use half::f16;
 use warpsmith_kernel::{
     Elem, Global, Read, Val, raw,
     uni::{self, Join, Uni},
 };
 use warpsmith_ptx::{op::Op, qual::Qual, types::Type};
-
-pub(super) type Word<'k> = Val<'k, u32, uni::Lane>;
-pub(super) type F32<'k> = Val<'k, f32, uni::Lane>;
 
 /// One row of a matrix: the planes of its block of 32 rows, and its place among them.
 #[derive(Clone, Copy, Debug)]
@@ -38,12 +39,6 @@ pub struct Affine<'k> {
 fn f16_bits<'k>(bits: Word<'k>) -> F32<'k> {
     let (low, _): (Val<'k, f16, _>, _) = bits.into();
     low.f32()
-}
-
-/// Both f16 of a word.
-fn two_halves<'k>(word: Word<'k>) -> (F32<'k>, F32<'k>) {
-    let (low, high): (Val<'k, f16, _>, Val<'k, f16, _>) = word.into();
-    (low.f32(), high.f32())
 }
 
 /// The low byte of a word as a number; `ty` is U8 or S8.
@@ -184,11 +179,11 @@ impl<'k, U: Uni> PlaneRow<'k, U> {
                 None,
             ),
             Scale::HalfMin => {
-                let (d, m) = both();
+                let [d, m] = both();
                 (d, Some(m))
             }
             Scale::SuperMin => {
-                let (d, least) = both();
+                let [d, least] = both();
                 let sub = self.piece(self.sub, 2, 1, group, 0).cast::<u16>().at(0);
                 (
                     d * byte(Type::U8, sub),
@@ -196,7 +191,7 @@ impl<'k, U: Uni> PlaneRow<'k, U> {
                 )
             }
             Scale::SuperMin16 => {
-                let (d, least) = both();
+                let [d, least] = both();
                 let [sub] = self.piece(self.sub, 4, 1, group, 0).words::<1, _>(0);
                 let sub = sub >> (half * 8);
                 (
@@ -265,20 +260,14 @@ pub(super) fn floats<'k>(ty: FloatType, quad: impl Fn(usize) -> [Word<'k>; 4]) -
         return std::array::from_fn(|at| quads[at / 4][at % 4].as_f32());
     }
     let quads: [[Word<'k>; 4]; 2] = std::array::from_fn(quad);
-    let pairs: [(F32<'k>, F32<'k>); 8] = std::array::from_fn(|at| {
+    let pairs: [[F32<'k>; 2]; 8] = std::array::from_fn(|at| {
         let word = quads[at / 4][at % 4];
         match ty {
-            FloatType::BF16 => ((word << 16).as_f32(), (word & 0xffff_0000).as_f32()),
+            FloatType::BF16 => [(word << 16).as_f32(), (word & 0xffff_0000).as_f32()],
             FloatType::F16 | FloatType::F32 => two_halves(word),
         }
     });
-    std::array::from_fn(|at| {
-        if at % 2 == 0 {
-            pairs[at / 2].0
-        } else {
-            pairs[at / 2].1
-        }
-    })
+    std::array::from_fn(|at| pairs[at / 2][at % 2])
 }
 
 /// The bytes `table[n]` for the four low nibbles `n` of `selector`: a permutation of each half of the table, and one

@@ -1,9 +1,10 @@
 //! Codes as left operands of `mma`: a warp reads a block of 32 rows straight from its planes, each lane what it multiplies.
 
 use super::{
-    decode::{Word, look_up, moved_bits},
+    decode::{look_up, moved_bits},
     layout::{BLOCK, Codes, High, Layout, Value},
 };
+use crate::values::Word;
 use warpsmith_kernel::{Global, Read, uni};
 
 /// What unsigned bytes have more than signed ones.

@@ -1,10 +1,11 @@
 //! Decoding of whole groups, by a lane that has a row to itself.
 
 use super::{
-    decode::{Affine, BlockUni, F32, PlaneRow, Word, byte, floats, look_up, moved_bits},
+    decode::{Affine, BlockUni, PlaneRow, byte, floats, look_up, moved_bits},
     fragment::BIAS,
     layout::{BLOCK, Codes, High, Layout, Value},
 };
+use crate::values::{F32, Word};
 use warpsmith_kernel::{
     Global, Read, Val, raw,
     uni::{self, Join, Uni},
@@ -162,32 +163,7 @@ impl<'k, U: Uni> PlaneRow<'k, U> {
             Some(fetched) => fetched[piece as usize],
             None => self.piece(self.codes, 4, pieces, group, piece).words(0),
         };
-        let in_place = layout.high == High::None && matches!(layout.value, Value::Linear { .. });
-        let mut shift = 0;
-        let low: [[Word<'k>; 4]; 2] = match layout.codes {
-            Codes::Byte => [0, 1].map(|half| four(half, 2)),
-            Codes::Nibble => {
-                let words = four(0, 1);
-                let first = words.map(|word| word & 0x0f0f_0f0f);
-                // Left where they are, the high nibbles count sixteenfold: one shift of a sum sets that right.
-                let second = if in_place {
-                    shift = 4;
-                    words.map(|word| word & 0xf0f0_f0f0)
-                } else {
-                    words.map(|word| (word >> 4) & 0x0f0f_0f0f)
-                };
-                [first, second]
-            }
-            Codes::NibbleInOrder => {
-                let [a, b, c, d] = four(0, 1);
-                [[a, a >> 16, b, b >> 16], [c, c >> 16, d, d >> 16]]
-            }
-            Codes::Pair => self
-                .piece(self.codes, 2, 1, group, 0)
-                .words::<2, _>(0)
-                .map(|word| std::array::from_fn(|w| (word >> (2 * w as u32)) & 0x0303_0303)),
-            Codes::Float(_) => unreachable!("unquantised weights have no codes"),
-        };
+        let (low, shift) = self.low_codes(layout, group, four);
         let above = layout.low_bits();
         let with = |bits: [Word<'k>; 2], width: u32, mask: u32, next: u32| {
             [0, 1].map(|half: usize| {
@@ -218,6 +194,41 @@ impl<'k, U: Uni> PlaneRow<'k, U> {
             ty: layout.code_type(),
             bias: 0,
         }
+    }
+
+    /// The codes' bits of the `codes` plane, and [`GroupCodes::shift`]; `four(piece, pieces)` is a piece of the plane.
+    fn low_codes<G: Uni>(
+        self,
+        layout: Layout,
+        group: Val<'k, u32, G>,
+        four: impl Fn(u32, u32) -> Piece<'k>,
+    ) -> ([Piece<'k>; 2], u32)
+    where
+        U: BlockUni<G>,
+    {
+        let in_place = layout.high == High::None && matches!(layout.value, Value::Linear { .. });
+        let low = match layout.codes {
+            Codes::Byte => [0, 1].map(|half| four(half, 2)),
+            Codes::Nibble => {
+                let words = four(0, 1);
+                let first = words.map(|word| word & 0x0f0f_0f0f);
+                if in_place {
+                    // Left where they are, the high nibbles count sixteenfold: one shift of a sum sets that right.
+                    return ([first, words.map(|word| word & 0xf0f0_f0f0)], 4);
+                }
+                [first, words.map(|word| (word >> 4) & 0x0f0f_0f0f)]
+            }
+            Codes::NibbleInOrder => {
+                let [a, b, c, d] = four(0, 1);
+                [[a, a >> 16, b, b >> 16], [c, c >> 16, d, d >> 16]]
+            }
+            Codes::Pair => self
+                .piece(self.codes, 2, 1, group, 0)
+                .words::<2, _>(0)
+                .map(|word| std::array::from_fn(|w| (word >> (2 * w as u32)) & 0x0303_0303)),
+            Codes::Float(_) => unreachable!("unquantised weights have no codes"),
+        };
+        (low, 0)
     }
 
     /// The scales of a group.

@@ -13,5 +13,4 @@ pub(crate) use fragment::BlockCodes;
 pub use group::{GroupCodes, GroupScales, Piece};
 pub use layout::{BLOCK, Block, Codes, FloatType, GROUP, High, Layout, Scale, Value, layout_name};
 pub use pack::{PackError, Packed, pack};
-pub use planes::PlaneSizes;
-pub(crate) use planes::{plane_row, plane_sizes};
+pub use planes::Planes;

@@ -1,28 +1,36 @@
-//! The sizes of a matrix's planes, as a launch passes them.
+//! The planes of a matrix, as a launch passes them.
 
-use super::layout::{BLOCK, GROUP, Layout};
-use warpsmith_kernel::{LaunchError, require};
+use super::{
+    decode::PlaneRow,
+    layout::{BLOCK, GROUP, Layout},
+};
+use warpsmith_kernel::{
+    Device, LaunchError, Val, args,
+    args::Mode,
+    require,
+    uni::{self, Join, Uni},
+};
 
-/// The scalars that every kernel with weights takes: blocks of 32 rows, and the elements of a block in each plane.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct PlaneSizes {
-    /// Blocks of 32 rows.
-    pub blocks: u32,
-    /// Words of a block in `codes`.
-    pub code_block: u32,
-    /// Words of a block in `high`.
-    pub high_block: u32,
-    /// Bytes of a block in `sub`.
-    pub sub_block: u32,
-    /// Halves of a block in `scales`.
-    pub scale_block: u32,
+args! {
+    /// A matrix as an argument of a kernel: blocks of 32 rows, in the planes of its layout, and the elements of a block in
+    /// each plane. Without its arrays, as a grid is computed from it, it is those sizes.
+    pub struct Planes {
+        codes: In<u32>[blocks, code_block], high: Maybe<u32>[blocks, high_block],
+        sub: Maybe<u8>[blocks, sub_block], scales: Maybe<u16>[blocks, scale_block],
+        blocks: Scalar<u32>, code_block: Scalar<u32>, high_block: Scalar<u32>, sub_block: Scalar<u32>,
+        scale_block: Scalar<u32>,
+    }
 }
 
-impl PlaneSizes {
-    /// Of `rows` rows of `columns` weights.
-    pub fn of(layout: Layout, rows: u32, columns: u32) -> PlaneSizes {
+impl Planes {
+    /// The sizes of `rows` rows of `columns` weights.
+    pub fn of(layout: Layout, rows: u32, columns: u32) -> Planes {
         let block = layout.block(columns.next_multiple_of(GROUP));
-        PlaneSizes {
+        Planes {
+            codes: (),
+            high: (),
+            sub: (),
+            scales: (),
             blocks: rows.div_ceil(BLOCK),
             code_block: block.codes,
             high_block: block.high,
@@ -31,15 +39,36 @@ impl PlaneSizes {
         }
     }
 
+    /// These sizes with their arrays; `high`, `sub` and `scales` where the layout has them.
+    pub fn with<M: Mode<Scalar<u32> = u32>>(
+        self,
+        codes: M::In<u32>,
+        high: M::Maybe<u32>,
+        sub: M::Maybe<u8>,
+        scales: M::Maybe<u16>,
+    ) -> Planes<M> {
+        Planes {
+            codes,
+            high,
+            sub,
+            scales,
+            blocks: self.blocks,
+            code_block: self.code_block,
+            high_block: self.high_block,
+            sub_block: self.sub_block,
+            scale_block: self.scale_block,
+        }
+    }
+
     /// Refuses sizes that are not those of `rows` rows of `columns` weights.
     ///
     /// # Errors
     /// [`LaunchError::Value`] naming the first that is wrong.
-    pub fn check(self, layout: Layout, rows: u32, columns: u32) -> Result<(), LaunchError> {
+    pub fn check(&self, layout: Layout, rows: u32, columns: u32) -> Result<(), LaunchError> {
         let limit = 1 << 24;
         let (found, within) = (u64::from(columns), columns < limit);
         require(within, "columns", found, "below 2^24")?;
-        let want = PlaneSizes::of(layout, rows, columns);
+        let want = Planes::of(layout, rows, columns);
         let same = |what, found: u32, want: u32| {
             require(
                 found == want,
@@ -56,30 +85,19 @@ impl PlaneSizes {
     }
 }
 
-/// The [`PlaneSizes`] and planes of an argument struct that has them under their usual names.
-macro_rules! plane_sizes {
-    ($args:expr) => {
-        $crate::weights::PlaneSizes {
-            blocks: $args.blocks,
-            code_block: $args.code_block,
-            high_block: $args.high_block,
-            sub_block: $args.sub_block,
-            scale_block: $args.scale_block,
+impl<'k> Planes<Device<'k>> {
+    /// Row `row` of block `block`.
+    #[track_caller]
+    pub fn row<U: Uni>(self, block: Val<'k, u32, U>, row: Val<'k, u32>) -> PlaneRow<'k, U>
+    where
+        uni::Cta: Join<U, Out = U>,
+    {
+        PlaneRow {
+            codes: self.codes.row(block),
+            high: self.high.row(block),
+            sub: self.sub.row(block),
+            scales: self.scales.row(block),
+            row,
         }
-    };
+    }
 }
-
-/// The [`PlaneRow`](crate::weights::PlaneRow) of row `$row` of block `$block` of an argument struct.
-macro_rules! plane_row {
-    ($args:expr, $block:expr, $row:expr) => {
-        $crate::weights::PlaneRow {
-            codes: $args.codes.row($block),
-            high: $args.high.row($block),
-            sub: $args.sub.row($block),
-            scales: $args.scales.row($block),
-            row: $row,
-        }
-    };
-}
-
-pub(crate) use {plane_row, plane_sizes};

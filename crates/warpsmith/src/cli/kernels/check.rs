@@ -10,7 +10,7 @@ use std::{collections::BTreeMap, process::ExitCode, time::Instant};
 use warpsmith::{
     kernel::{
         BuildError, Options,
-        args::{Access, HostBuffer, Visitor},
+        args::{Access, HostBuffer, Name, Visitor},
     },
     library::{
         case::{AnyCase, Random},
@@ -217,7 +217,7 @@ impl Arrays<'_> {
 impl Visitor for Arrays<'_> {
     fn array(
         &mut self,
-        _name: &'static str,
+        _name: Name<'_>,
         access: Access,
         array: Option<&dyn HostBuffer>,
         _dims: &[u128],
@@ -236,7 +236,7 @@ impl Visitor for Arrays<'_> {
         self.push(&start.to_le_bytes());
     }
 
-    fn scalar(&mut self, _name: &'static str, bytes: &[u8]) {
+    fn scalar(&mut self, _name: Name<'_>, bytes: &[u8]) {
         self.push(bytes);
     }
 }
@@ -252,7 +252,7 @@ struct Results<'m> {
 impl Visitor for Results<'_> {
     fn array(
         &mut self,
-        name: &'static str,
+        name: Name<'_>,
         access: Access,
         array: Option<&dyn HostBuffer>,
         _dims: &[u128],
@@ -280,5 +280,5 @@ impl Visitor for Results<'_> {
         }
     }
 
-    fn scalar(&mut self, _name: &'static str, _bytes: &[u8]) {}
+    fn scalar(&mut self, _name: Name<'_>, _bytes: &[u8]) {}
 }
