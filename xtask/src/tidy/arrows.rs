@@ -86,6 +86,7 @@ const HOUSE: &[(&str, May)] = &[
         ]),
     ),
     ("check-a-kernel", May::Use(&["warpsmith"])),
+    ("ten-kernels", May::Use(&["warpsmith"])),
     ("warpsmith-suite", May::UseAll),
     ("warpsmith-bench", May::UseAll),
     ("warpsmith-fuzz", May::UseAll),
