@@ -4,7 +4,7 @@
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     if std::env::var("CARGO_CFG_TARGET_OS").is_ok_and(|os| os == "linux") {
-        println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libcuda.so");
+        println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libcuda.so.1");
         println!("cargo:rustc-cdylib-link-arg=-Wl,-Bsymbolic");
     }
 }

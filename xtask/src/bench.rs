@@ -121,6 +121,8 @@ pub(crate) fn bench(house: &House, args: &Args) -> Result<()> {
             "--bin",
             OURS,
         ])
+        // What is measured needs no driver library inside of `warpsmith`.
+        .env("WARPSMITH_EMBED", "0")
         .show()?;
     let note = args.note.iter().flat_map(|note| ["--note", note.as_str()]);
     let only = args

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use crate::cuda_clients;
 use crate::demo::{self, Profile};
 use crate::error::{Error, Result};
 use crate::fetch::{self, Place, What};
@@ -14,6 +15,7 @@ use crate::tidy;
 pub(crate) enum Step {
     Ptxas,
     Models,
+    CudaClients,
     Fmt,
     Clippy,
     Tidy,
@@ -23,9 +25,10 @@ pub(crate) enum Step {
 }
 
 impl Step {
-    pub(crate) const ALL: [Step; 8] = [
+    pub(crate) const ALL: [Step; 9] = [
         Step::Ptxas,
         Step::Models,
+        Step::CudaClients,
         Step::Fmt,
         Step::Clippy,
         Step::Tidy,
@@ -38,6 +41,7 @@ impl Step {
         match self {
             Step::Ptxas => "ptxas",
             Step::Models => "models",
+            Step::CudaClients => "cuda-clients",
             Step::Fmt => "fmt",
             Step::Clippy => "clippy",
             Step::Tidy => "tidy",
@@ -51,6 +55,7 @@ impl Step {
         match self {
             Step::Ptxas => "install NVIDIA's assemblers into .tools/",
             Step::Models => "fetch the models into the user's cache, OpenAI's client into .tools/",
+            Step::CudaClients => "install programs that use CUDA into .tools/cuda-clients",
             Step::Fmt => "cargo fmt --all --check",
             Step::Clippy => "cargo clippy --workspace --all-targets -- -D warnings",
             Step::Tidy => "cargo xtask tidy",
@@ -154,6 +159,7 @@ fn run(house: &House, step: Step, tests: Tests, results: &mut Vec<String>) -> Re
             fetch::fetch(house, What::Clients)?;
             fetch::fetch(house, What::Whisper)
         }
+        Step::CudaClients => cuda_clients::install(house),
         Step::Fmt => house.cargo(["fmt", "--all", "--check"]).show(),
         Step::Clippy => house
             .cargo([

@@ -48,6 +48,8 @@ fn build(house: &House) -> Result<PathBuf> {
             "--bin",
             PROGRAM,
         ])
+        // Cards have a driver: none is needed inside of `warpsmith`.
+        .env("WARPSMITH_EMBED", "0")
         .show()?;
     let program = house.program(PROFILE, PROGRAM)?;
     let bytes = fs::metadata(&program).map_err(Error::io(&program))?.len();

@@ -4,6 +4,7 @@
 mod bench;
 mod ci;
 mod cuda;
+mod cuda_clients;
 mod demo;
 mod dist;
 mod error;

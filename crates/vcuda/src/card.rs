@@ -85,8 +85,10 @@ pub(crate) fn attribute(settings: &Settings, index: usize, number: i32) -> Optio
         39 => threads_per_sm(sm) as i32,
         // Copy engines.
         40 => 2,
-        // One address space with the host.
-        41 => 1,
+        // One address space with the host: kernels reach its memory, registered memory too, and it theirs that is managed.
+        19 | 41 | 83 | 89 | 91 | 99 | 101 => 1,
+        // Reserved addresses; words that streams write and wait for, of 64 bits and by "nor", too.
+        102 | 122 | 123 => 1,
         75 => i32::from(sm / 10),
         76 => i32::from(sm % 10),
         81 => shared_per_sm(settings) as i32,

@@ -7,12 +7,14 @@ use crate::{
     stream::{Kind, Stream},
     table::{Handle, lock},
 };
+use rustc_hash::FxHashMap;
 use std::{
-    cell::RefCell,
+    cell::{Cell, RefCell},
     collections::BTreeMap,
     sync::{Arc, Mutex, OnceLock, Weak, atomic::Ordering::Relaxed},
+    thread::ThreadId,
 };
-use warpsmith_vgpu::{self as vgpu, Machine};
+use warpsmith_vgpu::{self as vgpu, Machine, check::Checks};
 
 /// What a context's objects share with it.
 pub(crate) struct Core {
@@ -33,6 +35,28 @@ impl Core {
     /// Keeps the first error that makes the context unusable.
     pub(crate) fn fail(&self, status: Status) {
         let _later_ones_are_consequences = self.sticky.set(status);
+    }
+
+    /// Keeps why work of a stream failed, and tells of the first.
+    pub(crate) fn fault(&self, error: &vgpu::Error) {
+        if self.sticky.set(error.into()).is_ok() {
+            crate::report::failed(error);
+        }
+    }
+
+    /// Finds what was not given back, where that is looked for. An interpreter gives nothing back when it ends: there it
+    /// must have been asked for by name.
+    pub(crate) fn leaks(&self) {
+        let by_name = |checks: &Checks| *checks != Checks::default();
+        let wanted = self.settings.checks.as_ref();
+        if wanted.is_some_and(|checks| by_name(checks) || !crate::abi::is_interpreter()) {
+            self.machine.check_leaks();
+        }
+    }
+
+    /// Shows what kernels have printed.
+    pub(crate) fn show(&self) {
+        crate::report::printed(&self.machine.take_printed());
     }
 
     /// The error that stays, if there is one.
@@ -67,6 +91,12 @@ pub(crate) enum Owner {
     Program,
     /// The program's, from the pool.
     Pool,
+    /// The program's, which the host uses as its own and copies do not wait for.
+    Pinned,
+    /// The program's, which both sides use.
+    Managed,
+    /// Of a backing that is mapped there.
+    Mapped,
     Module,
 }
 
@@ -76,12 +106,18 @@ pub(crate) struct Block {
     pub(crate) owner: Owner,
 }
 
+/// What fresh memory of the host holds, a part at a time.
+const PART: usize = 1 << 16;
+static ZEROS: [u8; PART] = [0; PART];
+
 /// A context.
 pub(crate) struct Context {
     pub(crate) core: Arc<Core>,
     blocks: Mutex<BTreeMap<u64, Block>>,
     streams: Mutex<Vec<Weak<Stream>>>,
     null: Mutex<Option<Arc<Stream>>>,
+    /// The default streams of threads that have their own.
+    thread_streams: Mutex<FxHashMap<ThreadId, Arc<Stream>>>,
 }
 
 impl Context {
@@ -99,6 +135,7 @@ impl Context {
             blocks: Mutex::default(),
             streams: Mutex::default(),
             null: Mutex::default(),
+            thread_streams: Mutex::default(),
         })
     }
 
@@ -107,9 +144,11 @@ impl Context {
         let _errors_go_with_the_context = self.synchronize();
         driver.forget(&self.core);
         drop(lock(&self.null).take());
+        drop(lock(&self.thread_streams).drain());
+        self.core.leaks();
         let blocks = std::mem::take(&mut *lock(&self.blocks));
         for (address, block) in blocks {
-            if block.owner != Owner::Module {
+            if !matches!(block.owner, Owner::Module | Owner::Mapped) {
                 // It was allocated there and not freed.
                 drop(self.core.machine.free(address));
             }
@@ -129,6 +168,18 @@ impl Context {
         }
         let address = given?;
         self.holds_now(address, bytes, owner);
+        if self.core.settings.checks.is_some() {
+            crate::report::allocated(address, crate::abi::caller());
+        }
+        if matches!(owner, Owner::Pinned | Owner::Managed) {
+            // The host writes there without a call, also while kernels run.
+            let machine = &self.core.machine;
+            machine.host_pointer(address);
+            (0..bytes).step_by(PART).try_for_each(|at| {
+                let len = (bytes - at).min(PART as u64) as usize;
+                machine.write(address + at, &ZEROS[..len])
+            })?;
+        }
         Ok(address)
     }
 
@@ -146,7 +197,7 @@ impl Context {
     pub(crate) fn release(&self, address: u64) -> Result<(), Status> {
         let mut blocks = lock(&self.blocks);
         match blocks.get(&address) {
-            Some(block) if block.owner != Owner::Module => {
+            Some(block) if !matches!(block.owner, Owner::Module | Owner::Mapped) => {
                 blocks.remove(&address);
                 Ok(())
             }
@@ -196,10 +247,25 @@ impl Context {
         Ok(null.insert(stream).clone())
     }
 
-    /// A stream by its handle; 0, 1 and 2 are the null stream.
+    /// The default stream of this thread.
+    fn thread_stream(&self) -> Result<Arc<Stream>, Status> {
+        let mut streams = lock(&self.thread_streams);
+        let thread = std::thread::current().id();
+        if let Some(stream) = streams.get(&thread) {
+            return Ok(stream.clone());
+        }
+        let stream = self.new_stream(Kind::Blocking)?;
+        streams.insert(thread, stream.clone());
+        Ok(stream)
+    }
+
+    /// A stream by its handle; 0 and 1 are the null stream, 2 is this thread's own.
     pub(crate) fn stream(&self, handle: Handle) -> Result<Arc<Stream>, Status> {
-        if handle.0 <= 2 {
-            return self.null_stream();
+        match handle.0 {
+            0 if OWN_STREAM.get() => return self.thread_stream(),
+            0 | 1 => return self.null_stream(),
+            2 => return self.thread_stream(),
+            _ => {}
         }
         let stream = driver()?.streams.find(handle)?;
         if Arc::ptr_eq(&stream.core, &self.core) {
@@ -239,13 +305,40 @@ impl Context {
     pub(crate) fn synchronize(&self) -> Result<(), Status> {
         let streams = self.all_streams();
         streams.iter().for_each(|stream| stream.drain());
+        self.core.show();
         self.core.well()
+    }
+
+    /// Whether nothing is under way.
+    pub(crate) fn is_done(&self) -> bool {
+        let streams = self.all_streams();
+        streams
+            .iter()
+            .all(|stream| stream.is_done().unwrap_or(false))
+    }
+
+    /// Shows what kernels have printed, once they are done or if they are.
+    pub(crate) fn tell(&self) {
+        self.core.show();
     }
 }
 
 thread_local! {
     /// The contexts of this thread, the current one last.
     static STACK: RefCell<Vec<Handle>> = const { RefCell::new(Vec::new()) };
+}
+
+thread_local! {
+    /// Whether the default stream is this thread's own, in the call that is being made.
+    static OWN_STREAM: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Makes a call in which the default stream is this thread's own.
+pub(crate) fn with_own_stream<T>(f: impl FnOnce() -> T) -> T {
+    OWN_STREAM.set(true);
+    let result = f();
+    OWN_STREAM.set(false);
+    result
 }
 
 /// Changes this thread's contexts.

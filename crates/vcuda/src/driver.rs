@@ -3,8 +3,11 @@
 use crate::{
     context::{Context, Core},
     event::Event,
-    graph::{Exec, Graph},
-    module::{Function, Link, Module},
+    graph::{Exec, Graph, Node, UserObject},
+    library::{Library, LibraryKernel},
+    link::Link,
+    module::{Function, Module},
+    reserve::{Backing, Pool, Span},
     settings::{PREFIX, Settings},
     status::Status,
     stream::Stream,
@@ -14,10 +17,12 @@ use std::sync::{
     Arc, Mutex, OnceLock, Weak,
     atomic::{AtomicU64, Ordering::Relaxed},
 };
-use warpsmith_vgpu::{Config, Machine};
+use warpsmith_vgpu::{Config, Machine, check::Observer};
 
 /// All there is once `cuInit` has succeeded.
 pub(crate) struct Driver {
+    /// The process that initialised it.
+    process: u32,
     pub(crate) settings: Settings,
     pub(crate) cards: Vec<Card>,
     pub(crate) contexts: Table<Context>,
@@ -25,7 +30,14 @@ pub(crate) struct Driver {
     pub(crate) events: Table<Event>,
     pub(crate) modules: Table<Module>,
     pub(crate) functions: Table<Function>,
+    pub(crate) libraries: Table<Library>,
+    pub(crate) kernels: Table<LibraryKernel>,
+    pub(crate) pools: Table<Pool>,
+    pub(crate) spans: Table<Span>,
+    pub(crate) backings: Table<Backing>,
     pub(crate) graphs: Table<Graph>,
+    pub(crate) nodes: Table<Node>,
+    pub(crate) user_objects: Table<UserObject>,
     pub(crate) execs: Table<Exec>,
     pub(crate) links: Table<Link>,
 }
@@ -59,15 +71,19 @@ fn set(words: &str, name: &str) -> Option<String> {
 /// Initialises once; later calls return what the first did.
 pub(crate) fn init() -> Result<(), Status> {
     match DRIVER.get_or_init(start) {
-        Ok(_) => Ok(()),
+        Ok(_) => driver().map(drop),
         Err(status) => Err(*status),
     }
+}
+
+/// A setting of the environment.
+fn variable(name: &str) -> Option<String> {
+    std::env::var(format!("{PREFIX}{name}")).ok()
 }
 
 /// What the program and its environment ask for.
 fn wanted() -> Result<Settings, Status> {
     let words = lock(&WORDS).clone();
-    let variable = |name: &str| std::env::var(format!("{PREFIX}{name}")).ok();
     let lookup = |name: &str| set(&words, name).or_else(|| variable(name));
     Settings::read(lookup).map_err(|_| Status::InvalidValue)
 }
@@ -88,7 +104,10 @@ fn start() -> Result<Driver, Status> {
     if settings.devices == 0 {
         return Err(Status::NoDevice);
     }
+    crate::report::begin(&settings);
+    crate::abi::at_exit(ends);
     Ok(Driver {
+        process: std::process::id(),
         cards: (0..settings.devices).map(Card::new).collect(),
         settings,
         contexts: Table::default(),
@@ -96,21 +115,43 @@ fn start() -> Result<Driver, Status> {
         events: Table::default(),
         modules: Table::default(),
         functions: Table::default(),
+        libraries: Table::default(),
+        kernels: Table::default(),
+        pools: Table::default(),
+        spans: Table::default(),
+        backings: Table::default(),
         graphs: Table::default(),
+        nodes: Table::default(),
+        user_objects: Table::default(),
         execs: Table::default(),
         links: Table::default(),
     })
 }
 
+/// The process ends.
+extern "C" fn ends() {
+    if let Ok(driver) = driver() {
+        // A panic must not get into the code that ends a process.
+        let _lost = std::panic::catch_unwind(|| driver.ends());
+    }
+}
+
 /// The driver, if it is initialised.
 pub(crate) fn driver() -> Result<&'static Driver, Status> {
     match DRIVER.get() {
-        Some(Ok(driver)) => Ok(driver),
-        Some(Err(_)) | None => Err(Status::NotInitialized),
+        // A process that was forked off has none of the threads.
+        Some(Ok(driver)) if driver.process == std::process::id() => Ok(driver),
+        Some(_) | None => Err(Status::NotInitialized),
     }
 }
 
 impl Driver {
+    /// The context whose memory an address is in.
+    pub(crate) fn holder(&self, address: u64) -> Option<Arc<Context>> {
+        let mut all = self.contexts.all().into_iter();
+        all.find(|context| context.block(address, 0).is_ok())
+    }
+
     pub(crate) fn card(&self, index: i32) -> Result<&Card, Status> {
         let index = usize::try_from(index).map_err(|_| Status::InvalidDevice)?;
         self.cards.get(index).ok_or(Status::InvalidDevice)
@@ -121,11 +162,25 @@ impl Driver {
         let of_it = |other: &Arc<Core>| Arc::ptr_eq(other, core);
         self.execs.forget(|exec| of_it(&exec.core));
         self.graphs.forget(|graph| of_it(&graph.core));
+        self.nodes.forget(|node| of_it(&node.core));
+        self.libraries.each(|library| library.forget(core));
         self.events.forget(|event| of_it(&event.core));
         self.streams.forget(|stream| of_it(&stream.core));
         self.functions
             .forget(|function| of_it(&function.module.core));
         self.modules.forget(|module| of_it(&module.core));
+    }
+}
+
+impl Driver {
+    /// What is to be told when the process ends: of contexts that were not destroyed, what was printed and what leaked.
+    pub(crate) fn ends(&self) {
+        for context in self.contexts.all() {
+            context.tell();
+            if context.is_done() {
+                context.core.leaks();
+            }
+        }
     }
 }
 
@@ -176,6 +231,14 @@ impl Card {
             shared_per_block: crate::card::shared_limit(settings),
             max_ptx: settings.ptx_limit,
             poison: settings.poison,
+            unified: true,
+            checks: settings.checks.clone(),
+            seed: settings.seed,
+            budget: settings.budget,
+            observer: settings
+                .report
+                .is_some()
+                .then(|| Observer::new(crate::report::found)),
             ..Config::default()
         })?);
         *machine = Arc::downgrade(&fresh);

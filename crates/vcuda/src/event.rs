@@ -1,6 +1,11 @@
 //! Events: points in streams, with their times.
 
-use crate::{context::Core, status::Status, stream::Capture, table::lock};
+use crate::{
+    context::Core,
+    status::Status,
+    stream::Capture,
+    table::{Handle, lock},
+};
 use std::{
     sync::{Arc, Mutex},
     time::Duration,
@@ -19,7 +24,8 @@ pub(crate) struct Event {
 pub(crate) enum Mark {
     Never,
     Reached(vgpu::Event),
-    Captured(Arc<Capture>),
+    /// In a capture, behind these nodes.
+    Captured(Arc<Capture>, Vec<Handle>),
 }
 
 /// `CU_EVENT_DISABLE_TIMING`.
@@ -47,7 +53,7 @@ impl Event {
         match self.mark() {
             Mark::Never => Ok(None),
             Mark::Reached(point) => Ok(Some(point)),
-            Mark::Captured(_) => Err(Status::CapturedEvent),
+            Mark::Captured(..) => Err(Status::CapturedEvent),
         }
     }
 

@@ -1,7 +1,7 @@
 //! A CUDA driver library over the virtual GPU, so that programs for the driver run on a machine without a card.
 //!
 //! Built as a shared library; in a folder on the loader's path under the names `libcuda.so` and `libcuda.so.1` it is
-//! what a program finds for a driver. It is made for tests: it behaves as a driver does, on request a broken one.
+//! what a program finds for a driver; `warpsmith exec` lays it out so. It behaves as a driver does, on request a broken one.
 //!
 //! # Settings
 //!
@@ -16,10 +16,15 @@
 //! | `SMS` | multiprocessors | cores of the machine |
 //! | `MEMORY` | bytes of memory; of a list, one entry for each card and the last for the rest | 8G |
 //! | `WORKERS` | threads of a card | cores of the machine |
-//! | `DRIVER` | the CUDA version that the driver reports | 12.9 |
+//! | `DRIVER` | the CUDA version that the driver reports | 13.5 |
 //! | `PTX_LIMIT` | the newest PTX that its compiler takes | as its CUDA version says |
 //! | `POOLS` | whether cards have memory pools: 0 or 1 | 1 |
 //! | `FRESH` | the byte that fresh memory holds: 0 or 255 | 255 |
+//! | `CHECK` | what is looked for while kernels run: `all`, or kinds of findings with commas | nothing |
+//! | `SEED` | the order in which blocks, warps and lanes run, by a number | their own |
+//! | `BUDGET` | instructions that a launch may run, each counted once for a warp | any number |
+//! | `REPORT` | a folder: modules are kept there, and a line of JSON is written for each fault and finding | none |
+//! | `TRACE` | a file, of the environment alone: each call with its code, and each function that was asked for and is not here | none |
 //! | `INIT` | the code that `cuInit` returns | 0 |
 //! | `FAIL_LAUNCH` | launch n of a card faults while it runs; the error stays with its context | never |
 //! | `REFUSE_LAUNCH` | launch n of a card is refused; nothing stays | never |
@@ -37,15 +42,25 @@
 //! - A fault of a kernel stays with its context: every later call returns it, until the context is destroyed.
 //! - Captured work is a list in the order it was captured, also where several streams took part.
 //! - "Compiled code" is the PTX in a wrapping of ours.
-//! - What is not here is absent or `CUDA_ERROR_NOT_SUPPORTED`: graphs built by hand, textures, managed memory, peers.
+//! - An address is the same for host and cards. Page-locked and managed memory is memory of a card; memory that the program
+//!   registers is reached where it is.
+//! - Copies of memory that is not page-locked read it before the call returns, or have written it.
+//! - What kernels print is written to standard output when the host waits, and at the end of the process.
+//! - What is not here is `CUDA_ERROR_NOT_SUPPORTED`: arrays, textures, tensor maps, peers, memory of other processes, code
+//!   for cards. The trace and the report say what was asked for.
 
 mod abi;
 mod card;
 mod context;
 mod driver;
 mod event;
+mod fatbin;
 mod graph;
+mod library;
+mod link;
 mod module;
+mod report;
+mod reserve;
 mod settings;
 mod status;
 mod step;

@@ -4,6 +4,7 @@ use crate::{
     abi::JitOptions,
     card::{WITHOUT_ASKING, shared_limit},
     context::{Context, Core, Owner},
+    driver::Driver,
     settings::Settings,
     status::Status,
     table::{Handle, lock},
@@ -21,6 +22,7 @@ use warpsmith_ptx::{
     ir::{Directive, FunctionKind},
     parse::parse,
     target::PtxVersion,
+    types::Space,
     verify::{Verified, verify},
 };
 use warpsmith_vgpu as vgpu;
@@ -34,14 +36,30 @@ pub(crate) fn wrap(ptx: &str) -> Vec<u8> {
     [&MAGIC[..], &len, ptx.as_bytes(), b"\0"].concat()
 }
 
+/// PTX that is good for a card.
+pub(crate) struct Program {
+    pub(crate) text: String,
+    pub(crate) verified: Verified,
+}
+
+impl Program {
+    /// The names of its kernels.
+    pub(crate) fn kernels(&self) -> Vec<String> {
+        let kernels = self.verified.functions.iter();
+        let kernels = kernels.filter(|one| one.kind == FunctionKind::Entry && one.body.is_some());
+        kernels.map(|kernel| kernel.name.to_string()).collect()
+    }
+}
+
 /// Compiles PTX for a card; why it is refused is in the log.
 pub(crate) fn compile(
     settings: &Settings,
     ptx: &[u8],
     options: &JitOptions,
-) -> Result<Verified, Status> {
+) -> Result<Program, Status> {
     let refuse = |status: Status, log: String| {
         options.tell(&log);
+        crate::report::refused(&log);
         status
     };
     let found = |found: Vec<Diagnostic>| {
@@ -71,7 +89,15 @@ pub(crate) fn compile(
         let log = format!("error: .target {target} does not run on {card}");
         return Err(refuse(Status::NoBinaryForGpu, log));
     }
-    verify(module).map_err(found)
+    // What the driver brings along is linked in.
+    if let Some(text) =
+        crate::link::completed(&module).map_err(|log| refuse(Status::InvalidPtx, log))?
+    {
+        return compile(settings, text.as_bytes(), options);
+    }
+    let verified = verify(module).map_err(found)?;
+    let text = text.to_owned();
+    Ok(Program { text, verified })
 }
 
 /// The version that the first line with `.version` names.
@@ -87,18 +113,22 @@ fn named_version(text: &str) -> Option<PtxVersion> {
 pub(crate) struct Module {
     pub(crate) core: Arc<Core>,
     inner: vgpu::Module,
-    verified: Verified,
+    pub(crate) verified: Verified,
+    /// Its number in reports.
+    pub(crate) number: u64,
     /// Handles of functions that were asked for.
     pub(crate) handles: Mutex<FxHashMap<String, Handle>>,
 }
 
 impl Module {
-    pub(crate) fn new(context: &Context, verified: Verified) -> Result<Module, vgpu::Error> {
-        let inner = context.core.machine.load(&verified)?;
+    pub(crate) fn new(context: &Context, program: &Program) -> Result<Module, vgpu::Error> {
+        let Program { text, verified } = program;
+        let inner = context.core.machine.load(verified)?;
         let module = Module {
             core: context.core.clone(),
             inner,
-            verified,
+            number: crate::report::module(text, verified),
+            verified: verified.clone(),
             handles: Mutex::default(),
         };
         for (address, bytes) in module.variables() {
@@ -110,6 +140,34 @@ impl Module {
     fn variables(&self) -> impl Iterator<Item = (u64, u64)> {
         let names = self.verified.vars.iter().map(|var| &*var.name);
         names.filter_map(|name| self.inner.global(name))
+    }
+
+    /// The names of its kernels.
+    pub(crate) fn kernels(&self) -> Vec<String> {
+        self.inner.kernels().map(str::to_owned).collect()
+    }
+
+    /// A kernel with its handle, which it gets the first time.
+    pub(crate) fn function_handle(
+        self: &Arc<Module>,
+        driver: &Driver,
+        name: &str,
+    ) -> Result<(Arc<Function>, Handle), Status> {
+        let mut handles = lock(&self.handles);
+        if let Some(handle) = handles.get(name) {
+            return Ok((driver.functions.find(*handle)?, *handle));
+        }
+        let function = Arc::new(self.function(name).ok_or(Status::NotFound)?);
+        let handle = driver.functions.insert(function.clone());
+        handles.insert(name.to_owned(), handle);
+        Ok((function, handle))
+    }
+
+    /// Bytes of its constant variables.
+    fn constants(&self) -> u64 {
+        let vars = self.verified.vars.iter();
+        let constants = vars.filter(|var| var.space == Space::Const);
+        constants.filter_map(|var| var.bytes()).sum()
     }
 
     /// What it brought into the context goes.
@@ -171,8 +229,9 @@ impl Function {
         let value = match number {
             0 => self.threads,
             1 => self.kernel.static_shared(),
-            // Constant memory, the cache mode.
-            2 | 7 => 0,
+            2 => self.module.constants() as u32,
+            // The cache mode.
+            7 => 0,
             3 => self.kernel.local_bytes(),
             // As many as let the largest block run.
             4 => (65536 / self.threads.max(1)).min(255),
@@ -181,6 +240,8 @@ impl Function {
             8 => self.dynamic_shared.load(Relaxed),
             // The driver chooses the carve-out.
             9 => return Some(-1),
+            // Clusters: none are set.
+            10..=15 => 0,
             _ => return None,
         };
         Some(value as i32)
@@ -198,9 +259,30 @@ impl Function {
                 self.dynamic_shared.store(bytes, Relaxed);
                 Ok(())
             }
-            9 => Ok(()),
+            7 | 9 | 14 | 15 => Ok(()),
             _ => Err(Status::InvalidValue),
         }
+    }
+
+    /// The most threads of a block, and the bytes of dynamic shared memory that fit beside so many blocks.
+    pub(crate) fn room(&self, blocks: u32, threads: u32) -> u64 {
+        let settings = self.module.core.settings;
+        let most =
+            u64::from(shared_limit(settings)).saturating_sub(self.kernel.static_shared().into());
+        let fits = |bytes: u64| self.occupancy(threads, bytes) >= blocks;
+        let (mut low, mut high) = (0, most);
+        if !fits(0) {
+            return 0;
+        }
+        while low < high {
+            let middle = (low + high).div_ceil(2);
+            if fits(middle) {
+                low = middle;
+            } else {
+                high = middle - 1;
+            }
+        }
+        low
     }
 
     /// Blocks of this many threads that fit on a multiprocessor at the same time.
@@ -228,46 +310,5 @@ impl Function {
             return Err(Status::CooperativeLaunchTooLarge);
         }
         Ok(())
-    }
-}
-
-/// A linker: one piece of PTX, and the code made of it.
-pub(crate) struct Link {
-    pub(crate) options: JitOptions,
-    pub(crate) state: Mutex<LinkState>,
-}
-
-#[derive(Default)]
-pub(crate) struct LinkState {
-    ptx: Option<String>,
-    /// Lives as long as the linker: programs get a pointer to it.
-    code: Option<Box<[u8]>>,
-}
-
-impl Link {
-    /// Takes PTX, checked.
-    pub(crate) fn add(&self, settings: &Settings, ptx: &[u8]) -> Result<(), Status> {
-        compile(settings, ptx, &self.options)?;
-        let ptx = std::str::from_utf8(ptx).map_err(|_| Status::InvalidPtx)?;
-        match &mut lock(&self.state).ptx {
-            Some(_) => {
-                self.options
-                    .tell("error: this driver links one piece of PTX");
-                Err(Status::NotSupported)
-            }
-            none => {
-                *none = Some(ptx.to_owned());
-                Ok(())
-            }
-        }
-    }
-
-    /// Address and length of the code.
-    pub(crate) fn complete(&self) -> Result<(*const u8, usize), Status> {
-        let mut state = lock(&self.state);
-        let LinkState { ptx, code } = &mut *state;
-        let ptx = ptx.as_ref().ok_or(Status::InvalidValue)?;
-        let code = code.get_or_insert_with(|| wrap(ptx).into_boxed_slice());
-        Ok((code.as_ptr(), code.len()))
     }
 }

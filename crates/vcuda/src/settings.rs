@@ -1,9 +1,14 @@
 //! What the driver pretends to be, and how it fails.
 
+use std::path::PathBuf;
 use warpsmith_ptx::target::{PtxVersion, Target};
+use warpsmith_vgpu::check::{Checks, Kind};
 
 /// Where the variables' names begin.
 pub(crate) const PREFIX: &str = "WARPSMITH_VCUDA_";
+
+/// The newest CUDA version, which the driver reports if nothing else is asked for.
+const NEWEST: (u32, u32) = (13, 5);
 
 /// A driver and its cards.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +25,14 @@ pub(crate) struct Settings {
     pub(crate) ptx_limit: PtxVersion,
     pub(crate) pools: bool,
     pub(crate) poison: bool,
+    /// What is looked for while kernels run.
+    pub(crate) checks: Option<Checks>,
+    /// The order in which CTAs, warps and lanes run.
+    pub(crate) seed: Option<u64>,
+    /// Instructions that a launch may run.
+    pub(crate) budget: Option<u64>,
+    /// The folder that is told of modules, faults and findings.
+    pub(crate) report: Option<PathBuf>,
     pub(crate) faults: Faults,
 }
 
@@ -51,7 +64,7 @@ impl Settings {
     pub(crate) fn read(lookup: impl Fn(&str) -> Option<String>) -> Result<Settings, BadSetting> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let read = Reader(&lookup);
-        let (major, minor) = read.or("DRIVER", "a version such as 12.9", (12, 9), version)?;
+        let (major, minor) = read.or("DRIVER", "a version such as 12.9", NEWEST, version)?;
         let newest = PtxVersion::newest_of_cuda(major, minor);
         let limit = read.or("PTX_LIMIT", "a version such as 7.8", None, |text| {
             let (major, minor) = version(text)?;
@@ -95,6 +108,12 @@ impl Settings {
                 "255" => Some(true),
                 _ => None,
             })?,
+            checks: read.or("CHECK", "`all` or kinds of findings", None, checks)?,
+            seed: read.or("SEED", "a number", None, |text| {
+                Some(Some(text.parse().ok()?))
+            })?,
+            budget: at("BUDGET")?,
+            report: read.or("REPORT", "a folder", None, |text| Some(Some(text.into())))?,
             faults: Faults {
                 init: read.or("INIT", "a code", 0, |text| text.parse().ok())?,
                 fail_launch: at("FAIL_LAUNCH")?,
@@ -139,6 +158,16 @@ fn version(text: &str) -> Option<(u32, u32)> {
     (major < 100 && minor < 100).then_some((major, minor))
 }
 
+/// All kinds, or those that are named.
+fn checks(text: &str) -> Option<Option<Checks>> {
+    if text == "all" {
+        return Some(Some(Checks::default()));
+    }
+    let kinds = text.split(',').map(|name| name.parse().ok());
+    let kinds = kinds.collect::<Option<Vec<Kind>>>()?;
+    Some(Some(Checks { kinds }))
+}
+
 fn positive(text: &str) -> Option<u64> {
     text.parse().ok().filter(|n| *n > 0)
 }
@@ -179,9 +208,9 @@ mod tests {
         let usual = read(&[])?;
         assert_eq!(
             (usual.devices, usual.driver, usual.faults),
-            (1, 12090, Faults::default())
+            (1, 13050, Faults::default())
         );
-        assert_eq!(usual.ptx_limit, PtxVersion::new(8, 8));
+        assert_eq!(usual.ptx_limit, PtxVersion::NEWEST);
         let set = read(&[
             ("DEVICES", "3"),
             ("SM", "75"),
@@ -221,6 +250,10 @@ mod tests {
             ("PTX_LIMIT", "256.0"),
             ("POOLS", "yes"),
             ("FRESH", "7"),
+            ("CHECK", "all,"),
+            ("CHECK", "nothing"),
+            ("SEED", "x"),
+            ("BUDGET", "0"),
             ("INIT", ""),
             ("FAIL_LAUNCH", "0"),
         ] {

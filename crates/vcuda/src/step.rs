@@ -3,6 +3,8 @@
 use crate::{
     abi::{HostCall, HostMemory},
     context::Core,
+    event::Event,
+    module::Function,
     status::Status,
 };
 use std::sync::Arc;
@@ -11,7 +13,7 @@ use warpsmith_vgpu as vgpu;
 /// One thing a stream does.
 #[derive(Clone)]
 pub(crate) enum Step {
-    Launch(Box<vgpu::Launch>),
+    Launch(Arc<Function>, Box<vgpu::Launch>),
     /// Host to device.
     Write {
         to: u64,
@@ -22,10 +24,37 @@ pub(crate) enum Step {
         to: HostMemory,
         from: u64,
     },
+    /// Bytes that were taken from the host when the call was made.
+    Staged {
+        to: u64,
+        bytes: Arc<[u8]>,
+    },
+    /// On the host.
+    Host {
+        to: HostMemory,
+        from: HostMemory,
+    },
     Copy {
         to: u64,
         from: u64,
         bytes: u64,
+    },
+    /// From one card to another.
+    Between {
+        to: u64,
+        of: Arc<Core>,
+        from: u64,
+        on: Arc<Core>,
+        bytes: u64,
+    },
+    /// Rows of a copy or a fill.
+    Many(Arc<[Step]>),
+    /// Later work waits for a word of memory.
+    WaitValue {
+        address: u64,
+        value: u64,
+        wide: bool,
+        until: Until,
     },
     /// `unit` again and again, `bytes` in all.
     Fill {
@@ -36,6 +65,18 @@ pub(crate) enum Step {
     Call(HostCall),
 }
 
+/// When a wait for a word ends: how the word stands to the value that was given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Until {
+    /// At least it, in a circle.
+    AtLeast,
+    Equal,
+    /// They have a bit in common.
+    And,
+    /// Some bit is in neither.
+    Nor,
+}
+
 /// What a fill repeats.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Unit {
@@ -44,10 +85,25 @@ pub(crate) enum Unit {
     Four(u32),
 }
 
+impl Until {
+    fn holds(self, word: u64, value: u64, wide: bool) -> bool {
+        match self {
+            Until::AtLeast if wide => word.wrapping_sub(value) as i64 >= 0,
+            Until::AtLeast => (word as u32).wrapping_sub(value as u32) as i32 >= 0,
+            Until::Equal => word == value,
+            Until::And => word & value != 0,
+            Until::Nor if wide => !(word | value) != 0,
+            Until::Nor => !(word as u32 | value as u32) != 0,
+        }
+    }
+}
+
 /// A piece of a graph that is ready to run: neighbouring launches are one list.
 pub(crate) enum Piece {
     Launches(vgpu::Prepared),
     Step(Step),
+    Record(Arc<Event>),
+    Wait(Arc<Event>),
 }
 
 /// Bytes that move at once between host and device.
@@ -57,21 +113,31 @@ impl Step {
     /// Enqueues it. Launches are the stream's own affair, as they are counted.
     pub(crate) fn enqueue(self, core: &Arc<Core>, on: &vgpu::Stream) -> Result<(), Status> {
         match self {
-            Step::Launch(launch) => Ok(on.launch(*launch)?),
+            Step::Launch(_, launch) => Ok(on.launch(*launch)?),
+            Step::Staged { to, bytes } => Ok(on.write(to, bytes)?),
+            Step::Many(steps) => steps
+                .iter()
+                .try_for_each(|step| step.clone().enqueue(core, on)),
             Step::Copy { to, from, bytes } => Ok(on.copy(to, from, bytes)?),
             Step::Fill {
                 address,
                 unit: Unit::One(byte),
                 bytes,
             } => Ok(on.fill(address, byte, bytes)?),
-            step @ (Step::Write { .. } | Step::Read { .. } | Step::Fill { .. } | Step::Call(_)) => {
+            step @ (Step::Write { .. }
+            | Step::Read { .. }
+            | Step::Host { .. }
+            | Step::Between { .. }
+            | Step::WaitValue { .. }
+            | Step::Fill { .. }
+            | Step::Call(_)) => {
                 let core = core.clone();
                 on.call(move |so_far| {
                     if so_far.is_err() || core.well().is_err() {
                         return;
                     }
                     if let Err(error) = step.run(&core.machine) {
-                        core.fail(error.into());
+                        core.fault(&error);
                     }
                 });
                 Ok(())
@@ -113,8 +179,46 @@ impl Step {
                 call.run();
                 Ok(())
             }
+            Step::Host { to, from } => {
+                to.parts(PART)
+                    .zip(from.parts(PART))
+                    .try_for_each(|((_, to), (_, from))| {
+                        let mut bytes = vec![0; from.len()];
+                        from.read(&mut bytes);
+                        to.write(&bytes);
+                        Ok(())
+                    })
+            }
+            Step::Between {
+                to,
+                of,
+                from,
+                on,
+                bytes,
+            } => (0..bytes).step_by(PART).try_for_each(|at| {
+                let mut part = vec![0; (bytes - at).min(PART as u64) as usize];
+                of.machine.read(from + at, &mut part)?;
+                on.machine.write(to + at, &part)
+            }),
+            Step::WaitValue {
+                address,
+                value,
+                wide,
+                until,
+            } => loop {
+                let low = machine.load_word(address)?;
+                let high = if wide {
+                    machine.load_word(address + 4)?
+                } else {
+                    0
+                };
+                if until.holds(u64::from(high) << 32 | u64::from(low), value, wide) {
+                    break Ok(());
+                }
+                std::thread::sleep(std::time::Duration::from_micros(20));
+            },
             // Streams do these by themselves.
-            Step::Launch(_) | Step::Copy { .. } => Ok(()),
+            Step::Launch(..) | Step::Copy { .. } | Step::Staged { .. } | Step::Many(_) => Ok(()),
         }
     }
 }

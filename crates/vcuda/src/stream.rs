@@ -1,17 +1,29 @@
 //! Streams: work in order, or collected.
 
 use crate::{
+    abi::StreamCall,
     context::{Core, Fate},
+    driver::driver,
     event::{Event, Mark},
+    graph::{Graph, Work},
+    module::Function,
+    report::Launched,
     status::Status,
     step::{Piece, Step},
-    table::lock,
+    table::{Handle, lock},
 };
 use std::sync::{
     Arc, Mutex,
-    atomic::{AtomicBool, Ordering::Relaxed},
+    atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
 };
 use warpsmith_vgpu as vgpu;
+
+/// What becomes of what captured work came after.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Before {
+    Kept,
+    Replaced,
+}
 
 /// How a stream stands to the null stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,15 +39,33 @@ pub(crate) struct Stream {
     pub(crate) core: Arc<Core>,
     pub(crate) kind: Kind,
     inner: vgpu::Stream,
-    capture: Mutex<Option<Arc<Capture>>>,
+    /// A number that no other has.
+    pub(crate) id: u64,
+    capture: Mutex<Option<Taking>>,
+}
+
+/// How a stream takes part in a capture: what it adds next comes after these nodes.
+#[derive(Clone)]
+struct Taking {
+    capture: Arc<Capture>,
+    last: Vec<Handle>,
 }
 
 /// Work that streams collect.
-#[derive(Default)]
 pub(crate) struct Capture {
-    steps: Mutex<Vec<Step>>,
+    pub(crate) graph: Arc<Graph>,
+    pub(crate) handle: Handle,
+    pub(crate) id: u64,
     broken: AtomicBool,
     ended: AtomicBool,
+    /// What the program was shown of the nodes that come before; it may look at all of them until the end.
+    shown: Mutex<Vec<Box<[Handle]>>>,
+}
+
+/// Numbers for streams and captures.
+fn number() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Relaxed)
 }
 
 impl Stream {
@@ -44,6 +74,7 @@ impl Stream {
             core: core.clone(),
             kind,
             inner: core.machine.stream()?,
+            id: number(),
             capture: Mutex::default(),
         })
     }
@@ -52,8 +83,57 @@ impl Stream {
     pub(crate) fn capture(&self) -> Option<Arc<Capture>> {
         let mut capture = lock(&self.capture);
         // A stream that joined is let go by the end of the capture.
-        capture.take_if(|capture| capture.ended.load(Relaxed));
-        capture.clone()
+        capture.take_if(|taking| taking.capture.ended.load(Relaxed));
+        capture.as_ref().map(|taking| taking.capture.clone())
+    }
+
+    /// What the next captured work comes after.
+    fn last(&self) -> Vec<Handle> {
+        lock(&self.capture)
+            .as_ref()
+            .map(|taking| taking.last.clone())
+            .unwrap_or_default()
+    }
+
+    /// The same, where the program can look at it until the end of the capture.
+    pub(crate) fn show_last(&self, capture: &Capture) -> (*const Handle, usize) {
+        let last = self.last().into_boxed_slice();
+        let mut shown = lock(&capture.shown);
+        shown.push(last);
+        shown
+            .last()
+            .map_or((std::ptr::null(), 0), |last| (last.as_ptr(), last.len()))
+    }
+
+    /// Changes what the next captured work comes after.
+    pub(crate) fn come_after(&self, nodes: Vec<Handle>, and_before: Before) -> Result<(), Status> {
+        let mut capture = lock(&self.capture);
+        let taking = capture.as_mut().ok_or(Status::InvalidValue)?;
+        let known = lock(&taking.capture.graph.nodes);
+        if !nodes
+            .iter()
+            .all(|node| known.iter().any(|(handle, _)| handle == node))
+        {
+            return Err(Status::InvalidValue);
+        }
+        drop(known);
+        match and_before {
+            Before::Kept => taking.last.extend(nodes),
+            Before::Replaced => taking.last = nodes,
+        }
+        Ok(())
+    }
+
+    /// Adds a node to the capture that is on.
+    fn collect(&self, capture: &Capture, work: Work) -> Result<(), Status> {
+        if capture.broken.load(Relaxed) {
+            return Err(Status::CaptureInvalidated);
+        }
+        let node = capture.graph.add(&driver()?.nodes, work, self.last())?;
+        if let Some(taking) = &mut *lock(&self.capture) {
+            taking.last = vec![node];
+        }
+        Ok(())
     }
 
     /// Fails, and spoils a capture, if one is on.
@@ -70,17 +150,18 @@ impl Stream {
     /// Enqueues a step, or collects it.
     pub(crate) fn submit(&self, step: Step) -> Result<(), Status> {
         if let Some(capture) = self.capture() {
-            if capture.broken.load(Relaxed) {
-                return Err(Status::CaptureInvalidated);
-            }
-            lock(&capture.steps).push(step);
-            return Ok(());
+            return self.collect(&capture, Work::of(step));
         }
-        let Step::Launch(launch) = step else {
+        let Step::Launch(function, launch) = step else {
             return step.enqueue(&self.core, &self.inner);
         };
-        match self.core.launches(1)? {
-            Fate::Runs => self.inner.launch(*launch)?,
+        let fate = self.core.launches(1)?;
+        self.begins(&function);
+        match fate {
+            Fate::Runs => self
+                .inner
+                .launch(*launch)
+                .inspect_err(crate::report::failed)?,
             Fate::Faults => self.fault(),
         }
         self.watch();
@@ -97,6 +178,12 @@ impl Stream {
             match piece {
                 Piece::Launches(prepared) => self.inner.replay(prepared)?,
                 Piece::Step(step) => step.clone().enqueue(&self.core, &self.inner)?,
+                Piece::Record(event) => Piece::mark(event, &self.inner),
+                Piece::Wait(event) => {
+                    if let Mark::Reached(mark) = event.mark() {
+                        self.inner.wait(&mark);
+                    }
+                }
             }
         }
         self.watch();
@@ -105,7 +192,34 @@ impl Stream {
 
     /// Checks launches so that they can be replayed.
     pub(crate) fn prepare(&self, launches: Vec<vgpu::Launch>) -> Result<vgpu::Prepared, Status> {
-        Ok(self.inner.prepare(launches)?)
+        Ok(self
+            .inner
+            .prepare(launches)
+            .inspect_err(crate::report::failed)?)
+    }
+
+    /// Reports name the launch that comes next.
+    fn begins(&self, function: &Function) {
+        if self.core.settings.report.is_none() {
+            return;
+        }
+        crate::report::runs(&function.name.to_string_lossy(), function.module.number);
+        let launch = Launched {
+            number: self.core.card.launches.load(Relaxed),
+            site: crate::abi::caller(),
+        };
+        self.inner.call(move |_| crate::report::begins(launch));
+    }
+
+    /// The program is called with how the stream fared.
+    pub(crate) fn callback(&self, call: StreamCall) -> Result<(), Status> {
+        self.uncaptured()?;
+        let core = self.core.clone();
+        self.inner.call(move |so_far| {
+            let code = so_far.map_err(Status::from).and_then(|()| core.well());
+            call.run(code.map_or_else(|status| status as u32, |()| 0));
+        });
+        Ok(())
     }
 
     /// The context fails when the stream comes here.
@@ -119,7 +233,7 @@ impl Stream {
         let core = self.core.clone();
         self.inner.call(move |so_far| {
             if let Err(error) = so_far {
-                core.fail(error.into());
+                core.fault(error);
             }
         });
     }
@@ -134,7 +248,7 @@ impl Stream {
 
     pub(crate) fn record(&self, event: &Event) {
         event.set(match self.capture() {
-            Some(capture) => Mark::Captured(capture),
+            Some(capture) => Mark::Captured(capture, self.last()),
             None => Mark::Reached(self.inner.record()),
         });
     }
@@ -143,11 +257,22 @@ impl Stream {
     pub(crate) fn wait(&self, event: &Event) -> Result<(), Status> {
         match event.mark() {
             Mark::Never => Ok(()),
-            Mark::Captured(capture) => {
+            Mark::Captured(capture, last) => {
                 if capture.ended.load(Relaxed) {
                     return Err(Status::CapturedEvent);
                 }
-                lock(&self.capture).get_or_insert(capture);
+                let mut own = lock(&self.capture);
+                match &mut *own {
+                    Some(taking) if !Arc::ptr_eq(&taking.capture, &capture) => {
+                        return Err(Status::StreamCaptureMerge);
+                    }
+                    Some(taking) => {
+                        let new = last.into_iter().filter(|node| !taking.last.contains(node));
+                        let new: Vec<Handle> = new.collect();
+                        taking.last.extend(new);
+                    }
+                    None => *own = Some(Taking { capture, last }),
+                }
                 Ok(())
             }
             Mark::Reached(mark) => {
@@ -181,34 +306,52 @@ impl Stream {
     pub(crate) fn synchronize(&self) -> Result<(), Status> {
         self.uncaptured()?;
         self.drain();
+        self.core.show();
         self.core.well()
     }
 
     /// Waits for its work, whatever comes of it; the context keeps the error.
     pub(crate) fn drain(&self) {
         if let Err(error) = self.inner.synchronize() {
-            self.core.fail(error.into());
+            self.core.fault(&error);
         }
     }
 
-    pub(crate) fn begin_capture(&self) -> Result<(), Status> {
+    /// Collects from now on, into a graph that may have nodes already.
+    pub(crate) fn begin_capture(
+        &self,
+        graph: Arc<Graph>,
+        handle: Handle,
+        after: Vec<Handle>,
+    ) -> Result<(), Status> {
         if self.kind == Kind::Null {
             return Err(Status::CaptureUnsupported);
         }
         self.uncaptured()?;
-        *lock(&self.capture) = Some(Arc::default());
+        let capture = Arc::new(Capture {
+            graph,
+            handle,
+            id: number(),
+            broken: AtomicBool::new(false),
+            ended: AtomicBool::new(false),
+            shown: Mutex::default(),
+        });
+        *lock(&self.capture) = Some(Taking {
+            capture,
+            last: after,
+        });
         Ok(())
     }
 
-    /// The work collected since.
-    pub(crate) fn end_capture(&self) -> Result<Vec<Step>, Status> {
-        let capture = lock(&self.capture).take().ok_or(Status::CaptureUnmatched)?;
+    /// The graph of the work collected since.
+    pub(crate) fn end_capture(&self) -> Result<Handle, Status> {
+        let taking = lock(&self.capture).take().ok_or(Status::CaptureUnmatched)?;
+        let capture = taking.capture;
         capture.ended.store(true, Relaxed);
         if capture.broken.load(Relaxed) {
             return Err(Status::CaptureInvalidated);
         }
-        let steps = std::mem::take(&mut *lock(&capture.steps));
-        Ok(steps)
+        Ok(capture.handle)
     }
 
     /// Whether a capture is on, and whether it was spoiled.

@@ -58,6 +58,16 @@ impl<T> Table<T> {
         found.map(|(number, _)| Handle(*number))
     }
 
+    /// All of them.
+    pub(crate) fn all(&self) -> Vec<Arc<T>> {
+        lock(&self.0).values().cloned().collect()
+    }
+
+    /// Looks at each, outside of the lock.
+    pub(crate) fn each(&self, look: impl Fn(&T)) {
+        self.all().iter().for_each(|object| look(object));
+    }
+
     /// Forgets those that `goes` is true of; they are dropped outside of the lock.
     pub(crate) fn forget(&self, goes: impl Fn(&T) -> bool) {
         let mut table = lock(&self.0);

@@ -54,6 +54,9 @@ pub struct Config {
     pub observer: Option<Observer>,
     /// Whether a fresh allocation is filled with `0xFF` (NaN in every float type).
     pub poison: bool,
+    /// Whether addresses of device memory are those it has in this process, so that host and kernels share pointers;
+    /// else they are the same each time.
+    pub unified: bool,
 }
 
 impl Config {
@@ -125,6 +128,7 @@ impl Default for Config {
             stop: None,
             observer: None,
             poison: false,
+            unified: false,
         }
     }
 }

@@ -154,6 +154,8 @@ pub enum FaultKind {
     },
     /// `trap`.
     Trap,
+    /// A call of `__assertfail`.
+    Assert,
     /// Nothing can change any more: every thread of the CTAs that the device holds waits, or has left.
     Deadlock {
         /// Who waits where.
@@ -369,6 +371,7 @@ impl fmt::Display for Fault {
             FaultKind::OutOfBounds { bytes } => write!(f, "access of {bytes} bytes out of bounds")?,
             FaultKind::Misaligned { bytes } => write!(f, "misaligned access of {bytes} bytes")?,
             FaultKind::Trap => f.write_str("trap")?,
+            FaultKind::Assert => f.write_str("an assertion failed")?,
             FaultKind::Deadlock { waiting, not_begun } => {
                 return write!(f, "deadlock in {kernel}: {}", names(waiting, *not_begun));
             }

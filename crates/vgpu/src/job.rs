@@ -310,6 +310,7 @@ impl Job {
             FaultKind::OutOfBounds { .. }
             | FaultKind::Misaligned { .. }
             | FaultKind::Trap
+            | FaultKind::Assert
             | FaultKind::Deadlock { .. }
             | FaultKind::Partial { .. }
             | FaultKind::Stopped

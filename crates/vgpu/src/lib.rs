@@ -43,6 +43,7 @@ pub use check::Observer;
 pub use config::{Compile, Config, Stop};
 pub use error::{Awaited, Error, Fault, FaultKind, Limit, Misuse, Waiting};
 pub use machine::{Machine, no_compiler};
+pub use memory::lent::{lend, take_back};
 pub use module::{Kernel, Module, Param};
 pub use signal::{Completion, Event};
 pub use stream::{Launch, Prepared, Stream};

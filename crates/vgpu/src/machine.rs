@@ -4,7 +4,7 @@ use crate::{
     check::{Checker, Finding, Host, StreamOrder},
     config::{Compile, Config},
     error::Error,
-    memory::Arena,
+    memory::{Addresses, Arena, Fresh},
     module::Module,
     outside::Outside,
     pool::Pool,
@@ -51,7 +51,17 @@ impl Machine {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
             workers => workers,
         };
-        let arena = Arena::new(config.memory, config.poison)?;
+        let fresh = if config.poison {
+            Fresh::Poisoned
+        } else {
+            Fresh::Anything
+        };
+        let addresses = if config.unified {
+            Addresses::OfTheHost
+        } else {
+            Addresses::Own
+        };
+        let arena = Arena::new(config.memory, fresh, addresses)?;
         // What is checked runs in one order.
         let helpers = if config.checks.is_some() {
             0

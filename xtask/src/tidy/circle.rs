@@ -51,7 +51,8 @@ const KNOWN: &[(&str, &[&str])] = &[
     (
         "crates/vcuda",
         &[
-            "abi", "context", "driver", "event", "graph", "module", "step", "stream",
+            "abi", "context", "driver", "event", "graph", "library", "link", "module", "reserve",
+            "step", "stream",
         ],
     ),
     (

@@ -1,6 +1,6 @@
 //! Contexts: the primary ones, made ones, and which is current.
 
-use super::raw::Out;
+use super::raw::{In, Out};
 use crate::{
     context::{Context, current, with_stack},
     driver::driver,
@@ -8,7 +8,7 @@ use crate::{
     table::{Handle, lock},
 };
 use std::{
-    ffi::{c_int, c_uint},
+    ffi::{c_int, c_uint, c_void},
     sync::Arc,
 };
 
@@ -30,6 +30,10 @@ fn create(out: Out<Handle>, device: c_int) -> Result<(), Status> {
     let handle = driver.contexts.insert(Arc::new(context));
     with_stack(|stack| stack.push(handle));
     out.put(handle)
+}
+
+fn current_handle() -> Result<Handle, Status> {
+    with_stack(|stack| stack.last().copied()).ok_or(Status::InvalidContext)
 }
 
 /// Ends the primary context of a card.
@@ -85,6 +89,71 @@ entries! {
 
     cuCtxCreate_v2(context: Out<Handle>, _flags: c_uint, device: c_int) {
         create(context, device)
+    }
+
+    cuCtxCreate_v3(
+        context: Out<Handle>,
+        _affinity: In<c_void>,
+        _count: c_int,
+        _flags: c_uint,
+        device: c_int,
+    ) {
+        create(context, device)
+    }
+
+    cuCtxCreate_v4(context: Out<Handle>, _params: In<c_void>, _flags: c_uint, device: c_int) {
+        create(context, device)
+    }
+
+    cuCtxGetId(context: Handle, id: Out<u64>) {
+        let handle = if context == Handle::NULL { current_handle()? } else { context };
+        driver()?.contexts.find(handle).map_err(|_| Status::InvalidContext)?;
+        // Handles are never given twice.
+        id.put(handle.0 as u64)
+    }
+
+    cuCtxSetFlags(_flags: c_uint) {
+        current().map(drop)
+    }
+
+    cuCtxGetDevice_v2(device: Out<c_int>, context: Handle) {
+        let handle = if context == Handle::NULL { current_handle()? } else { context };
+        let context = driver()?.contexts.find(handle).map_err(|_| Status::InvalidContext)?;
+        device.put(context.core.card.index as c_int)
+    }
+
+    cuCtxSynchronize_v2(context: Handle) {
+        let handle = if context == Handle::NULL { current_handle()? } else { context };
+        driver()?.contexts.find(handle).map_err(|_| Status::InvalidContext)?.synchronize()
+    }
+
+    cuCtxGetCacheConfig(config: Out<c_int>) {
+        current()?;
+        config.put(0)
+    }
+
+    cuCtxGetSharedMemConfig(config: Out<c_int>) {
+        current()?;
+        config.put(1)
+    }
+
+    cuCtxSetSharedMemConfig(_config: c_int) {
+        current().map(drop)
+    }
+
+    /// No card reaches the memory of another.
+    cuCtxEnablePeerAccess(context: Handle, flags: c_uint) {
+        driver()?.contexts.find(context).map_err(|_| Status::InvalidContext)?;
+        Err(if flags == 0 { Status::PeerAccessUnsupported } else { Status::InvalidValue })
+    }
+
+    cuCtxDisablePeerAccess(context: Handle) {
+        driver()?.contexts.find(context).map_err(|_| Status::InvalidContext)?;
+        Err(Status::PeerAccessNotEnabled)
+    }
+
+    cuCtxResetPersistingL2Cache() {
+        current().map(drop)
     }
 
     cuCtxDestroy_v2(context: Handle) {

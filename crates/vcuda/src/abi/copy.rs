@@ -1,17 +1,24 @@
 //! Copies and fills.
 
-use super::raw::Host;
+use super::{
+    memory::{is_locked, locks},
+    raw::{Host, In, Out},
+};
 use crate::{
-    context::{Context, usable},
+    context::{Context, Owner, usable},
+    driver::driver,
     status::Status,
     step::{Step, Unit},
     table::Handle,
 };
-use std::ffi::{c_uchar, c_uint, c_ushort};
+use std::{
+    ffi::{c_uchar, c_uint, c_ushort},
+    sync::Arc,
+};
 
 /// When a call returns.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Return {
+pub(super) enum Return {
     AtOnce,
     Done,
 }
@@ -36,62 +43,256 @@ fn submit(
     }
 }
 
-fn write(to: u64, from: Host, bytes: usize, stream: Handle, when: Return) -> Result<(), Status> {
-    submit(bytes, stream, when, |context| {
-        context.block(to, bytes as u64)?;
-        Ok(Step::Write {
-            to,
-            from: from.bytes(bytes)?,
-        })
-    })
+/// Where an address is.
+enum Side {
+    /// On the card of the current context.
+    Here,
+    /// On another card.
+    There(Arc<Context>),
+    /// On the host: page-locked, so that copies need not be done when a call returns.
+    Pinned,
+    /// On the host.
+    Pageable,
 }
 
-fn read(to: Host, from: u64, bytes: usize, stream: Handle, when: Return) -> Result<(), Status> {
-    submit(bytes, stream, when, |context| {
-        context.block(from, bytes as u64)?;
-        Ok(Step::Read {
-            to: to.bytes(bytes)?,
-            from,
-        })
-    })
-}
-
-fn copy(to: u64, from: u64, bytes: usize, stream: Handle, when: Return) -> Result<(), Status> {
-    submit(bytes, stream, when, |context| {
-        context.block(to, bytes as u64)?;
-        context.block(from, bytes as u64)?;
-        Ok(Step::Copy {
-            to,
-            from,
-            bytes: bytes as u64,
-        })
-    })
-}
-
-/// Between addresses of either side, told apart by where they are.
-fn anywhere(to: u64, from: u64, bytes: usize, stream: Handle, when: Return) -> Result<(), Status> {
-    let context = usable()?;
-    let on_card = |address| context.block(address, 0).is_ok();
-    match (on_card(to), on_card(from)) {
-        (true, true) => copy(to, from, bytes, stream, when),
-        (true, false) => write(to, Host::of(from as *mut u8), bytes, stream, when),
-        (false, true) => read(Host::of(to as *mut u8), from, bytes, stream, when),
-        (false, false) => Err(Status::NotSupported),
+fn side(context: &Context, address: u64) -> Result<Side, Status> {
+    if context.block(address, 0).is_ok() {
+        return Ok(Side::Here);
     }
+    if let Some(other) = driver()?.holder(address) {
+        return Ok(if other.core.card.index == context.core.card.index {
+            Side::Here
+        } else {
+            Side::There(other)
+        });
+    }
+    Ok(if is_locked(address) {
+        Side::Pinned
+    } else {
+        Side::Pageable
+    })
 }
 
-fn fill(address: u64, unit: Unit, count: usize, stream: Handle) -> Result<(), Status> {
+/// The step of a copy, and whether it must be done before its call returns.
+pub(super) fn step(
+    context: &Context,
+    to: u64,
+    from: u64,
+    bytes: u64,
+) -> Result<(Step, bool), Status> {
+    let host = |address: u64| Host::of(address as *mut u8).bytes(bytes as usize);
+    let inside = |_: &Context, address: u64| on_card(address, bytes as usize);
+    Ok(match (side(context, to)?, side(context, from)?) {
+        (Side::Here, Side::Here) => {
+            inside(context, to)?;
+            inside(context, from)?;
+            (Step::Copy { to, from, bytes }, false)
+        }
+        (Side::Here, Side::Pinned) => {
+            inside(context, to)?;
+            (
+                Step::Write {
+                    to,
+                    from: host(from)?,
+                },
+                false,
+            )
+        }
+        (Side::Here, Side::Pageable) => {
+            inside(context, to)?;
+            (
+                Step::Write {
+                    to,
+                    from: host(from)?,
+                },
+                true,
+            )
+        }
+        (Side::Pinned, Side::Here) => {
+            inside(context, from)?;
+            (
+                Step::Read {
+                    to: host(to)?,
+                    from,
+                },
+                false,
+            )
+        }
+        (Side::Pageable, Side::Here) => {
+            inside(context, from)?;
+            (
+                Step::Read {
+                    to: host(to)?,
+                    from,
+                },
+                true,
+            )
+        }
+        (Side::Here, Side::There(other)) => {
+            inside(context, to)?;
+            other.block(from, bytes)?;
+            (
+                Step::Between {
+                    to,
+                    of: other.core.clone(),
+                    from,
+                    on: context.core.clone(),
+                    bytes,
+                },
+                false,
+            )
+        }
+        (Side::There(other), Side::Here) => {
+            inside(context, from)?;
+            other.block(to, bytes)?;
+            (
+                Step::Between {
+                    to,
+                    of: context.core.clone(),
+                    from,
+                    on: other.core.clone(),
+                    bytes,
+                },
+                false,
+            )
+        }
+        (Side::There(on), Side::There(of)) => {
+            on.block(to, bytes)?;
+            of.block(from, bytes)?;
+            (
+                Step::Between {
+                    to,
+                    of: of.core.clone(),
+                    from,
+                    on: on.core.clone(),
+                    bytes,
+                },
+                false,
+            )
+        }
+        (Side::There(on), Side::Pinned | Side::Pageable) => {
+            on.block(to, bytes)?;
+            (
+                Step::Host {
+                    to: host(to)?,
+                    from: host(from)?,
+                },
+                true,
+            )
+        }
+        (Side::Pinned | Side::Pageable, Side::There(of)) => {
+            of.block(from, bytes)?;
+            (
+                Step::Host {
+                    to: host(to)?,
+                    from: host(from)?,
+                },
+                true,
+            )
+        }
+        (Side::Pinned | Side::Pageable, Side::Pinned | Side::Pageable) => (
+            Step::Host {
+                to: host(to)?,
+                from: host(from)?,
+            },
+            true,
+        ),
+    })
+}
+
+/// Copies between any two addresses. What is pageable may change when the call has returned: it is read before that, or
+/// written.
+fn copy(to: u64, from: u64, bytes: usize, stream: Handle, when: Return) -> Result<(), Status> {
+    let context = usable()?;
+    if bytes == 0 {
+        return Ok(());
+    }
+    if to == 0 || from == 0 {
+        return Err(Status::InvalidValue);
+    }
+    let (step, at_once) = step(&context, to, from, bytes as u64)?;
+    let stream = context.ordered(stream)?;
+    let captured = stream.capture().is_some();
+    let step = match step {
+        Step::Write { to, from } if at_once && when == Return::AtOnce && !captured => {
+            Step::Staged {
+                to,
+                bytes: from.now().into(),
+            }
+        }
+        step => step,
+    };
+    let staged = matches!(step, Step::Staged { .. });
+    stream.submit(step)?;
+    if when == Return::Done || at_once && !staged && !captured {
+        return stream.synchronize();
+    }
+    Ok(())
+}
+
+/// As [`copy`], to memory of a card.
+fn write(to: u64, from: Host, bytes: usize, stream: Handle, when: Return) -> Result<(), Status> {
+    on_card(to, bytes)?;
+    copy(to, from.address() as u64, bytes, stream, when)
+}
+
+/// As [`copy`], from memory of a card.
+fn read(to: Host, from: u64, bytes: usize, stream: Handle, when: Return) -> Result<(), Status> {
+    on_card(from, bytes)?;
+    copy(to.address() as u64, from, bytes, stream, when)
+}
+
+/// Whether all of it is memory that cards reach.
+fn on_card(address: u64, bytes: usize) -> Result<(), Status> {
+    let context = usable()?;
+    if bytes == 0 || context.block(address, bytes as u64).is_ok() || is_locked(address) {
+        return Ok(());
+    }
+    let held = driver()?.holder(address).ok_or(Status::InvalidValue);
+    let held = held.and_then(|holder| {
+        let whole = holder.block(address, bytes as u64).map(drop);
+        whole.inspect_err(|_| {
+            if let Ok((start, block)) = holder.block(address, 0) {
+                let place = (start, block.bytes);
+                crate::report::copies_past(address, bytes as u64, place, super::caller);
+            }
+        })
+    });
+    held.inspect_err(|_| {
+        if driver().is_ok_and(|driver| driver.holder(address).is_none()) {
+            crate::report::copies_nowhere(address, bytes as u64, super::caller);
+        }
+    })
+}
+
+/// Fills memory. What only a card uses is filled in its time; memory that the host uses, too, when the call returns, if that
+/// is asked for.
+pub(super) fn fill(
+    address: u64,
+    unit: Unit,
+    count: usize,
+    stream: Handle,
+    when: Return,
+) -> Result<(), Status> {
     let size = match unit {
         Unit::One(_) => 1,
         Unit::Two(_) => 2,
         Unit::Four(_) => 4,
     };
     let bytes = count.checked_mul(size).ok_or(Status::InvalidValue)?;
-    submit(bytes, stream, Return::AtOnce, |context| {
+    let both_sides = match usable()?.block(address, bytes as u64) {
+        Ok((_, block)) => matches!(block.owner, Owner::Pinned | Owner::Managed),
+        Err(_) => locks(address, bytes),
+    };
+    let when = if both_sides { when } else { Return::AtOnce };
+    submit(bytes, stream, when, |context| {
         if !address.is_multiple_of(size as u64) {
             return Err(Status::InvalidValue);
         }
-        context.block(address, bytes as u64)?;
+        if !both_sides && context.block(address, bytes as u64).is_err() {
+            on_card(address, bytes)?;
+            return Err(Status::InvalidValue);
+        }
         Ok(Step::Fill {
             address,
             unit,
@@ -102,13 +303,13 @@ fn fill(address: u64, unit: Unit, count: usize, stream: Handle) -> Result<(), St
 
 const NULL: Handle = Handle::NULL;
 
-entries! {
+stream_entries! {
     cuMemcpy(to: u64, from: u64, bytes: usize) {
-        anywhere(to, from, bytes, NULL, Return::Done)
+        copy(to, from, bytes, NULL, Return::Done)
     }
 
     cuMemcpyAsync(to: u64, from: u64, bytes: usize, stream: Handle) {
-        anywhere(to, from, bytes, stream, Return::AtOnce)
+        copy(to, from, bytes, stream, Return::AtOnce)
     }
 
     cuMemcpyHtoD_v2(to: u64, from: Host, bytes: usize) {
@@ -128,34 +329,85 @@ entries! {
     }
 
     cuMemcpyDtoD_v2(to: u64, from: u64, bytes: usize) {
-        copy(to, from, bytes, NULL, Return::Done)
+        on_card(to, bytes)?;
+        on_card(from, bytes)?;
+        copy(to, from, bytes, NULL, Return::AtOnce)
     }
 
     cuMemcpyDtoDAsync_v2(to: u64, from: u64, bytes: usize, stream: Handle) {
+        on_card(to, bytes)?;
+        on_card(from, bytes)?;
         copy(to, from, bytes, stream, Return::AtOnce)
     }
 
     cuMemsetD8_v2(address: u64, value: c_uchar, count: usize) {
-        fill(address, Unit::One(value), count, NULL)
+        fill(address, Unit::One(value), count, NULL, Return::Done)
     }
 
     cuMemsetD8Async(address: u64, value: c_uchar, count: usize, stream: Handle) {
-        fill(address, Unit::One(value), count, stream)
+        fill(address, Unit::One(value), count, stream, Return::AtOnce)
     }
 
     cuMemsetD16_v2(address: u64, value: c_ushort, count: usize) {
-        fill(address, Unit::Two(value), count, NULL)
+        fill(address, Unit::Two(value), count, NULL, Return::Done)
     }
 
     cuMemsetD16Async(address: u64, value: c_ushort, count: usize, stream: Handle) {
-        fill(address, Unit::Two(value), count, stream)
+        fill(address, Unit::Two(value), count, stream, Return::AtOnce)
     }
 
     cuMemsetD32_v2(address: u64, value: c_uint, count: usize) {
-        fill(address, Unit::Four(value), count, NULL)
+        fill(address, Unit::Four(value), count, NULL, Return::Done)
     }
 
     cuMemsetD32Async(address: u64, value: c_uint, count: usize, stream: Handle) {
-        fill(address, Unit::Four(value), count, stream)
+        fill(address, Unit::Four(value), count, stream, Return::AtOnce)
+    }
+
+    cuMemcpyPeer(to: u64, _to_context: Handle, from: u64, _from_context: Handle, bytes: usize) {
+        copy(to, from, bytes, NULL, Return::Done)
+    }
+
+    cuMemcpyPeerAsync(
+        to: u64,
+        _to_context: Handle,
+        from: u64,
+        _from_context: Handle,
+        bytes: usize,
+        stream: Handle,
+    ) {
+        copy(to, from, bytes, stream, Return::AtOnce)
+    }
+
+    cuMemcpyBatchAsync_v2(
+        to: In<u64>,
+        from: In<u64>,
+        sizes: In<usize>,
+        count: usize,
+        _attributes: In<u64>,
+        _first: In<usize>,
+        _kinds: usize,
+        stream: Handle,
+    ) {
+        (0..count).try_for_each(|at| {
+            copy(to.at(at)?, from.at(at)?, sizes.at(at)?, stream, Return::AtOnce)
+        })
+    }
+
+    cuMemcpyBatchAsync(
+        to: In<u64>,
+        from: In<u64>,
+        sizes: In<usize>,
+        count: usize,
+        _attributes: In<u64>,
+        _first: In<usize>,
+        _kinds: usize,
+        failed: Out<usize>,
+        stream: Handle,
+    ) {
+        (0..count).try_for_each(|at| {
+            failed.put_if_wanted(at);
+            copy(to.at(at)?, from.at(at)?, sizes.at(at)?, stream, Return::AtOnce)
+        })
     }
 }

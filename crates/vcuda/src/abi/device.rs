@@ -8,12 +8,15 @@ use std::ffi::{c_int, c_uint};
 const POOL: usize = 0x7_0000_0000;
 
 /// The pool of a card, as a handle.
-fn pool_of(index: usize) -> Handle {
+pub(super) fn pool_of(index: usize) -> Handle {
     Handle(POOL + 16 * index)
 }
 
 /// The card of a pool.
 pub(super) fn card_of_pool(pool: Handle) -> Result<usize, Status> {
+    if let Ok(made) = driver()?.pools.find(pool) {
+        return Ok(made.card);
+    }
     let offset = pool.0.checked_sub(POOL).ok_or(Status::InvalidValue)?;
     if offset % 16 == 0 && offset / 16 < driver()?.cards.len() {
         Ok(offset / 16)
@@ -85,6 +88,24 @@ entries! {
         let index = bus.and_then(|bus| bus.checked_sub(1)).ok_or(Status::InvalidValue)?;
         driver()?.card(index)?;
         device.put(index)
+    }
+
+    cuDeviceGetLuid(_luid: Out<u8>, _mask: Out<c_uint>, device: c_int) {
+        driver()?.card(device)?;
+        // Only Windows has them.
+        Err(Status::NotSupported)
+    }
+
+    cuDeviceGetExecAffinitySupport(supported: Out<c_int>, _kind: c_int, device: c_int) {
+        driver()?.card(device)?;
+        supported.put(0)
+    }
+
+    cuDeviceGetP2PAttribute(value: Out<c_int>, _attribute: c_int, device: c_int, peer: c_int) {
+        let driver = driver()?;
+        driver.card(device)?;
+        driver.card(peer)?;
+        value.put(0)
     }
 
     cuDeviceCanAccessPeer(can: Out<c_int>, device: c_int, peer: c_int) {

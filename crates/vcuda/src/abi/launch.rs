@@ -2,19 +2,22 @@
 
 use super::raw::{In, Pointers};
 use crate::{
-    context::usable, driver::driver, module::Function, status::Status, step::Step, table::Handle,
+    context::usable, library::function, module::Function, status::Status, step::Step, table::Handle,
 };
-use std::ffi::{c_int, c_uint};
+use std::{
+    ffi::{c_int, c_uint},
+    sync::Arc,
+};
 use warpsmith_vgpu as vgpu;
 
 /// Everything about a launch but its parameters.
-struct Wanted {
-    function: Handle,
-    grid: [u32; 3],
-    block: [u32; 3],
-    dynamic_shared: u32,
-    stream: Handle,
-    cooperative: bool,
+pub(super) struct Wanted {
+    pub(super) function: Handle,
+    pub(super) grid: [u32; 3],
+    pub(super) block: [u32; 3],
+    pub(super) dynamic_shared: u32,
+    pub(super) stream: Handle,
+    pub(super) cooperative: bool,
 }
 
 fn params(function: &Function, pointers: Pointers, extra: Pointers) -> Result<Vec<u8>, Status> {
@@ -48,17 +51,21 @@ fn params(function: &Function, pointers: Pointers, extra: Pointers) -> Result<Ve
     Ok(bytes)
 }
 
-fn launch(wanted: Wanted, pointers: Pointers, extra: Pointers) -> Result<(), Status> {
-    let context = usable()?;
+/// A launch that is allowed, with its function.
+pub(super) fn gathered(
+    wanted: &Wanted,
+    pointers: Pointers,
+    extra: Pointers,
+) -> Result<(Arc<Function>, vgpu::Launch), Status> {
     let Wanted {
-        function,
+        function: handle,
         grid,
         block,
         dynamic_shared,
-        stream,
+        stream: _,
         cooperative,
-    } = wanted;
-    let function = driver()?.functions.find(function)?;
+    } = *wanted;
+    let function = function(handle)?;
     let launch = vgpu::Launch {
         kernel: function.kernel.clone(),
         grid,
@@ -68,9 +75,15 @@ fn launch(wanted: Wanted, pointers: Pointers, extra: Pointers) -> Result<(), Sta
         cooperative,
     };
     function.allows(&launch)?;
+    Ok((function, launch))
+}
+
+fn launch(wanted: Wanted, pointers: Pointers, extra: Pointers) -> Result<(), Status> {
+    let context = usable()?;
+    let (function, launch) = gathered(&wanted, pointers, extra)?;
     context
-        .ordered(stream)?
-        .submit(Step::Launch(Box::new(launch)))
+        .ordered(wanted.stream)?
+        .submit(Step::Launch(function, Box::new(launch)))
 }
 
 /// `CUlaunchConfig`.
@@ -94,11 +107,14 @@ pub(crate) struct Attribute {
     value: [u32; 16],
 }
 
-/// `CU_LAUNCH_ATTRIBUTE_IGNORE`, `CU_LAUNCH_ATTRIBUTE_COOPERATIVE`.
-const IGNORE: c_uint = 0;
+/// `CU_LAUNCH_ATTRIBUTE_COOPERATIVE`, and those of clusters.
 const COOPERATIVE: c_uint = 2;
+const CLUSTER: c_uint = 4;
+const PREFERRED_CLUSTER: c_uint = 11;
+/// Those of events, and of nodes that kernels change.
+const EVENTS: [c_uint; 3] = [7, 12, 13];
 
-entries! {
+stream_entries! {
     cuLaunchKernel(
         function: Handle,
         gx: c_uint,
@@ -139,9 +155,18 @@ entries! {
         for index in 0..count as usize {
             let Attribute { number, padding: _, value } = attributes.at(index)?;
             match number {
-                IGNORE => {}
                 COOPERATIVE => cooperative = value[0] as c_int != 0,
-                _ => return Err(Status::NotSupported),
+                CLUSTER | PREFERRED_CLUSTER if value[..3] != [1; 3] => {
+                    crate::report::lacks("launches in clusters of more than one block");
+                    return Err(Status::NotSupported);
+                }
+                number if EVENTS.contains(&number) => {
+                    crate::report::lacks(&format!("launch attribute {number}"));
+                    return Err(Status::NotSupported);
+                }
+                // All others are hints: how much overlaps, what stays in caches, what goes first.
+                0..=18 => {}
+                _ => return Err(Status::InvalidValue),
             }
         }
         launch(Wanted { function, grid, block, dynamic_shared, stream, cooperative }, params, extra)

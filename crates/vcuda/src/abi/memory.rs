@@ -5,7 +5,7 @@ use super::{
     raw::{Host, In, Out},
 };
 use crate::{
-    context::{Owner, current, usable},
+    context::{Block, Context, Owner, current, usable},
     driver::driver,
     status::Status,
     table::{Handle, lock},
@@ -14,27 +14,40 @@ use std::{
     alloc::{Layout, alloc_zeroed, dealloc},
     collections::BTreeMap,
     ffi::{c_int, c_uint, c_void},
-    sync::Mutex,
+    sync::{Arc, Mutex},
 };
 
-/// Page-locked memory that was given out: addresses and lengths.
+/// Page-locked memory that was given out, and memory of the program's own that counts as such: addresses and lengths.
+/// Kernels reach both where they are.
 static PAGES: Mutex<BTreeMap<usize, usize>> = Mutex::new(BTreeMap::new());
+static REGISTERED: Mutex<BTreeMap<usize, usize>> = Mutex::new(BTreeMap::new());
 
-/// Page-locked memory that kernels reach, too: its address on the card by that of the host.
-static MAPPED: Mutex<BTreeMap<usize, u64>> = Mutex::new(BTreeMap::new());
-/// The flag that asks for it (`CU_MEMHOSTALLOC_DEVICEMAP`).
+/// The flag that asks for memory that kernels wait for while the host writes it (`CU_MEMHOSTALLOC_DEVICEMAP`).
 const DEVICE_MAP: c_uint = 2;
 
-/// Gives out memory of the card as the host sees it.
-fn mapped(out: Out<Host>, bytes: usize) -> Result<(), Status> {
-    let out = out.wanted()?;
-    let context = usable()?;
-    let address = context.alloc(bytes as u64, Owner::Program)?;
-    let host = context.core.machine.host_pointer(address);
-    let host = host.ok_or(Status::InvalidValue)?;
-    context.core.machine.write(address, &vec![0; bytes])?;
-    lock(&MAPPED).insert(host as usize, address);
-    out.put(Host::of(host))
+/// The range of these that an address lies in.
+fn range_of(ranges: &Mutex<BTreeMap<usize, usize>>, address: usize) -> Option<(usize, usize)> {
+    let all = lock(ranges);
+    let (start, len) = all.range(..=address).next_back()?;
+    (address - start < *len).then_some((*start, *len))
+}
+
+/// The memory of the host that an address lies in, as far as it is page-locked.
+fn locked(address: usize) -> Option<(usize, usize)> {
+    range_of(&PAGES, address).or_else(|| range_of(&REGISTERED, address))
+}
+
+/// Whether an address is in page-locked memory of the host.
+pub(super) fn is_locked(address: u64) -> bool {
+    locked(address as usize).is_some()
+}
+
+/// Whether all of a range is page-locked memory of the host.
+pub(super) fn locks(address: u64, bytes: usize) -> bool {
+    locked(address as usize).is_some_and(|(start, len)| {
+        let offset = address as usize - start;
+        bytes <= len - offset
+    })
 }
 
 fn layout(bytes: usize) -> Result<Layout, Status> {
@@ -45,6 +58,7 @@ fn layout(bytes: usize) -> Result<Layout, Status> {
     Layout::from_size_align(bytes, 4096).map_err(|_| Status::OutOfMemory)
 }
 
+/// Gives out page-locked memory.
 fn pages(out: Out<Host>, bytes: usize) -> Result<(), Status> {
     let out = out.wanted()?;
     usable()?;
@@ -55,17 +69,111 @@ fn pages(out: Out<Host>, bytes: usize) -> Result<(), Status> {
         return Err(Status::OutOfMemory);
     }
     lock(&PAGES).insert(start as usize, bytes);
+    // SAFETY: it is given back to the system after it was taken back, when all work is done.
+    unsafe { warpsmith_vgpu::lend(start as u64, bytes as u64) };
     out.put(Host::of(start))
 }
 
-/// The pages that an address lies in.
-fn pages_of(address: usize) -> Option<(usize, usize)> {
-    let pages = lock(&PAGES);
-    let (start, len) = pages.range(..=address).next_back()?;
-    (address - start < *len).then_some((*start, *len))
+/// Gives page-locked memory back, once all work of all contexts is done: copies may be under way.
+fn free_pages(start: usize, bytes: usize) -> Result<(), Status> {
+    let mut well = Ok(());
+    for context in driver()?.contexts.all() {
+        well = well.and(context.synchronize());
+    }
+    warpsmith_vgpu::take_back(start as u64);
+    let layout = layout(bytes)?;
+    // SAFETY: it was allocated so, was in the list once, and no stream uses it any more.
+    unsafe { dealloc(start as *mut u8, layout) };
+    well
 }
 
-entries! {
+/// Gives out memory of the card, whose addresses are the same on both sides.
+fn mapped(out: Out<Host>, bytes: usize) -> Result<(), Status> {
+    let out = out.wanted()?;
+    let address = usable()?.alloc(bytes as u64, Owner::Pinned)?;
+    out.put(Host::of(address as *mut u8))
+}
+
+/// The block that an address is in, of whatever context.
+fn found(address: u64) -> Result<(Arc<Context>, u64, Block), Status> {
+    let here = usable()?;
+    if let Ok((start, block)) = here.block(address, 0) {
+        return Ok((here, start, block));
+    }
+    let holder = driver()?.holder(address).ok_or(Status::InvalidValue)?;
+    let (start, block) = holder.block(address, 0)?;
+    Ok((holder, start, block))
+}
+
+/// Frees memory once all work is done, as work may still use it.
+fn free(address: u64, is_right: impl Fn(Owner) -> bool) -> Result<(), Status> {
+    let context = match current() {
+        Ok(context) if context.block(address, 0).is_ok() => context,
+        _ => driver()?.holder(address).ok_or(Status::InvalidValue)?,
+    };
+    let (start, block) = context.block(address, 0)?;
+    if start != address || !is_right(block.owner) {
+        return Err(Status::InvalidValue);
+    }
+    context.release(address)?;
+    let well = context.synchronize();
+    context.core.machine.free(address)?;
+    well
+}
+
+/// An attribute of memory, as far as it has it.
+fn attribute(attribute: c_int, address: u64, value: Out<c_void>) -> Result<(), Status> {
+    let number = |n: u32| value.cast::<c_uint>().put(n);
+    let (context, start, block) = match found(address) {
+        Ok(found) => found,
+        Err(error) => {
+            let Some((start, len)) = locked(address as usize) else {
+                return Err(error);
+            };
+            let context = usable()?;
+            let block = Block {
+                bytes: len as u64,
+                owner: Owner::Pinned,
+            };
+            (context, start as u64, block)
+        }
+    };
+    let both_sides = matches!(block.owner, Owner::Pinned | Owner::Managed);
+    match attribute {
+        1 => {
+            let handle = driver()?
+                .contexts
+                .handle_of(&context)
+                .ok_or(Status::InvalidContext)?;
+            value.cast::<Handle>().put(handle)
+        }
+        // The kind of memory: the host's is 1, the card's 2.
+        2 => number(if block.owner == Owner::Pinned { 1 } else { 2 }),
+        3 => value.cast::<u64>().put(address),
+        4 if both_sides => value.cast::<u64>().put(address),
+        6 => number(1),
+        7 | 20 => value.cast::<u64>().put(start),
+        8 => value
+            .cast::<u8>()
+            .put(u8::from(block.owner == Owner::Managed)),
+        9 => value.cast::<c_int>().put(context.core.card.index as c_int),
+        // Not shared with other processes, in whatever way.
+        10 | 15 | 21 => value.cast::<u8>().put(0),
+        14 => value.cast::<u64>().put(0),
+        11 | 19 => value.cast::<u64>().put(start),
+        12 | 18 => value.cast::<usize>().put(block.bytes as usize),
+        13 => value.cast::<u8>().put(1),
+        // Reading and writing.
+        16 => number(3),
+        17 if block.owner == Owner::Pool => value
+            .cast::<Handle>()
+            .put(super::device::pool_of(context.core.card.index)),
+        17 => value.cast::<Handle>().put(Handle::NULL),
+        _ => Err(Status::InvalidValue),
+    }
+}
+
+stream_entries! {
     cuMemGetInfo_v2(free: Out<usize>, total: Out<usize>) {
         let context = usable()?;
         let (left, all) = context.core.machine.memory_info();
@@ -89,20 +197,26 @@ entries! {
         pitch.put(row)
     }
 
-    /// Waits for all work first, as work may still use the memory.
     cuMemFree_v2(address: u64) {
         let context = usable()?;
         if address == 0 {
             return Ok(());
         }
-        context.release(address)?;
-        let well = context.synchronize();
-        context.core.machine.free(address)?;
-        well
+        drop(context);
+        free(address, |owner| owner != Owner::Pinned)
+    }
+
+    /// Memory that both sides use.
+    cuMemAllocManaged(address: Out<u64>, bytes: usize, flags: c_uint) {
+        let out = address.wanted()?;
+        if !matches!(flags, 1 | 2 | 4) {
+            return Err(Status::InvalidValue);
+        }
+        out.put(usable()?.alloc(bytes as u64, Owner::Managed)?)
     }
 
     cuMemGetAddressRange_v2(start: Out<u64>, bytes: Out<usize>, address: u64) {
-        let (at, block) = usable()?.block(address, 0).map_err(|_| Status::NotFound)?;
+        let (_, at, block) = found(address).map_err(|_| Status::NotFound)?;
         start.put_if_wanted(at);
         bytes.put_if_wanted(block.bytes as usize);
         Ok(())
@@ -131,6 +245,9 @@ entries! {
         let stream = context.ordered(stream)?;
         if stream.capture().is_some() {
             return Err(Status::NotSupported);
+        }
+        if address == 0 {
+            return Ok(());
         }
         context.release(address)?;
         stream.free(address)
@@ -161,82 +278,104 @@ entries! {
         }
     }
 
-    cuMemHostAlloc(pages_out: Out<Host>, bytes: usize, flags: c_uint) {
-        if flags & DEVICE_MAP == 0 { pages(pages_out, bytes) } else { mapped(pages_out, bytes) }
+    cuMemHostAlloc(out: Out<Host>, bytes: usize, flags: c_uint) {
+        if flags & DEVICE_MAP == 0 { pages(out, bytes) } else { mapped(out, bytes) }
     }
 
     cuMemHostGetDevicePointer_v2(address: Out<u64>, start: Host, flags: c_uint) {
-        usable()?;
-        let found = lock(&MAPPED).get(&start.address()).copied();
-        match found {
-            Some(at) if flags == 0 => address.put(at),
-            Some(_) | None => Err(Status::InvalidValue),
-        }
+        let context = usable()?;
+        let at = start.address();
+        let both_sides = context.block(at as u64, 0).is_ok() || locked(at).is_some();
+        if flags == 0 && both_sides { address.put(at as u64) } else { Err(Status::InvalidValue) }
     }
 
-    cuMemAllocHost_v2(pages_out: Out<Host>, bytes: usize) {
-        pages(pages_out, bytes)
+    cuMemAllocHost_v2(out: Out<Host>, bytes: usize) {
+        pages(out, bytes)
     }
 
-    /// Waits for all work first, also where the context has failed: copies may be under way.
+    /// Waits for all work first, also where a context has failed: copies may be under way.
     cuMemFreeHost(start: Host) {
         driver()?;
         let address = start.address();
         if address == 0 {
             return Ok(());
         }
-        let context = current()?;
-        let card_address = lock(&MAPPED).remove(&address);
-        if let Some(address) = card_address {
-            context.release(address)?;
-            let well = context.synchronize();
-            context.core.machine.free(address)?;
-            return well;
+        let bytes = lock(&PAGES).remove(&address);
+        match bytes {
+            Some(bytes) => free_pages(address, bytes),
+            None => free(address as u64, |owner| owner == Owner::Pinned),
         }
-        let bytes = lock(&PAGES).remove(&address).ok_or(Status::InvalidValue)?;
-        let well = context.synchronize();
-        let layout = layout(bytes)?;
-        // SAFETY: it was allocated so, is in the list once, and no stream of the context uses it any more.
-        unsafe { dealloc(address as *mut u8, layout) };
-        well
     }
 
     cuMemHostGetFlags(flags: Out<c_uint>, start: Host) {
-        pages_of(start.address()).ok_or(Status::InvalidValue)?;
-        flags.put(0)
+        if locked(start.address()).is_none() {
+            let (_, _, block) = found(start.address() as u64)?;
+            if block.owner != Owner::Pinned {
+                return Err(Status::InvalidValue);
+            }
+        }
+        // Portable and mapped, as all of it is.
+        flags.put(3)
     }
 
-    /// Memory of the host is as good as page-locked here.
+    /// Kernels reach it from now on, at its own addresses.
     cuMemHostRegister_v2(start: Host, bytes: usize, _flags: c_uint) {
         usable()?;
-        start.bytes(bytes).map(drop)
+        if bytes == 0 {
+            return Err(Status::InvalidValue);
+        }
+        start.bytes(bytes)?;
+        let (from, end) = (start.address(), start.address() + bytes);
+        let mut all = lock(&REGISTERED);
+        if all.range(..end).next_back().is_some_and(|(at, len)| at + len > from) {
+            return Err(Status::HostMemoryAlreadyRegistered);
+        }
+        all.insert(from, bytes);
+        // SAFETY: the program keeps it until it takes it back, which waits for all work.
+        unsafe { warpsmith_vgpu::lend(from as u64, bytes as u64) };
+        Ok(())
     }
 
     cuMemHostUnregister(start: Host) {
-        usable()?;
-        if start.address() == 0 { Err(Status::InvalidValue) } else { Ok(()) }
+        let context = usable()?;
+        if start.address() == 0 {
+            return Err(Status::InvalidValue);
+        }
+        let known = lock(&REGISTERED).remove(&start.address());
+        known.ok_or(Status::HostMemoryNotRegistered)?;
+        let well = context.synchronize();
+        warpsmith_vgpu::take_back(start.address() as u64);
+        well
     }
 
-    cuPointerGetAttribute(value: Out<c_void>, attribute: c_int, address: u64) {
-        let context = usable()?;
-        let block = context.block(address, 0).ok();
-        let pages = pages_of(address as usize);
-        match (attribute, block, pages) {
-            // The kind of memory: the host's is 1, the card's 2.
-            (2, Some(_), _) => value.cast::<c_uint>().put(2),
-            (2, None, Some(_)) => value.cast::<c_uint>().put(1),
-            // The address on the card.
-            (3, Some(_), _) => value.cast::<u64>().put(address),
-            // The address on the host.
-            (4, None, Some(_)) => value.cast::<u64>().put(address),
-            // Managed.
-            (8, Some(_), _) | (8, None, Some(_)) => value.cast::<u8>().put(0),
-            // The card's number.
-            (9, Some(_), _) | (9, None, Some(_)) => value.cast::<c_int>().put(context.core.card.index as c_int),
-            // Start and size of the block.
-            (11, Some((start, _)), _) => value.cast::<u64>().put(start),
-            (12, Some((_, block)), _) => value.cast::<usize>().put(block.bytes as usize),
-            _ => Err(Status::InvalidValue),
+    cuPointerGetAttribute(value: Out<c_void>, number: c_int, address: u64) {
+        usable()?;
+        attribute(number, address, value.wanted()?)
+    }
+
+    /// What an address does not have is left zero, and is no failure.
+    cuPointerGetAttributes(count: c_uint, numbers: In<c_int>, values: In<Out<c_void>>, address: u64) {
+        usable()?;
+        for at in 0..count as usize {
+            let (number, value) = (numbers.at(at)?, values.at(at)?.wanted()?);
+            if attribute(number, address, value).is_err() {
+                match number {
+                    1 | 3 | 4 | 7 | 11 | 12 | 14 | 17..=20 => value.cast::<u64>().put(0)?,
+                    9 => value.cast::<c_int>().put(-2)?,
+                    2 | 6 | 16 => value.cast::<c_int>().put(0)?,
+                    8 | 10 | 13 | 15 | 21 => value.cast::<u8>().put(0)?,
+                    _ => return Err(Status::InvalidValue),
+                }
+            }
         }
+        Ok(())
+    }
+
+    cuPointerSetAttribute(value: In<c_void>, number: c_int, address: u64) {
+        found(address)?;
+        if value.is_null() || number != 6 {
+            return Err(Status::InvalidValue);
+        }
+        Ok(())
     }
 }

@@ -15,34 +15,97 @@ macro_rules! entries {
             // SAFETY: the names are those of the driver's functions, which this library is made to stand for.
             #[unsafe(no_mangle)]
             pub(crate) extern "C" fn $name($($arg: $ty),*) -> u32 {
-                $crate::abi::guard(|| $body)
+                $crate::abi::guard(stringify!($name), || $body)
             }
         )*
 
         /// What this file exports.
         pub(super) const ENTRIES: &[$crate::abi::Entry] = &[
-            $($crate::abi::Entry { name: stringify!($name), address: || $name as *const () as usize }),*
+            $($crate::abi::Entry {
+                name: stringify!($name),
+                address: || $name as *const () as usize,
+                own: None,
+            }),*
         ];
     };
 }
 
+/// As `entries`, and each again under a name with `_ptsz` and with `_ptds`: there the default stream is the thread's own.
+macro_rules! stream_entries {
+    ($($(#[$doc:meta])* $name:ident($($arg:ident: $ty:ty),* $(,)?) $body:block)*) => {
+        $(
+            $(#[$doc])*
+            // SAFETY: the names are those of the driver's functions, which this library is made to stand for.
+            #[unsafe(no_mangle)]
+            pub(crate) extern "C" fn $name($($arg: $ty),*) -> u32 {
+                $crate::abi::guard(stringify!($name), || $body)
+            }
+        )*
+
+        /// The same with the thread's own stream for the default one.
+        mod own_stream {
+            use super::*;
+            $(
+                // SAFETY: as above.
+                #[unsafe(export_name = concat!(stringify!($name), "_ptsz"))]
+                pub(super) extern "C" fn $name($($arg: $ty),*) -> u32 {
+                    $crate::context::with_own_stream(|| super::$name($($arg),*))
+                }
+            )*
+        }
+
+        /// The same under the other ending.
+        mod own_stream_of_copies {
+            use super::*;
+            $(
+                // SAFETY: as above.
+                #[unsafe(export_name = concat!(stringify!($name), "_ptds"))]
+                pub(super) extern "C" fn $name($($arg: $ty),*) -> u32 {
+                    $crate::context::with_own_stream(|| super::$name($($arg),*))
+                }
+            )*
+        }
+
+        /// What this file exports.
+        pub(super) const ENTRIES: &[$crate::abi::Entry] = &[
+            $($crate::abi::Entry {
+                name: stringify!($name),
+                address: || $name as *const () as usize,
+                own: Some(|| own_stream::$name as *const () as usize),
+            }),*
+        ];
+    };
+}
+
+mod absent;
 mod context;
 mod copy;
 mod device;
 mod graph;
 mod launch;
+mod library;
+mod link;
 mod memory;
 mod module;
+mod node;
+mod older;
+mod python;
 mod query;
 mod raw;
+mod reserve;
+mod rows;
 mod stream;
+mod values;
 
-pub(crate) use raw::{HostCall, HostMemory, JitOptions};
+pub(crate) use python::{caller, is_interpreter};
+pub(crate) use raw::{HostCall, HostMemory, JitOptions, StreamCall, at_exit};
 
 /// An exported function.
 pub(crate) struct Entry {
     pub(crate) name: &'static str,
     pub(crate) address: fn() -> usize,
+    /// The same with the thread's own stream for the default one.
+    pub(crate) own: Option<fn() -> usize>,
 }
 
 /// All of them.
@@ -53,21 +116,33 @@ pub(crate) fn entries() -> impl Iterator<Item = &'static Entry> {
         device::ENTRIES,
         graph::ENTRIES,
         launch::ENTRIES,
+        library::ENTRIES,
+        link::ENTRIES,
         memory::ENTRIES,
         module::ENTRIES,
+        node::ENTRIES,
+        older::ENTRIES,
         query::ENTRIES,
+        reserve::ENTRIES,
+        rows::ENTRIES,
         stream::ENTRIES,
+        values::ENTRIES,
+        absent::ENTRIES,
     ];
     files.into_iter().flatten()
 }
 
 /// The code of a call; a panic ends here.
-fn guard(body: impl FnOnce() -> Result<(), Status>) -> u32 {
-    match catch_unwind(AssertUnwindSafe(body)) {
+fn guard(name: &str, body: impl FnOnce() -> Result<(), Status>) -> u32 {
+    let code = match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => 0,
         Ok(Err(status)) => status as u32,
         Err(_panic) => Status::Unknown as u32,
+    };
+    if crate::report::traces() {
+        crate::report::called(name, code);
     }
+    code
 }
 
 #[cfg(test)]

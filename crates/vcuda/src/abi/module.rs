@@ -4,9 +4,11 @@ use super::raw::{Image, In, JitOptions, Out, Text};
 use crate::{
     context::{current, usable},
     driver::driver,
-    module::{Function, Link, Module, compile},
+    fatbin,
+    link::unwrapped,
+    module::{Function, Module, compile},
     status::Status,
-    table::{Handle, lock},
+    table::Handle,
 };
 use std::{
     ffi::{c_char, c_int, c_uint, c_void},
@@ -16,30 +18,47 @@ use std::{
 fn load(out: Out<Handle>, ptx: &[u8], options: &JitOptions) -> Result<(), Status> {
     let out = out.wanted()?;
     let context = usable()?;
-    let verified = compile(context.core.settings, ptx, options)?;
-    let module = Module::new(&context, verified).map_err(|error| {
+    let program = compile(context.core.settings, ptx, options)?;
+    let module = Module::new(&context, &program).map_err(|error| {
         options.tell(&format!("error: {error}"));
         error
     })?;
     out.put(driver()?.modules.insert(Arc::new(module)))
 }
 
+/// The target of the cards.
+fn sm() -> Result<u16, Status> {
+    Ok(driver()?.settings.target.sm)
+}
+
+/// The PTX in a file: bare, in our wrapping, or in a fat binary.
+pub(super) fn file(path: Text) -> Result<Vec<u8>, Status> {
+    let bytes = std::fs::read(path.to_string()?).map_err(|_| Status::FileNotFound)?;
+    if bytes.starts_with(&fatbin::MAGIC.to_le_bytes()) {
+        return fatbin::ptx(&bytes, sm()?);
+    }
+    if bytes.starts_with(b"\x7fELF") {
+        crate::report::lacks("a cubin, which is code for a card: this driver runs PTX");
+        return Err(Status::NoBinaryForGpu);
+    }
+    Ok(unwrapped(&bytes).to_vec())
+}
+
 entries! {
     cuModuleLoadData(module: Out<Handle>, image: Image) {
-        load(module, &image.ptx()?, &JitOptions::NONE)
+        load(module, &image.ptx(sm()?)?, &JitOptions::NONE)
     }
 
     cuModuleLoadDataEx(module: Out<Handle>, image: Image, count: c_uint, options: In<u32>, values: Out<*mut c_void>) {
-        load(module, &image.ptx()?, &JitOptions::find(count, options, values)?)
+        load(module, &image.ptx(sm()?)?, &JitOptions::find(count, options, values)?)
     }
 
-    cuModuleLoadFatBinary(_module: Out<Handle>, _image: Image) {
-        Err(Status::NoBinaryForGpu)
+    cuModuleLoadFatBinary(module: Out<Handle>, image: Image) {
+        load(module, &image.ptx(sm()?)?, &JitOptions::NONE)
     }
 
     cuModuleLoad(module: Out<Handle>, path: Text) {
-        let bytes = std::fs::read(path.to_string()?).map_err(|_| Status::FileNotFound)?;
-        load(module, bytes.strip_suffix(b"\0").unwrap_or(&bytes), &JitOptions::NONE)
+        load(module, &file(path)?, &JitOptions::NONE)
     }
 
     cuModuleUnload(module: Handle) {
@@ -57,14 +76,43 @@ entries! {
         let driver = driver()?;
         let module = driver.modules.find(module)?;
         let name = name.to_string()?;
-        let mut handles = lock(&module.handles);
-        if let Some(handle) = handles.get(&name) {
-            return out.put(*handle);
-        }
-        let function = module.function(&name).ok_or(Status::NotFound)?;
-        let handle = driver.functions.insert(Arc::new(function));
-        handles.insert(name, handle);
-        out.put(handle)
+        out.put(module.function_handle(driver, &name)?.1)
+    }
+
+    cuModuleGetFunctionCount(count: Out<c_uint>, module: Handle) {
+        count.put(driver()?.modules.find(module)?.kernels().len() as c_uint)
+    }
+
+    cuModuleEnumerateFunctions(functions: Out<Handle>, count: c_uint, module: Handle) {
+        let driver = driver()?;
+        let module = driver.modules.find(module)?;
+        let names = module.kernels();
+        names.iter().take(count as usize).enumerate().try_for_each(|(at, name)| {
+            functions.wanted()?.at(at).put(module.function_handle(driver, name)?.1)
+        })
+    }
+
+    cuFuncIsLoaded(state: Out<c_int>, function: Handle) {
+        driver()?.functions.find(function)?;
+        state.put(1)
+    }
+
+    cuFuncLoad(function: Handle) {
+        driver()?.functions.find(function).map(drop)
+    }
+
+    cuFuncSetSharedMemConfig(function: Handle, _config: c_int) {
+        driver()?.functions.find(function).map(drop)
+    }
+
+    cuFuncGetParamCount(function: Handle, count: Out<usize>) {
+        count.put(driver()?.functions.find(function)?.kernel.params().len())
+    }
+
+    cuOccupancyAvailableDynamicSMemPerBlock(bytes: Out<usize>, function: Handle, blocks: c_int, threads: c_int) {
+        let function = crate::library::function(function)?;
+        let number = |n: c_int| u32::try_from(n).ok().filter(|n| *n > 0).ok_or(Status::InvalidValue);
+        bytes.put(function.room(number(blocks)?, number(threads)?) as usize)
     }
 
     cuModuleGetGlobal_v2(address: Out<u64>, bytes: Out<usize>, module: Handle, name: Text) {
@@ -76,55 +124,15 @@ entries! {
         Ok(())
     }
 
-    cuLinkCreate_v2(count: c_uint, options: In<u32>, values: Out<*mut c_void>, link: Out<Handle>) {
-        let out = link.wanted()?;
-        usable()?;
-        let options = JitOptions::find(count, options, values)?;
-        let state = std::sync::Mutex::default();
-        out.put(driver()?.links.insert(Arc::new(Link { options, state })))
-    }
-
-    cuLinkAddData_v2(
-        link: Handle,
-        kind: c_int,
-        data: Image,
-        len: usize,
-        _name: Text,
-        count: c_uint,
-        options: In<u32>,
-        values: Out<*mut c_void>,
-    ) {
-        let context = usable()?;
-        JitOptions::find(count, options, values)?;
-        let link = driver()?.links.find(link)?;
-        // PTX.
-        if kind != 1 {
-            return Err(Status::NotSupported);
-        }
-        link.add(context.core.settings, &data.sized(len)?)
-    }
-
-    cuLinkComplete(link: Handle, code: Out<*const u8>, len: Out<usize>) {
-        usable()?;
-        let (start, bytes) = driver()?.links.find(link)?.complete()?;
-        code.put(start)?;
-        len.put_if_wanted(bytes);
-        Ok(())
-    }
-
-    cuLinkDestroy(link: Handle) {
-        driver()?.links.remove(link).map(drop)
-    }
-
     cuFuncGetAttribute(value: Out<c_int>, attribute: c_int, function: Handle) {
         usable()?;
-        let function = driver()?.functions.find(function)?;
+        let function = crate::library::function(function)?;
         value.put(function.attribute(attribute).ok_or(Status::InvalidValue)?)
     }
 
     cuFuncSetAttribute(function: Handle, attribute: c_int, value: c_int) {
         usable()?;
-        driver()?.functions.find(function)?.set_attribute(attribute, value)
+        crate::library::function(function)?.set_attribute(attribute, value)
     }
 
     cuFuncSetCacheConfig(function: Handle, _config: c_int) {
@@ -172,7 +180,7 @@ entries! {
         limit: c_int,
     ) {
         usable()?;
-        let function = driver()?.functions.find(function)?;
+        let function = crate::library::function(function)?;
         let most = if limit > 0 { limit.min(1024) } else { 1024 };
         let shared = |threads| dynamic_of.map_or(dynamic, |of| of(threads)) as u64;
         let fit = |threads: c_int| function.occupancy(threads as u32, shared(threads)) as c_int;
@@ -183,6 +191,21 @@ entries! {
         grid.put(fit(best) * function.module.core.settings.sms as c_int)
     }
 
+    cuOccupancyMaxPotentialBlockSizeWithFlags(
+        grid: Out<c_int>,
+        block: Out<c_int>,
+        function: Handle,
+        dynamic_of: Option<extern "C" fn(c_int) -> usize>,
+        dynamic: usize,
+        limit: c_int,
+        _flags: c_uint,
+    ) {
+        match cuOccupancyMaxPotentialBlockSize(grid, block, function, dynamic_of, dynamic, limit) {
+            0 => Ok(()),
+            code => Err(Status::of_code(code).unwrap_or(Status::Unknown)),
+        }
+    }
+
     cuFuncGetName(name: Out<*const c_char>, function: Handle) {
         let out = name.wanted()?;
         out.put(driver()?.functions.find(function)?.name.as_ptr())
@@ -191,7 +214,7 @@ entries! {
 
 fn resident(function: Handle, threads: c_int, dynamic: usize) -> Result<c_int, Status> {
     usable()?;
-    let function: Arc<Function> = driver()?.functions.find(function)?;
+    let function: Arc<Function> = crate::library::function(function)?;
     let threads = u32::try_from(threads).map_err(|_| Status::InvalidValue)?;
     Ok(function.occupancy(threads, dynamic as u64) as c_int)
 }

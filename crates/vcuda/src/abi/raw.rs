@@ -3,9 +3,9 @@
 //! Values of these types come from calls of C only, which promise what the driver's manual asks: a pointer is null or
 //! valid for what the function does with it, for as long as it does. Nothing else is relied on, alignment included.
 
-use crate::{module::MAGIC, status::Status};
+use crate::{fatbin, module::MAGIC, status::Status};
 use std::{
-    ffi::{CStr, c_char, c_void},
+    ffi::{CStr, c_char, c_int, c_void},
     ptr, slice,
 };
 
@@ -44,6 +44,16 @@ impl<T> Out<T> {
     /// The same place for a result of another type.
     pub(crate) fn cast<U>(self) -> Out<U> {
         Out(self.0.cast())
+    }
+
+    /// The place of the element at `index`, of an array.
+    pub(crate) fn at(self, index: usize) -> Out<T> {
+        Out(self.0.wrapping_add(index))
+    }
+
+    /// What stands there already.
+    pub(crate) fn as_in(self) -> In<T> {
+        In(self.0)
     }
 
     /// No place at all.
@@ -94,6 +104,18 @@ impl<T> In<T> {
     }
 }
 
+impl<T> In<T> {
+    /// Values of another type at the same place.
+    pub(crate) fn cast<U>(self) -> In<U> {
+        In(self.0.cast())
+    }
+
+    /// The place `bytes` behind.
+    pub(crate) fn behind(self, bytes: usize) -> In<T> {
+        In(self.0.wrapping_byte_add(bytes))
+    }
+}
+
 impl<T: Copy> In<T> {
     pub(crate) fn value(self) -> Result<T, Status> {
         self.at(0)
@@ -133,15 +155,34 @@ impl Text {
 pub(crate) struct Image(*const c_void);
 
 impl Image {
-    /// The PTX in it: bare, or in our wrapping.
-    pub(crate) fn ptx(self) -> Result<Vec<u8>, Status> {
+    /// The PTX in it for a card: bare, in our wrapping, or in a fat binary.
+    pub(crate) fn ptx(self, sm: u16) -> Result<Vec<u8>, Status> {
         if self.0.is_null() {
             return Err(Status::InvalidValue);
         }
-        if self.starts_with(b"\x7fELF") || self.starts_with(&0xBA55_ED50_u32.to_le_bytes()) {
+        if self.starts_with(b"\x7fELF") {
+            crate::report::lacks("a cubin, which is code for a card: this driver runs PTX");
             return Err(Status::NoBinaryForGpu);
         }
         let bytes = self.0.cast::<u8>();
+        if self.starts_with(&fatbin::WRAPPED.to_le_bytes()) {
+            // SAFETY: what starts so is two words and a pointer to a fat binary.
+            let inner = unsafe { bytes.add(8).cast::<*const c_void>().read_unaligned() };
+            let inner = Image(inner);
+            if inner.0.is_null() || !inner.starts_with(&fatbin::MAGIC.to_le_bytes()) {
+                return Err(Status::InvalidImage);
+            }
+            return inner.ptx(sm);
+        }
+        if self.starts_with(&fatbin::MAGIC.to_le_bytes()) {
+            // SAFETY: what starts so has a header of this size, which says how long it is.
+            let all = unsafe {
+                let header = slice::from_raw_parts(bytes, fatbin::HEADER);
+                let len = fatbin::len(header).ok_or(Status::InvalidImage)?;
+                slice::from_raw_parts(bytes, len)
+            };
+            return fatbin::ptx(all, sm);
+        }
         if self.starts_with(&MAGIC) {
             // SAFETY: what starts so was made by `module::wrap`: eight bytes of length, as many bytes, a zero byte.
             return Ok(unsafe {
@@ -226,6 +267,17 @@ impl HostMemory {
         })
     }
 
+    /// What it holds now.
+    pub(crate) fn now(self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(self.len);
+        // SAFETY: the program has `len` bytes there while it calls; as many are reserved.
+        unsafe {
+            ptr::copy_nonoverlapping(self.start, bytes.as_mut_ptr(), self.len);
+            bytes.set_len(self.len);
+        }
+        bytes
+    }
+
     /// Copies it to `into`, which is as long.
     pub(crate) fn read(self, into: &mut [u8]) {
         assert_eq!(into.len(), self.len, "as long");
@@ -271,6 +323,45 @@ impl HostCall {
     }
 }
 
+/// A function of the program's that a stream calls with how it fared.
+pub(crate) type Callback = Option<unsafe extern "C" fn(usize, u32, *mut c_void)>;
+
+/// Such a function with its arguments.
+#[derive(Clone, Copy)]
+pub(crate) struct StreamCall {
+    function: unsafe extern "C" fn(usize, u32, *mut c_void),
+    stream: usize,
+    data: *mut c_void,
+}
+
+// SAFETY: the program gives it to be called from a thread of the driver.
+unsafe impl Send for StreamCall {}
+
+impl StreamCall {
+    pub(crate) fn new(function: Callback, stream: usize, data: Host) -> Result<StreamCall, Status> {
+        let function = function.ok_or(Status::InvalidValue)?;
+        Ok(StreamCall {
+            function,
+            stream,
+            data: data.0,
+        })
+    }
+
+    pub(crate) fn run(self, code: u32) {
+        // SAFETY: the program promised that it may be called so.
+        unsafe { (self.function)(self.stream, code, self.data) };
+    }
+}
+
+/// Lets this be called when the process ends.
+pub(crate) fn at_exit(function: extern "C" fn()) {
+    unsafe extern "C" {
+        fn atexit(function: extern "C" fn()) -> c_int;
+    }
+    // SAFETY: the function is there until the process ends: libraries with thread-local values are not unloaded.
+    let _more_than_fit_are_not_called = unsafe { atexit(function) };
+}
+
 /// The two ways to give a kernel its parameters.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
@@ -281,6 +372,11 @@ impl Pointers {
 
     pub(crate) fn is_null(self) -> bool {
         self.0.is_null()
+    }
+
+    /// Pointers to parameters at these places of a block that lives on.
+    pub(crate) fn of_shown(pointers: &[usize]) -> Pointers {
+        Pointers(pointers.as_ptr().cast())
     }
 
     fn at(self, index: usize) -> *const u8 {
@@ -405,8 +501,6 @@ mod of_tests {
     }
 
     impl<T> In<T> {
-        pub(crate) const NULL: In<T> = In(ptr::null());
-
         pub(crate) fn of(values: &[T]) -> In<T> {
             In(values.as_ptr())
         }

@@ -1,6 +1,6 @@
 //! Streams and events.
 
-use super::raw::{Host, HostCall, HostFunction, Out};
+use super::raw::{Callback, Host, HostCall, HostFunction, In, Out, StreamCall};
 use crate::{
     context::{current, usable},
     driver::driver,
@@ -29,7 +29,7 @@ fn create(out: Out<Handle>, flags: c_uint) -> Result<(), Status> {
     out.put(driver()?.streams.insert(stream))
 }
 
-entries! {
+stream_entries! {
     cuStreamCreate(stream: Out<Handle>, flags: c_uint) {
         create(stream, flags)
     }
@@ -45,6 +45,61 @@ entries! {
         stream.drain();
         drop(stream);
         context.core.well()
+    }
+
+    cuStreamGetId(stream: Handle, id: Out<u64>) {
+        id.put(usable()?.stream(stream)?.id)
+    }
+
+    cuStreamGetDevice(stream: Handle, device: Out<c_int>) {
+        let context = usable()?;
+        context.stream(stream)?;
+        device.put(context.core.card.index as c_int)
+    }
+
+    cuStreamGetCtx_v2(stream: Handle, context: Out<Handle>, green: Out<Handle>) {
+        let current = usable()?;
+        current.stream(stream)?;
+        let handle = driver()?.contexts.handle_of(&current).ok_or(Status::InvalidContext)?;
+        green.put_if_wanted(Handle::NULL);
+        context.put(handle)
+    }
+
+    cuStreamAddCallback(stream: Handle, function: Callback, data: Host, flags: c_uint) {
+        if flags != 0 {
+            return Err(Status::InvalidValue);
+        }
+        let call = StreamCall::new(function, stream.0, data)?;
+        usable()?.ordered(stream)?.callback(call)
+    }
+
+    /// Managed memory is where it is needed already.
+    cuStreamAttachMemAsync(stream: Handle, address: u64, _bytes: usize, _flags: c_uint) {
+        let context = usable()?;
+        context.block(address, 0)?;
+        context.stream(stream).map(drop)
+    }
+
+    /// Hints, all of them: none is kept, so each is as it is by itself.
+    cuStreamSetAttribute(stream: Handle, attribute: c_int, value: In<[u64; 8]>) {
+        usable()?.stream(stream)?;
+        value.value()?;
+        if (1..=18).contains(&attribute) { Ok(()) } else { Err(Status::InvalidValue) }
+    }
+
+    cuStreamGetAttribute(stream: Handle, attribute: c_int, value: Out<[u64; 8]>) {
+        usable()?.stream(stream)?;
+        if !(1..=18).contains(&attribute) {
+            return Err(Status::InvalidValue);
+        }
+        // The automatic policy of waiting is 1.
+        value.put([u64::from(attribute == 3), 0, 0, 0, 0, 0, 0, 0])
+    }
+
+    cuStreamCopyAttributes(to: Handle, from: Handle) {
+        let context = usable()?;
+        context.stream(to)?;
+        context.stream(from).map(drop)
     }
 
     cuStreamGetFlags(stream: Handle, flags: Out<c_uint>) {

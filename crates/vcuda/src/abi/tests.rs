@@ -1,8 +1,8 @@
 //! Small driver programs, good and bad, by the exported functions.
 
 use super::{
-    context::*, copy::*, device::*, graph::*, launch::*, memory::*, module::*, query::*, raw::*,
-    stream::*,
+    context::*, copy::*, device::*, graph::*, launch::*, memory::*, module::*, node::*, query::*,
+    raw::*, stream::*,
 };
 use crate::{status::Status, table::Handle};
 use std::{
@@ -280,7 +280,7 @@ fn what_the_compiler_says_is_in_the_log_and_fits_it() -> Result<(), u32> {
         (
             ".version 9.9\n.target sm_80\n.address_size 64\n",
             Status::UnsupportedPtxVersion,
-            "error: unsupported .version 9.9; this driver takes up to 8.8",
+            "error: unsupported .version 9.9; this driver takes up to 9.5",
         ),
         (
             ".version 8.0\n.target sm_90\n.address_size 64\n",
@@ -318,10 +318,15 @@ fn what_the_compiler_says_is_in_the_log_and_fits_it() -> Result<(), u32> {
             );
         }
     }
-    for image in [&b"\x7fELF\x02\0"[..], b"\x50\xED\x55\xBA\0"] {
+    // A fat binary whose header says that it is longer than any.
+    let fat = b"\x50\xED\x55\xBA\x01\x01\x10\x01\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\0";
+    for (image, code) in [
+        (&b"\x7fELF\x02\0"[..], Status::NoBinaryForGpu),
+        (fat, Status::InvalidImage),
+    ] {
         let image = std::ffi::CStr::from_bytes_until_nul(image).expect("a zero byte");
         let loaded = handle(|out| cuModuleLoadData(out, Image::of(image)));
-        assert_eq!(loaded, Err(Status::NoBinaryForGpu as u32));
+        assert_eq!(loaded, Err(code as u32));
     }
     assert_eq!(cuDevicePrimaryCtxRelease_v2(program.card), 0);
     Ok(())
@@ -354,7 +359,10 @@ fn a_capture_collects_over_streams_and_what_cannot_be_captured_spoils_it() -> Re
     assert_eq!(get(|out| cuStreamIsCapturing(two, out)), Ok(1));
     let graph = handle(|out| cuStreamEndCapture(one, out))?;
     assert_eq!(get(|out| cuStreamIsCapturing(two, out)), Ok(0));
-    assert_eq!(get(|out| cuGraphGetNodes(graph, In::NULL, out)), Ok(2));
+    assert_eq!(
+        get(|out| cuGraphGetNodes(graph, Out::nowhere(), out)),
+        Ok(2)
+    );
     let exec = handle(|out| cuGraphInstantiateWithFlags(out, graph, 0))?;
     assert_eq!(cuGraphDestroy(graph), 0);
     for _ in 0..3 {
@@ -475,11 +483,11 @@ fn functions_are_found_by_name_and_limits_hold() -> Result<(), u32> {
 #[test]
 fn a_panic_is_a_code() {
     assert_eq!(
-        super::guard(|| panic!("on purpose")),
+        super::guard("cuTest", || panic!("on purpose")),
         Status::Unknown as u32
     );
-    assert_eq!(super::guard(|| Err(Status::NotReady)), 600);
-    assert_eq!(super::guard(|| Ok(())), 0);
+    assert_eq!(super::guard("cuTest", || Err(Status::NotReady)), 600);
+    assert_eq!(super::guard("cuTest", || Ok(())), 0);
 }
 
 #[test]
@@ -490,3 +498,7 @@ fn names_are_there_once() {
     names.dedup();
     assert_eq!(names.len(), count);
 }
+
+mod heap;
+mod host_memory;
+mod sequences;

@@ -8,7 +8,7 @@ use super::{
     report::New,
     states::States,
 };
-use crate::memory::{Foreign, PARAM_BASE, WINDOW};
+use crate::memory::{Foreign, PARAM_BASE, WINDOW, lent};
 
 /// What one lane stores.
 struct Stores<'a> {
@@ -259,6 +259,10 @@ impl Checker {
         worst: u8,
     ) {
         let bytes = info.bytes();
+        // The host's own memory is not watched.
+        if memory == Memory::Global && lent::holds(address, bytes) {
+            return;
+        }
         let own = &at.view.own;
         let foreign = Foreign::of(address);
         let is_own = address.wrapping_sub(own.shared) < WINDOW

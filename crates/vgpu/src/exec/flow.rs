@@ -302,7 +302,7 @@ impl Flow for Traps {
         let lanes = wanted & ctx.warp.active;
         if lanes != 0 {
             let kind = match op.function.checked_sub(1) {
-                Some(function) => ctx.stack_full(function),
+                Some(function) => ctx.no_call(function),
                 None => FaultKind::Trap,
             };
             ctx.fault(op.span(), kind, lanes.trailing_zeros(), None);

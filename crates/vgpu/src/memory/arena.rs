@@ -16,10 +16,29 @@ const RED_ZONE: u64 = 256;
 /// Device memory and its allocator.
 pub(crate) struct Arena {
     window: Window,
+    base: u64,
     size: u64,
     state: Mutex<State>,
     poison: bool,
     _map: MmapMut,
+}
+
+/// Where guest addresses begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Addresses {
+    /// At [`GLOBAL_BASE`], the same each time.
+    Own,
+    /// Where the memory is in this process.
+    OfTheHost,
+}
+
+/// What an allocation holds before it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fresh {
+    /// Whatever was there.
+    Anything,
+    /// `0xFF` in every byte.
+    Poisoned,
 }
 
 struct State {
@@ -31,8 +50,9 @@ struct State {
 }
 
 impl Arena {
-    /// Reserves `bytes` of address space; pages come when touched.
-    pub(crate) fn new(bytes: u64, poison: bool) -> Result<Arena, Error> {
+    /// Reserves `bytes` of address space; pages come when touched. Guest addresses begin at [`GLOBAL_BASE`], or are those
+    /// of the host.
+    pub(crate) fn new(bytes: u64, fresh: Fresh, addresses: Addresses) -> Result<Arena, Error> {
         let fail = |reason: String| Error::Reserve { bytes, reason };
         let size = bytes.max(1 << 16).next_multiple_of(1 << 16);
         let len = usize::try_from(size).map_err(|e| fail(e.to_string()))?;
@@ -42,18 +62,27 @@ impl Arena {
             .map_anon()
             .map_err(|e| fail(e.to_string()))?;
         ask_for_huge_pages(&map);
+        let base = match addresses {
+            Addresses::Own => GLOBAL_BASE,
+            Addresses::OfTheHost => map.as_ptr() as u64,
+        };
+        // Below are the windows of shared and local memory.
+        if base < GLOBAL_BASE {
+            return Err(fail(format!("0x{base:x} is an address of shared memory")));
+        }
         // SAFETY: the map lives as long as the arena, and every user of the window holds the arena.
-        let window = unsafe { Window::new(map.as_mut_ptr(), GLOBAL_BASE, size) };
+        let window = unsafe { Window::new(map.as_mut_ptr(), base, size) };
         let state = State {
-            free: BTreeMap::from([(GLOBAL_BASE, size)]),
+            free: BTreeMap::from([(base, size)]),
             used: BTreeMap::new(),
             free_bytes: size,
         };
         Ok(Arena {
             window,
+            base,
             size,
             state: Mutex::new(state),
-            poison,
+            poison: fresh == Fresh::Poisoned,
             _map: map,
         })
     }
@@ -65,7 +94,7 @@ impl Arena {
 
     /// Its first address and its size.
     pub(crate) fn range(&self) -> (u64, u64) {
-        (GLOBAL_BASE, self.size)
+        (self.base, self.size)
     }
 
     /// Gives an allocation back without handing its range out again.
@@ -158,7 +187,7 @@ mod tests {
 
     #[test]
     fn blocks_come_back_and_join() {
-        let arena = Arena::new(1 << 20, false).expect("1 MiB");
+        let arena = Arena::new(1 << 20, Fresh::Anything, Addresses::Own).expect("1 MiB");
         let (before, total) = arena.info();
         assert_eq!(before, total);
         let blocks: Vec<u64> = (1..40)
@@ -188,8 +217,31 @@ mod tests {
     }
 
     #[test]
+    fn addresses_of_the_host_are_those_of_the_memory_and_of_what_is_lent() {
+        let arena = Arena::new(1 << 20, Fresh::Poisoned, Addresses::OfTheHost).expect("1 MiB");
+        let window = arena.window();
+        let block = arena.alloc(16).expect("fits");
+        assert_eq!(window.pointer(block).map(|at| at as u64), Some(block));
+        assert_eq!(window.load::<u64>(block), Ok(u64::MAX));
+        let mut own = vec![7u32; 64];
+        let start = own.as_mut_ptr() as u64;
+        assert_eq!(window.load::<u32>(start), Err(crate::memory::Bad::Bounds));
+        // SAFETY: `own` lives until it is taken back, and is not used meanwhile.
+        unsafe { crate::memory::lent::lend(start, 256) };
+        assert_eq!(window.load::<u32>(start + 252), Ok(7));
+        assert_eq!(window.store::<u32>(start + 4, 9), Ok(()));
+        assert_eq!(
+            window.load::<u32>(start + 256),
+            Err(crate::memory::Bad::Bounds)
+        );
+        assert!(crate::memory::lent::take_back(start));
+        assert_eq!(window.load::<u32>(start), Err(crate::memory::Bad::Bounds));
+        assert_eq!(own[1], 9);
+    }
+
+    #[test]
     fn accesses_stop_at_the_edges() {
-        let arena = Arena::new(1 << 16, false).expect("64 KiB");
+        let arena = Arena::new(1 << 16, Fresh::Anything, Addresses::Own).expect("64 KiB");
         let window = arena.window();
         let end = GLOBAL_BASE + (1 << 16);
         assert!(window.write(end - 4, &[1, 2, 3, 4]));

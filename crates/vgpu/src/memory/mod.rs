@@ -3,11 +3,12 @@
 mod apart;
 mod arena;
 mod copy;
+pub(crate) mod lent;
 mod own;
 mod pair;
 mod raw;
 
-pub(crate) use arena::Arena;
+pub(crate) use arena::{Addresses, Arena, Fresh};
 pub(crate) use own::{FOREIGN, Foreign, Own};
 pub(crate) use raw::{Bad, Buffer, Window, Word};
 

@@ -4,7 +4,7 @@
 //! relaxed atomics, blocks as opaque moves (`copy.rs`).
 #![allow(unsafe_code)]
 
-use super::copy;
+use super::{copy, lent};
 use std::{
     alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error},
     ptr::NonNull,
@@ -79,10 +79,10 @@ impl Window {
     #[cfg(target_arch = "x86_64")]
     pub(crate) const SIZE_AT: usize = std::mem::offset_of!(Window, size);
 
-    /// A window over nothing.
+    /// A window over nothing; it is at no address of its own.
     pub(crate) const EMPTY: Window = Window {
         host: std::ptr::null_mut(),
-        base: 0,
+        base: 1,
         size: 0,
     };
 
@@ -96,7 +96,11 @@ impl Window {
     #[inline(always)]
     fn at(&self, address: u64, len: u64) -> Option<*mut u8> {
         let offset = address.wrapping_sub(self.base);
-        (len <= self.size && offset <= self.size - len)
+        if len <= self.size && offset <= self.size - len {
+            return Some(self.host.wrapping_add(offset as usize));
+        }
+        // Only device memory at its own addresses has memory of the host beside it.
+        (self.host as u64 == self.base && lent::holds(address, len))
             .then(|| self.host.wrapping_add(offset as usize))
     }
 

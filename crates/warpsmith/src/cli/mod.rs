@@ -5,6 +5,7 @@ mod check;
 mod completions;
 mod context;
 mod devices;
+pub(crate) mod exec;
 mod files;
 mod generate;
 mod generation;
@@ -56,6 +57,7 @@ use std::process::ExitCode;
   warpsmith kernels emit softmax --sm 90
   warpsmith check kernels.ptx --sm 80
   warpsmith run --script fault.json --check
+  warpsmith exec --check -- python train_step.py
 
 Exit status: 0; 1 for an error, in one line on standard error; 2 for wrong usage; 130 after Ctrl-C.
 RUST_LOG=info (or debug, or warpsmith_device=trace) writes to standard error what is loaded, planned, built and launched.
@@ -84,6 +86,7 @@ enum Command {
     Run(run::RunPtx),
     Serve(serve::Serve),
     Check(check::Check),
+    Exec(exec::Exec),
     Completions(completions::Completions),
     Man(man::ManualPages),
 }
@@ -110,6 +113,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Command::Run(command) => command.run(),
         Command::Serve(command) => command.run(),
         Command::Check(command) => command.run(),
+        Command::Exec(command) => command.run(),
         Command::Completions(command) => command.run().map(|()| ExitCode::SUCCESS),
         Command::Man(command) => command.run().map(|()| ExitCode::SUCCESS),
     }

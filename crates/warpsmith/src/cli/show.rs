@@ -80,6 +80,20 @@ impl Show {
         source.draw(&issue, paint())
     }
 
+    /// The reports of several files as one text, of JSON or SARIF.
+    ///
+    /// # Errors
+    /// A current folder that cannot be found.
+    pub(crate) fn several(&self, reports: &[Report], category: &str) -> Result<String> {
+        let reports: Vec<&Report> = reports.iter().collect();
+        let value = match self.format {
+            Format::Text => return Ok(reports.iter().map(|one| one.to_text(paint())).collect()),
+            Format::Json => json(&reports),
+            Format::Sarif => sarif(&reports, &folders()?, category),
+        };
+        Ok(serde_json::to_string_pretty(&value)? + "\n")
+    }
+
     /// A report as text for this standard output.
     pub(crate) fn text(&self, report: &Report) -> String {
         report.to_text(paint())

@@ -105,6 +105,7 @@ impl Source {
             ),
             FaultKind::Misuse(what) => misuse(*what),
             FaultKind::Trap
+            | FaultKind::Assert
             | FaultKind::Budget { .. }
             | FaultKind::Stopped
             | FaultKind::TwoPlaces { .. } => return None,

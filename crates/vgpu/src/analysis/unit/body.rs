@@ -280,7 +280,9 @@ impl<'a> Merge<'a> {
     fn missing(&mut self, names: &Names, parts: &Parts<'_>, callee: FuncId, inst: &Inst) {
         let function = self.module.functions.get(callee.index());
         match function.map(|function| (function, &*function.name)) {
-            Some((_, "__assertfail")) => self.emit(Op::Trap, &[], []),
+            Some((_, "__assertfail")) => {
+                self.emit(Op::Trap, &[], [Operand::Func(callee)]);
+            }
             Some((function, print::NAME))
                 if layout(&function.params).0 == [0, 8] && parts.arguments.len() == 2 =>
             {

@@ -12,10 +12,16 @@ use warpsmith_ptx::{
     types::Type,
 };
 
+/// The function that fails assertions has no body: it is no call that a thread makes.
+const ASSERT: &str = "__assertfail";
+
 impl Ctx {
-    /// There is no room for a call of a function, by its number.
-    pub(in crate::exec) fn stack_full(&self, function: u32) -> FaultKind {
+    /// Why a call is not made: it fails an assertion, or there is no room for it, of a function, by its number.
+    pub(in crate::exec) fn no_call(&self, function: u32) -> FaultKind {
         let function = self.program.functions.get(function as usize);
+        if function.is_some_and(|name| name == ASSERT) {
+            return FaultKind::Assert;
+        }
         FaultKind::StackFull {
             function: function.unwrap_or(&self.program.subject.name).clone(),
         }
@@ -90,7 +96,7 @@ fn call(ctx: &mut Ctx, op: &Micro<Call>) -> *const MicroOp {
                 Some(target) if !op.by_pointer => address(target),
                 _ => callee(ctx, op, lane),
             };
-            let kind = ctx.stack_full(function_at(address).unwrap_or(u32::MAX));
+            let kind = ctx.no_call(function_at(address).unwrap_or(u32::MAX));
             return fault(ctx, op.span(), kind, lane);
         }
     }

@@ -103,9 +103,10 @@ pub(crate) struct RunPtx {
 }
 
 /// What `--check` names.
-type Kinds = std::sync::Arc<[Kind]>;
+pub(crate) type Kinds = std::sync::Arc<[Kind]>;
 
-fn kinds(text: &str) -> Result<Kinds, String> {
+/// Reads what `--check` names.
+pub(crate) fn kinds(text: &str) -> Result<Kinds, String> {
     if text == "all" {
         return Ok(Kind::ALL.into());
     }
