@@ -8,7 +8,7 @@ pub const CHUNK: u32 = 1 << 13;
 kernel! {
     /// `sum[0] = x[0] + x[1] + ..` in f64. `parts` has a place for each CTA, and `arrived[0]` is 0 before and after.
     pub struct OnePassSum(OnePassSumArgs {
-        x: In<f32>[n], parts: InOut<f64>[(n + 8191) / 8192], arrived: InOut<u32>[1], sum: Out<f64>[1], n: Scalar<u32>,
+        x: In<f32>[n], parts: InOut<f64>[n.div_ceil(8192)], arrived: InOut<u32>[1], sum: Out<f64>[1], n: Scalar<u32>,
     });
     grid(a) = a.n.div_ceil(CHUNK);
     body(cta, a) {

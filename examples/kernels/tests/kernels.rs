@@ -393,7 +393,7 @@ fn assembles<K: Kernel>(kernel: &K, sm: u16) {
         build(kernel, Target::sm(sm), Options::default()).unwrap_or_else(|error| panic!("{error}"));
     let file =
         PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{}_{sm}.ptx", kernel.name()));
-    fs::write(&file, built.module.text().to_string()).expect("a file");
+    fs::write(&file, built.module.text()).expect("a file");
     let run = Command::new(&ptxas)
         .arg(format!("-arch=sm_{sm}"))
         .args(["-o", "/dev/null"])

@@ -87,6 +87,7 @@ const HOUSE: &[(&str, May)] = &[
         ]),
     ),
     ("check-a-kernel", May::Use(&["warpsmith"])),
+    ("ten-kernels", May::Use(&["warpsmith"])),
     ("warpsmith-suite", May::UseAll),
     ("warpsmith-bench", May::UseAll),
     ("warpsmith-fuzz", May::UseAll),
