@@ -59,7 +59,7 @@ pub(crate) fn assembles<K: Kernel>(kernel: &K, first: u16) {
         let built = built.unwrap_or_else(|error| panic!("{error}"));
         let file =
             PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{}_{sm}.ptx", kernel.name()));
-        fs::write(&file, built.module.text().to_string()).expect("a file");
+        fs::write(&file, built.module.text()).expect("a file");
         let run = Command::new(assembler(sm))
             .args([format!("-arch=sm_{sm}").as_str(), "-o", "/dev/null"])
             .arg(&file)

@@ -206,7 +206,7 @@ kernel! {
     body(cta, g) {
         let small = cta.table(&[0.5f32, -1.25, 3.0, 1e30]);
         let bytes = cta.table(&[7u8, 200, 0, 255]);
-        let large: Vec<u64> = (0..10_000u64).map(|i| i * i << 20).collect();
+        let large: Vec<u64> = (0..10_000u64).map(|i| (i * i) << 20).collect();
         let large = cta.table(&large);
         let i = cta.id() * 256 + cta.thread();
         cta.if_(i.lt(g.n), |_| {
@@ -245,7 +245,7 @@ fn tables_hold_what_they_were_given() {
             );
             assert_eq!(y[i], small + byte);
             let at = u64::from(x % 10_000);
-            assert_eq!(z[i], (at * at << 20) + 1);
+            assert_eq!(z[i], ((at * at) << 20) + 1);
         }
     });
 }
