@@ -1,6 +1,7 @@
 //! The builder: operands to slots, ops to the program; and element-wise operations, which need no more.
 
 mod alias;
+mod copies;
 mod input;
 mod joins;
 mod lowerer;
@@ -14,4 +15,4 @@ pub(crate) use input::{Compile, Input};
 pub(crate) use joins::{Chain, Halves};
 pub(crate) use lowerer::{Dst, Lowerer, Src};
 pub(crate) use pieces::Piece;
-pub(crate) use slots::{Need, allocate};
+pub(crate) use slots::{Flow, Need, allocate};

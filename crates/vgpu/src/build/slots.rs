@@ -2,6 +2,7 @@
 //!
 //! Writes are masked per lane, so the liveness of one thread is enough even where lanes run apart.
 
+use super::copies;
 use crate::{
     analysis::{Block, roles, uniform::insts},
     op::Slot,
@@ -20,14 +21,17 @@ pub(crate) enum Need {
     Wide,
 }
 
+/// A kernel's blocks, and which of them all lanes come to together.
+#[derive(Clone, Copy)]
+pub(crate) struct Flow<'a> {
+    pub(crate) body: &'a [Stmt],
+    pub(crate) blocks: &'a [Block],
+    pub(crate) convergent: &'a [bool],
+}
+
 /// The slot of each register and the end of the area, starting at `start`.
-pub(crate) fn allocate(
-    needs: &[Need],
-    body: &[Stmt],
-    blocks: &[Block],
-    start: u32,
-) -> (Vec<Slot>, u32) {
-    let mut ranges = ranges(needs, body, blocks);
+pub(crate) fn allocate(needs: &[Need], flow: Flow<'_>, start: u32) -> (Vec<Slot>, u32) {
+    let (mut ranges, joined) = ranges(needs, flow);
     ranges.sort_unstable();
     let mut slots = vec![Slot::SCRATCH; needs.len()];
     let mut end = start;
@@ -48,11 +52,18 @@ pub(crate) fn allocate(
         });
         active.insert((to, reg));
     }
+    for (reg, own) in joined.iter().enumerate() {
+        slots[reg] = slots[*own as usize];
+    }
     (slots, end)
 }
 
-/// First and last position of each register that needs a slot.
-fn ranges(needs: &[Need], body: &[Stmt], blocks: &[Block]) -> Vec<(u32, u32, u32)> {
+/// A first and a last position, and the register that needs a slot from one to the other.
+type Range = (u32, u32, u32);
+
+/// First and last position of each register that stands for those of a slot, and who stands for each register.
+fn ranges(needs: &[Need], flow: Flow<'_>) -> (Vec<Range>, Vec<u32>) {
+    let Flow { body, blocks, .. } = flow;
     let index: Vec<Option<usize>> = {
         let mut next = 0;
         needs
@@ -102,6 +113,14 @@ fn ranges(needs: &[Need], body: &[Stmt], blocks: &[Block]) -> Vec<(u32, u32, u32
             }
         }
     }
+    let joined = copies::joined(needs, flow, [&live_in, &live_out], &index);
+    let at = |reg: RegId| index[joined[reg.index()] as usize];
+    let stands: Vec<usize> = index
+        .iter()
+        .enumerate()
+        .filter(|(_, own)| own.is_some())
+        .filter_map(|(reg, _)| index[joined[reg] as usize])
+        .collect();
     let mut first = vec![u32::MAX; count];
     let mut last = vec![0u32; count];
     let mut touch = |i: Option<usize>, position: u32| {
@@ -112,7 +131,7 @@ fn ranges(needs: &[Need], body: &[Stmt], blocks: &[Block]) -> Vec<(u32, u32, u32
     };
     let mut position = 0;
     for (b, block) in blocks.iter().enumerate() {
-        each_bit(&live_in[b], |i| touch(Some(i), position));
+        each_bit(&live_in[b], |i| touch(Some(stands[i]), position));
         for (_, inst) in insts(block, body) {
             position += 1;
             roles::each_use(inst, &mut |reg| touch(at(reg), position));
@@ -121,14 +140,15 @@ fn ranges(needs: &[Need], body: &[Stmt], blocks: &[Block]) -> Vec<(u32, u32, u32
         position += 1;
         block.term.each_use(&mut |reg| touch(at(reg), position));
         block.term.each_def(&mut |reg| touch(at(reg), position));
-        each_bit(&live_out[b], |i| touch(Some(i), position));
+        each_bit(&live_out[b], |i| touch(Some(stands[i]), position));
     }
-    index
+    let ranges = index
         .iter()
         .enumerate()
         .filter_map(|(reg, i)| i.map(|i| (first[i], last[i], reg as u32)))
         .filter(|(from, _, _)| *from != u32::MAX)
-        .collect()
+        .collect();
+    (ranges, joined)
 }
 
 fn set(bits: &mut [u64], i: Option<usize>) {

@@ -17,7 +17,7 @@ pub(crate) use crate::{
 
 use crate::{
     analysis::{Code, blocks, uniform},
-    build::{Need, allocate},
+    build::{Flow, Need, allocate},
     error::Error,
     exec,
     op::{BlockInfo, Pred, Slot},
@@ -52,7 +52,12 @@ pub(crate) fn lower(input: &Input<'_>) -> Result<Program, Error> {
             _ => Need::Nothing,
         })
         .collect();
-    let (slots, end) = allocate(&needs, body, &blocks, l.next);
+    let flow = Flow {
+        body,
+        blocks: &blocks,
+        convergent: &uniformity.convergent,
+    };
+    let (slots, end) = allocate(&needs, flow, l.next);
     l.next = end;
     l.place(&needs, &slots);
     let mut shadows = input

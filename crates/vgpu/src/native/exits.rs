@@ -144,8 +144,18 @@ impl Coder<'_, '_> {
                 ty if ty.bits() > 32 => Home::Wide(slot),
                 _ => Home::Narrow(slot),
             };
-            // What is only in the frame as another register's stays right: it is loaded first.
             let f = self.forms(value).clone();
+            // A move between registers of one place changes nothing.
+            let stands = match (home, f.source) {
+                (Home::Scalar(to), Some(Source::Scalar(from) | Source::Mask(from)))
+                | (Home::Narrow(to), Some(Source::Narrow(from)))
+                | (Home::Wide(to), Some(Source::Wide(from))) => to == from,
+                _ => false,
+            };
+            if stands {
+                continue;
+            }
+            // What is only in the frame as another register's stays right: it is loaded first.
             if f.constant.is_none()
                 && f.scalar.is_none()
                 && f.splat.is_none()

@@ -4,7 +4,8 @@
 //! four-lane groups wants for each k the element of A that lane `t` of the group has, in all four lanes, and of B the
 //! same four columns for every group.
 //!
-//! - A float of A is widened, and either spread (one register for each k) or left as it is and spread when it is used.
+//! - A float of A is widened, and either spread (one register for each k) or left as it is and spread when it is used:
+//!   that costs four stores for each register once, this a shuffle for each product.
 //! - B is widened and turned, so that the four even and the four odd columns of a k lie side by side: one load brings
 //!   them to all groups.
 //! - Bytes are multiplied by `vpdpbusd`, of which one side has no sign. Of two signed sides A gets 128 more, and each
@@ -16,6 +17,7 @@ use super::{
     accesses::items,
     kinds::{reads, writes},
     nodes::{Arg, Code, Place, Tile, Vector},
+    target,
     values::{Coder, Skip, ValueId},
 };
 use crate::lower::Lowerer;
@@ -79,7 +81,7 @@ pub(super) enum Side {
     B,
 }
 
-/// Products with the same fragment of A from which on it is spread once for all.
+/// Products with the same fragment of A from which on it is spread once for all, where that is worth its stores.
 const OFTEN: usize = 3;
 
 /// What `mma.sync` is, if it is compiled.
@@ -163,7 +165,7 @@ impl Coder<'_, '_> {
         let floats = !matches!(product.element, Element::Bytes { .. });
         let mut sums = Vec::with_capacity(8);
         let tile = if floats {
-            let often = self.uses_of_a(inst) >= OFTEN;
+            let often = !target::shuffles_are_free() && self.uses_of_a(inst) >= OFTEN;
             let a = self.rows_of_floats(product, a, often)?;
             let b = self.columns_of_floats(product, b)?;
             for c in c {
@@ -197,10 +199,10 @@ impl Coder<'_, '_> {
         items.iter().map(|item| self.read(item, 32)).collect()
     }
 
-    /// How many products of this block, from this one on, have the fragment of A that this one has.
+    /// How many products of this block have the fragment of A that this one has.
     fn uses_of_a(&self, inst: &Inst) -> usize {
-        let rest = self.insts[self.block][self.at..].iter();
-        let same = rest.filter(|other| {
+        let all = self.insts[self.block].iter();
+        let same = all.filter(|other| {
             other.is_some_and(|other| {
                 other.op == inst.op && other.operands.get(1) == inst.operands.get(1)
             })

@@ -1,7 +1,20 @@
 //! What machines have that code is made for: how wide their vectors are, how many of them there are, and where masks stand.
 
 use crate::Tier;
+use std::{arch::x86_64::__cpuid, sync::OnceLock};
 use warpsmith_x86::{Assembler, Len};
+
+/// Whether lanes are moved beside multiplications, so that it costs nothing to do so again and again. AMD's cores have
+/// a unit for it that does not multiply, and store half a register of AVX-512 in a cycle; Intel's have the one unit for
+/// both, and store a whole one.
+pub(super) fn shuffles_are_free() -> bool {
+    static FOUND: OnceLock<bool> = OnceLock::new();
+    *FOUND.get_or_init(|| {
+        let vendor = __cpuid(0);
+        let name = [vendor.ebx, vendor.edx, vendor.ecx].map(u32::to_le_bytes);
+        name.as_flattened() == b"AuthenticAMD"
+    })
+}
 
 /// A machine that code is made for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -38,42 +38,61 @@ impl Encoder<'_> {
     }
 
     /// The even and odd columns of one k, for all groups.
-    fn columns(&mut self, to: [u8; 2], at: u32, apart: u32) {
-        for (odd, to) in (0..).zip(to) {
-            let from = Rm::Mem(self.stack(at + apart * odd));
-            self.full(&vector::SPLAT_128, to, 0, from, 0);
+    fn columns(&mut self, to: [u8; 2], from: [Mem; 2]) {
+        for (from, to) in from.into_iter().zip(to) {
+            self.full(&vector::SPLAT_128, to, 0, Rm::Mem(from), 0);
         }
     }
 
-    /// `sums[2 (2 half + odd) + register]`.
+    /// A place in the run's room on the stack, and what the scratch register has, shifted to the left, behind it.
+    fn stack_behind(&self, at: u32, shift: u8) -> Mem {
+        Mem::Base {
+            base: Gpr::RSP,
+            index: Some((SCRATCH, shift)),
+            offset: self.shared.spilled + at as i32,
+        }
+    }
+
+    /// `sums[2 (2 half + odd) + register]`. Blocks are taken one after the other by the same code, so that that of many
+    /// products stays short.
     pub(super) fn floats(&mut self, tile: Tile, o: &mut Operands<'_>) {
         let sums = Self::sums(o, 8);
         let free: [u8; 4] = std::array::from_fn(|_| o.number());
         let (columns, rows) = ([free[0], free[1]], [free[2], free[3]]);
-        let each = if tile.spread { 256 } else { 64 };
-        for block in 0..tile.blocks {
-            for t in 0..4 {
-                for part in 0..tile.parts {
-                    let place = block * tile.parts + part;
-                    self.columns(columns, tile.b + 128 * place + 32 * t, 16);
-                    for (register, half) in [(0, 0), (1, 0), (0, 1), (1, 1)] {
-                        let at = tile.a + each * (4 * place + 2 * half + register);
-                        let row = rows[register as usize];
-                        if tile.spread {
-                            let from = Rm::Mem(self.stack(at + 64 * t));
-                            self.full(&vector::LOAD, row, 0, from, 0);
-                        } else {
-                            let from = Rm::Mem(self.stack(at));
-                            self.full(&vector::SHUFFLE_I32, row, 0, from, one_of_four(t));
-                        }
-                        for odd in 0..2 {
-                            let sum = sums[(2 * (2 * half + odd) + register) as usize];
-                            let column = Rm::Reg(columns[odd as usize]);
-                            self.full(&vector::FMA_F32, sum, row, column, 0);
-                        }
+        // Bytes of B for a part; A has as many for `shift` bits more.
+        const PART: u32 = 128;
+        let (each, shift) = if tile.spread { (256, 3) } else { (64, 1) };
+        let again = self.code.label();
+        self.code.mov_imm(SCRATCH, 0);
+        self.code.bind(again);
+        for t in 0..4 {
+            for part in 0..tile.parts {
+                let at = tile.b + PART * part + 32 * t;
+                let from = [0, 16].map(|odd| self.stack_behind(at + odd, 0));
+                self.columns(columns, from);
+                for (register, half) in [(0, 0), (1, 0), (0, 1), (1, 1)] {
+                    let at = tile.a + (PART << shift) * part + each * (2 * half + register);
+                    let row = rows[register as usize];
+                    if tile.spread {
+                        let from = Rm::Mem(self.stack_behind(at + 64 * t, shift));
+                        self.full(&vector::LOAD, row, 0, from, 0);
+                    } else {
+                        let from = Rm::Mem(self.stack_behind(at, shift));
+                        self.full(&vector::SHUFFLE_I32, row, 0, from, one_of_four(t));
+                    }
+                    for odd in 0..2 {
+                        let sum = sums[(2 * (2 * half + odd) + register) as usize];
+                        let column = Rm::Reg(columns[odd as usize]);
+                        self.full(&vector::FMA_F32, sum, row, column, 0);
                     }
                 }
             }
+        }
+        let (block, end) = (PART * tile.parts, PART * tile.parts * tile.blocks);
+        if tile.blocks > 1 {
+            self.code.alu_imm(Alu::Add, false, SCRATCH, block as i32);
+            self.code.alu_imm(Alu::Cmp, false, SCRATCH, end as i32);
+            self.code.jump_if(Cond::Below, again);
         }
     }
 
@@ -90,7 +109,9 @@ impl Encoder<'_> {
         let (columns, rows) = ([free[0], free[1]], [free[2], free[3]]);
         for block in 0..blocks as usize {
             for word in 0..4 {
-                self.columns(columns, b + 128 * block as u32 + 16 * word, 64);
+                let at = b + 128 * block as u32 + 16 * word;
+                let from = [0, 64].map(|odd| self.stack(at + odd));
+                self.columns(columns, from);
                 for half in 0..halves {
                     for register in 0..2 {
                         let row = rows[register];
