@@ -19,3 +19,8 @@ pub struct ComingFromTruenoGpu;
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/kernels.md")]
 pub struct Kernels;
+
+/// The same kernels in three languages.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/side-by-side.md")]
+pub struct SideBySide;
