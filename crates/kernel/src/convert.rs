@@ -3,6 +3,7 @@
 use crate::{
     args::Elem,
     build::with,
+    exchange::one_or_zero,
     slot::Slot,
     uni::{Join, Uni},
     val::{Arg, Float, Int, Num, Ty, Val, unary},
@@ -105,12 +106,7 @@ impl<'k, U: Uni> Val<'k, bool, U> {
     /// 1 where it holds, else 0.
     #[track_caller]
     pub fn u32(self) -> Val<'k, u32, U> {
-        let at = Location::caller();
-        Val::from_reg(with(|b| {
-            let p = b.to_reg(at, Type::Pred, self.rep);
-            let sources = [Slot::int(1), Slot::int(0), Slot::reg(p)];
-            b.def(at, Op::Selp, &[Qual::T(Type::B32)], Type::U32, &sources)
-        }))
+        Val::from_reg(one_or_zero(Location::caller(), self.reg()))
     }
 }
 

@@ -196,17 +196,12 @@ impl Draft {
         }
     }
 
-    /// Whether a region is closed: what was made in it is not for use here.
-    #[inline]
-    fn is_closed(&self, region: u32) -> bool {
-        self.regions
-            .get(region as usize)
-            .is_some_and(|region| !region.open)
-    }
-
     /// Notes that a constant is used.
     pub(crate) fn constant(&mut self, at: At, birth: Birth) {
-        if let Some(region) = birth.region().filter(|region| self.is_closed(*region)) {
+        if let Some(region) = birth
+            .region()
+            .filter(|region| is_closed(&self.regions, *region))
+        {
             self.escaped(region, at);
         }
     }
@@ -379,7 +374,7 @@ impl Draft {
             reg.uses += 1;
             reg.touched = place;
             let region = reg.region;
-            if self.is_closed(region) {
+            if is_closed(&self.regions, region) {
                 self.escaped_reg(guard.reg, at);
             }
         }
@@ -445,10 +440,7 @@ impl Draft {
                 None => slot.region(),
             };
             if let Some(region) = region
-                && !self
-                    .regions
-                    .get(region as usize)
-                    .is_none_or(|region| region.open)
+                && is_closed(&self.regions, region)
             {
                 escaped = Some((slot.named(), region));
             }
@@ -460,6 +452,14 @@ impl Draft {
         }
         results as u32
     }
+}
+
+/// Whether a region is closed: what was made in it is not for use here.
+#[inline]
+fn is_closed(regions: &[Region], region: u32) -> bool {
+    regions
+        .get(region as usize)
+        .is_some_and(|region| !region.open)
 }
 
 impl Line {

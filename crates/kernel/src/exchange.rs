@@ -76,16 +76,7 @@ impl Way {
             with(|b| b.def(at, Op::Mov, &[Qual::T(whole)], ty, &pair))
         };
         Rep::Reg(match (ty, ty.bits()) {
-            (Type::Pred, _) => {
-                let word = with(|b| {
-                    let sources = [Slot::int(1), Slot::int(0), Slot::reg(reg)];
-                    b.def(at, Op::Selp, &[Qual::T(Type::B32)], Type::U32, &sources)
-                });
-                let word = self.word(at, Type::U32, word);
-                let quals = [Qual::Ne, Qual::T(Type::U32)];
-                let sources = [Slot::reg(word), Slot::int(0)];
-                with(|b| b.def(at, Op::Setp, &quals, Type::Pred, &sources))
-            }
+            (Type::Pred, _) => nonzero(at, self.word(at, Type::U32, one_or_zero(at, reg))),
             (_, 64) => join(
                 Type::B64,
                 ty,
@@ -105,6 +96,19 @@ impl Way {
     pub(crate) fn state<'k, S: State<'k>>(self, at: At, state: &S) -> S {
         mapped(state, |ty, rep| self.value(at, ty, rep))
     }
+}
+
+/// A predicate as 1 or 0.
+pub(crate) fn one_or_zero(at: At, predicate: RegId) -> RegId {
+    let sources = [Slot::int(1), Slot::int(0), Slot::reg(predicate)];
+    with(|b| b.def(at, Op::Selp, &[Qual::T(Type::B32)], Type::U32, &sources))
+}
+
+/// Whether a word is not 0.
+pub(crate) fn nonzero(at: At, word: RegId) -> RegId {
+    let quals = [Qual::Ne, Qual::T(Type::U32)];
+    let sources = [Slot::reg(word), Slot::int(0)];
+    with(|b| b.def(at, Op::Setp, &quals, Type::Pred, &sources))
 }
 
 /// `yes` where `condition` holds, else `no`, register by register.

@@ -156,26 +156,6 @@ macro_rules! limits {
     };
 }
 
-/// `Ok` if the target has what `kernel` needs, else [`BuildError::Unsupported`].
-///
-/// # Errors
-/// If it does not.
-pub fn support<K: Kernel>(
-    kernel: &K,
-    target: Target,
-    has: bool,
-    feature: &'static str,
-) -> Result<(), BuildError> {
-    if has {
-        return Ok(());
-    }
-    Err(BuildError::Unsupported {
-        kernel: kernel.name(),
-        target,
-        feature,
-    })
-}
-
 /// Why a kernel was not built.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]

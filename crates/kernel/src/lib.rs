@@ -45,7 +45,6 @@ pub use frag::{Acc, FragA, FragB, Half, Matrix, Rows};
 pub use hardware::{Hardware, Processor};
 pub use kernel::{
     BuildError, Built, Inputs, Kernel, LaunchError, OLDEST, Options, build, each_once, require,
-    support,
 };
 pub use memory::{AccessMark, Global, Index, Read, Write};
 pub use pipeline::{Filled, Filling, Part, Pipeline};

@@ -2,16 +2,17 @@
 
 use crate::{
     build::{Rep, with},
-    exchange::{Way, chosen, distances},
+    exchange::{Way, chosen, distances, nonzero, one_or_zero},
     memory::Index,
     scope::{Cta, Scope, WARP, Warp},
     shared::Place,
+    slot::Slot,
     state::{State, mapped},
     uni,
     val::Val,
 };
 use std::panic::Location;
-use warpsmith_ptx::{ir::RegId, op::Op, qual::Qual, types::Type};
+use warpsmith_ptx::types::Type;
 
 type At = &'static Location<'static>;
 type Flag<'k> = Val<'k, bool, uni::Lane>;
@@ -157,7 +158,10 @@ impl Totals {
     fn write<'k, S: State<'k>>(&self, at: At, state: &S, index: impl Index<'k> + Copy) {
         self.each(at, state, index, |ty, rep, pointer| {
             let (memory, reg) = match (ty, ty.bits()) {
-                (Type::Pred, _) => (Type::B32, word(at, rep)),
+                (Type::Pred, _) => {
+                    let predicate = with(|b| b.to_reg(at, ty, rep));
+                    (Type::B32, one_or_zero(at, predicate))
+                }
                 (_, 64) => (Type::B64, with(|b| b.to_reg(at, ty, rep))),
                 (_, 32) => (Type::B32, with(|b| b.to_reg(at, ty, rep))),
                 _ => (Type::B16, with(|b| b.to_reg(at, ty, rep))),
@@ -172,7 +176,7 @@ impl Totals {
             let [reg] = match (ty, ty.bits()) {
                 (Type::Pred, _) => {
                     let [word] = pointer.load(at, Type::B32, Type::U32);
-                    [predicate(at, word)]
+                    [nonzero(at, word)]
                 }
                 (_, 64) => pointer.load(at, Type::B64, ty),
                 (_, 32) => pointer.load(at, Type::B32, ty),
@@ -181,24 +185,6 @@ impl Totals {
             Rep::Reg(reg)
         })
     }
-}
-
-/// A predicate as 1 or 0.
-fn word(at: At, rep: Rep) -> RegId {
-    with(|b| {
-        let p = b.to_reg(at, Type::Pred, rep);
-        let sources = [1, 0].map(crate::slot::Slot::int);
-        let sources = [sources[0], sources[1], crate::slot::Slot::reg(p)];
-        b.def(at, Op::Selp, &[Qual::T(Type::B32)], Type::U32, &sources)
-    })
-}
-
-fn predicate(at: At, word: RegId) -> RegId {
-    with(|b| {
-        let sources = [crate::slot::Slot::reg(word), crate::slot::Slot::int(0)];
-        let quals = [Qual::Ne, Qual::T(Type::U32)];
-        b.def(at, Op::Setp, &quals, Type::Pred, &sources)
-    })
 }
 
 impl<'k> Cta<'k> {
@@ -260,14 +246,14 @@ impl<'k> Cta<'k> {
         let own = self.in_warps(|warp| inclusive(at, warp, WARP, value, &combine));
         let within = self.in_warps(|warp| exclusive(at, warp, &own, &identity));
         let Some((totals, warps)) = self.totals(at, &own, &combine) else {
-            let total = self.in_warps(|_| Way::index(crate::slot::Slot::int(31)).state(at, &own));
+            let total = self.in_warps(|_| Way::index(Slot::int(31)).state(at, &own));
             return (within, total);
         };
         self.in_warps(|warp| {
             let later = warp.id().gt(0);
             let before = Way::index((warp.id() - 1).slot()).state(at, &totals);
             let joined = combine(before, within.clone());
-            let last = crate::slot::Slot::int(i64::from(warps) - 1);
+            let last = Slot::int(i64::from(warps) - 1);
             let total = Way::index(last).state(at, &totals);
             (chosen(at, later.reg(), &joined, &within), total)
         })
