@@ -1,6 +1,6 @@
 //! The arguments of a test case as bytes: arrays with guards and poison, packed parameters, and what came of them.
 
-use crate::run_case::Failure;
+use crate::failure::Failure;
 use warpsmith_kernel::args::{Access, HostBuffer, Name, Visitor};
 use warpsmith_library::case::AnyCase;
 

@@ -2,7 +2,8 @@
 
 use crate::{
     arrays::{GUARD, Laid},
-    run_case::{Failure, build, launch},
+    failure::Failure,
+    run_case::{build, launch},
 };
 use std::fmt;
 use warpsmith_library::case::AnyCase;

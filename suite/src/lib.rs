@@ -4,6 +4,7 @@ mod arrays;
 pub mod check_case;
 pub mod device_script;
 mod docs;
+pub mod failure;
 pub mod far;
 pub mod gpu;
 pub mod places;

@@ -1,64 +1,11 @@
 //! Runs a test case on a virtual GPU: poisoned outputs, guarded arrays, results compared element by element.
 
-use crate::arrays::Laid;
+use crate::{arrays::Laid, failure::Failure};
 use std::fmt;
-use warpsmith_kernel::{Built, Options, args::Mismatch};
+use warpsmith_kernel::{Built, Options};
 use warpsmith_library::case::AnyCase;
 use warpsmith_ptx::target::Target;
 use warpsmith_vgpu::{Launch, Machine};
-
-/// Why a case failed.
-#[derive(Debug)]
-pub enum Failure {
-    /// The target lacks a feature; not a failure of the kernel.
-    Unsupported,
-    /// It was not built, loaded or launched.
-    Refused(String),
-    /// An array does not have the size of its shape.
-    Shape {
-        /// Argument.
-        arg: String,
-        /// Elements of the shape.
-        want: u128,
-        /// Elements.
-        got: usize,
-    },
-    /// The device reported a fault.
-    Fault(String),
-    /// An output differs.
-    Differs {
-        /// Argument.
-        arg: String,
-        /// Where and how.
-        mismatch: Mismatch,
-    },
-    /// Something was written around an array.
-    Overrun {
-        /// Argument.
-        arg: String,
-    },
-    /// An input was changed.
-    InputChanged {
-        /// Argument.
-        arg: String,
-    },
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Failure::Unsupported => f.write_str("unsupported on this target"),
-            Failure::Refused(why) => write!(f, "refused: {why}"),
-            Failure::Shape { arg, want, got } => {
-                write!(f, "`{arg}` has {got} elements, its shape needs {want}")
-            }
-            Failure::Fault(what) => write!(f, "fault: {what}"),
-            Failure::Differs { arg, mismatch } => write!(f, "`{arg}`: {mismatch}"),
-            Failure::Overrun { arg } => write!(f, "wrote outside `{arg}`"),
-            Failure::InputChanged { arg } => write!(f, "changed input `{arg}`"),
-        }
-    }
-}
 
 /// Runs `case` built for `target` and compares its outputs.
 ///

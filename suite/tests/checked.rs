@@ -8,7 +8,7 @@ use warpsmith_library::{
 use warpsmith_ptx::target::Target;
 use warpsmith_suite::{
     check_case::{bytes, check_case},
-    run_case::Failure,
+    failure::Failure,
 };
 use warpsmith_vgpu::{Config, Machine, check::Checks};
 

@@ -3,7 +3,7 @@
 use std::time::Instant;
 use warpsmith_library::{case::Random, registry::registry};
 use warpsmith_ptx::target::Target;
-use warpsmith_suite::run_case::{Failure, run_case};
+use warpsmith_suite::{failure::Failure, run_case::run_case};
 use warpsmith_vgpu::{Config, Machine};
 
 #[test]

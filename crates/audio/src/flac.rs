@@ -2,8 +2,8 @@
 
 use std::io::{self, Read};
 
-use crate::parts::Step;
 use crate::pending::Pending;
+use crate::step::Step;
 
 /// Bytes that a file begins with: a mark, the head of its first block, and that block.
 const BEGIN: usize = 8 + 34;

@@ -24,6 +24,7 @@ mod error;
 mod filters;
 mod flac;
 mod frames;
+mod kept;
 mod matroska;
 mod mpeg;
 mod ogg;
@@ -37,6 +38,7 @@ mod samples;
 mod sniff;
 mod spectrogram;
 mod speech;
+mod step;
 mod wave;
 
 pub use error::Error;

@@ -6,9 +6,9 @@ use std::collections::VecDeque;
 use std::io::{self, Read};
 
 use crate::flac;
-use crate::parts::{Gap, Step};
 use crate::pending::Pending;
 use crate::sniff::{Header, header};
+use crate::step::{Gap, Step};
 
 /// Bytes that are no frame, at a time: before the first one, and after it.
 const MOST_JUNK: [usize; 2] = [1 << 10, 1 << 20];

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use tempfile::SpooledTempFile;
 
 use crate::frames::{Frames, SILENCE};
+use crate::kept::Kept;
 use crate::pcm::Pcm;
 use crate::samples::{Missing, Samples};
-use crate::speech::{Detector, Edge, Kept, Places, Speech};
+use crate::speech::{Detector, Edge, Places, Speech};
 use crate::{Error, HOP, SAMPLE_RATE, SampleType};
 
 /// A scratch file stays in memory up to this size: two minutes of 80 bins.

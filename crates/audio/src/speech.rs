@@ -6,8 +6,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use crate::frames::Frames;
-use crate::{Error, FRAMES_PER_SECOND, HOP, SAMPLE_RATE};
+use crate::{FRAMES_PER_SECOND, HOP, SAMPLE_RATE};
 
 /// Samples that are judged at once.
 const BLOCK: usize = 256;
@@ -106,7 +105,7 @@ impl Detector {
     }
 
     /// Whether the next frame is kept, once that is certain.
-    fn decide(&mut self) -> Option<bool> {
+    pub(crate) fn decide(&mut self) -> Option<bool> {
         let known = self.certain.pop_front();
         if known.is_some() || !self.ended {
             return known;
@@ -133,73 +132,10 @@ fn samples(milliseconds: u32) -> u64 {
     u64::from(milliseconds) * u64::from(SAMPLE_RATE) / 1000
 }
 
-/// Frames of which some are left out.
-pub(crate) struct Kept {
-    pub(crate) frames: Frames,
-    /// Frames of which it is not yet certain whether they are kept.
-    waiting: VecDeque<Vec<f32>>,
-    /// The number of the first of them.
-    next: u64,
-    /// The frames that were kept, by their numbers.
-    ranges: Vec<Range<u64>>,
-}
-
-impl Kept {
-    pub(crate) fn new(frames: Frames) -> Kept {
-        Kept {
-            frames,
-            waiting: VecDeque::new(),
-            next: 0,
-            ranges: Vec::new(),
-        }
-    }
-
-    /// Puts the next frame that is kept into `out`; false once there are no more.
-    pub(crate) fn next(&mut self, out: &mut [f32]) -> Result<bool, Error> {
-        if self.frames.detector.is_none() {
-            return self.frames.next(out);
-        }
-        loop {
-            let detector = self.frames.detector.as_mut();
-            if let Some(frame) = self.waiting.front()
-                && let Some(keeps) = detector.and_then(Detector::decide)
-            {
-                out.copy_from_slice(frame);
-                self.waiting.pop_front();
-                self.next += 1;
-                if keeps {
-                    self.keep(self.next - 1);
-                    return Ok(true);
-                }
-                continue;
-            }
-            let mut frame = vec![0.0; out.len()];
-            if !self.frames.next(&mut frame)? {
-                return Ok(false);
-            }
-            self.waiting.push_back(frame);
-        }
-    }
-
-    fn keep(&mut self, frame: u64) {
-        match self.ranges.last_mut() {
-            Some(last) if last.end == frame => last.end += 1,
-            Some(_) | None => self.ranges.push(frame..frame + 1),
-        }
-    }
-
-    /// Which frames were kept; nothing if all are.
-    pub(crate) fn places(&self) -> Option<Places> {
-        self.frames.detector.as_ref().map(|_| Places {
-            ranges: self.ranges.clone(),
-        })
-    }
-}
-
 /// Where the frames that are left were in the sound.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Places {
-    ranges: Vec<Range<u64>>,
+    pub(crate) ranges: Vec<Range<u64>>,
 }
 
 /// Which side of what was left out a time between two pieces is on.

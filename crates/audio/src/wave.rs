@@ -136,7 +136,7 @@ impl<R: Read> Counted<'_, R> {
         let mut part = (&mut *self.from).take(bytes.into());
         let skipped = std::io::copy(&mut part, &mut std::io::sink()).map_err(ends)?;
         self.at += skipped;
-        match skipped == bytes.into() {
+        match skipped == u64::from(bytes) {
             true => Ok(()),
             false => Err(ends(ErrorKind::UnexpectedEof.into())),
         }

@@ -7,12 +7,12 @@
 use crate::{
     dispatch::Operation,
     error::Error,
-    fused::{Gate, Heads, Norm, Normed, Store},
-    graph::{Extent, Node},
-    op::{Attention, MatMul, Op, Rotation, Seen},
-    pages::{PageSizes, PagedAppend, PagedAttention},
-    resource::{Cache, Vector, Weights},
-    speech::{Convolution, Looks},
+    node::{Extent, Node},
+    op::{
+        Attention, Convolution, Looks, MatMul, Op, PagedAppend, PagedAttention, Rotation, Seen,
+        fused::{Gate, Heads, Norm, Normed, Store},
+    },
+    resource::{Cache, PageSizes, Vector, Weights},
 };
 use std::{
     collections::{BTreeMap, btree_map::Entry},

@@ -1,25 +1,23 @@
 //! Dispatch: the operations of a plan in order, each run by whoever takes it.
 //!
-//! [`Plan::run_dispatched`] walks the graph of a plan. A [`Dispatch`] gets every operation that has work, with its
+//! [`Plan::run_dispatched`](crate::Plan::run_dispatched) walks the graph of a plan. A [`Dispatch`] gets every operation that has work, with its
 //! operands and where their values are, and runs it with a kernel of its own or leaves it to the library. Nothing else
 //! changes: values are where the plan put them, and a stream that captures captures the other kernels too.
 
 use crate::{
-    error::Error,
-    graph::{Extent, Graph, Kind, Node},
+    error::{Error, Failure},
+    graph::Graph,
     memory::{Memory, Place},
+    node::{Extent, Kind, Node},
     op::Op,
-    plan::Plan,
     span::Span,
+    step::Step,
 };
 use std::{
     ops::Range,
     sync::{Arc, Mutex},
 };
 use warpsmith_device::Stream;
-
-/// What a dispatcher may fail with; [`Error::Dispatch`] says of which operation.
-pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// A dispatcher that its owner shares with a session.
 pub type SharedDispatch = Arc<Mutex<dyn Dispatch>>;
@@ -293,34 +291,17 @@ impl Walk {
             values,
         }
     }
-}
 
-/// What an operation computes: its own value, and the keys that a rotation turns.
-pub(crate) fn outputs(graph: &Graph, at: usize) -> Vec<Node> {
-    let own = graph.node(at);
-    let turned = graph.entries.get(at + 1).and_then(|next| match &next.op {
-        Op::RotatedKeys { rotation, k: _ } if *rotation == own => Some(graph.node(at + 1)),
-        _ => None,
-    });
-    [own].into_iter().chain(turned).collect()
-}
-
-impl Plan {
-    /// As [`Plan::run`], operation by operation: each goes to `dispatch` first, and to the library's kernels if that leaves
-    /// it.
-    ///
-    /// # Errors
-    /// [`Error::Dispatch`] with the operation's name; as [`Plan::run`].
-    pub fn run_dispatched(
+    /// Runs the steps of a plan, operation by operation.
+    pub(crate) fn run(
         &self,
+        steps: &[Box<dyn Step>],
         stream: &Stream,
         dispatch: &mut dyn Dispatch,
     ) -> Result<(), Error> {
-        for own in &self.walk.operations {
-            let operation = Operation {
-                walk: &self.walk,
-                own,
-            };
+        let enqueue = |step: usize| steps[step].enqueue(stream);
+        for own in &self.operations {
+            let operation = Operation { walk: self, own };
             let taken = dispatch.operation(&operation, stream);
             let taken = taken.map_err(|source| Error::Dispatch {
                 op: own.op.name(),
@@ -328,17 +309,20 @@ impl Plan {
                 source,
             })?;
             match taken {
-                Taken::Left => self.enqueue(stream, own.steps.clone())?,
-                Taken::Here => self.enqueue(stream, own.shared.iter().copied())?,
+                Taken::Left => own.steps.clone().try_for_each(enqueue)?,
+                Taken::Here => own.shared.iter().copied().try_for_each(enqueue)?,
             }
         }
         Ok(())
     }
+}
 
-    fn enqueue(&self, stream: &Stream, steps: impl Iterator<Item = usize>) -> Result<(), Error> {
-        for step in steps {
-            self.steps[step].enqueue(stream)?;
-        }
-        Ok(())
-    }
+/// What an operation computes: its own value, and the keys that a rotation turns.
+pub(crate) fn outputs(graph: &Graph, at: usize) -> Vec<Node> {
+    let own = graph.node(at);
+    let turned = graph.entries.get(at + 1).and_then(|next| match &next.op {
+        Op::RotatedKeys { rotation } if *rotation == own => Some(graph.node(at + 1)),
+        _ => None,
+    });
+    [own].into_iter().chain(turned).collect()
 }

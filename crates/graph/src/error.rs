@@ -2,6 +2,9 @@
 
 use warpsmith_kernel::LaunchError;
 
+/// What a dispatcher may fail with; [`Error::Dispatch`] says of which operation.
+pub type Failure = Box<dyn std::error::Error + Send + Sync>;
+
 /// Errors of this crate.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -92,7 +95,7 @@ pub enum Error {
         /// What the model calls its value.
         name: String,
         /// Why.
-        source: crate::dispatch::Failure,
+        source: Failure,
     },
     /// A kernel that was not built.
     #[error(transparent)]
@@ -103,4 +106,23 @@ pub enum Error {
     /// A kernel refused its scalars.
     #[error(transparent)]
     Launch(#[from] LaunchError),
+}
+
+/// That two extents are the same.
+pub(crate) fn equal(
+    op: &'static str,
+    what: &'static str,
+    want: u32,
+    got: u32,
+) -> Result<(), Error> {
+    if want == got {
+        Ok(())
+    } else {
+        Err(Error::Shape {
+            op,
+            what,
+            want: want.into(),
+            got: got.into(),
+        })
+    }
 }

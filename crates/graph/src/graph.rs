@@ -1,39 +1,15 @@
 //! The graph: nodes that carry their operands, with shapes checked as they are added.
 
-use crate::{error::Error, observe::Names, op::Op};
-use std::sync::atomic::{AtomicU32, Ordering};
-
-/// A value of a graph.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Node {
-    pub(crate) index: u32,
-    pub(crate) graph: u32,
-}
-
-/// Rows and columns of a value; token ids are `[rows, 1]`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Extent {
-    /// Rows: tokens.
-    pub rows: u32,
-    /// Columns: features.
-    pub columns: u32,
-}
-
-/// Element type of a value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    F32,
-    U32,
-}
-
-impl Kind {
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Kind::F32 => "f32",
-            Kind::U32 => "u32",
-        }
-    }
-}
+use crate::{
+    error::{Error, equal},
+    names::Names,
+    node::{Extent, Kind, Node},
+    op::Op,
+};
+use std::{
+    fmt::Display,
+    sync::atomic::{AtomicU32, Ordering},
+};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
@@ -54,24 +30,6 @@ pub struct Graph {
 impl Default for Graph {
     fn default() -> Self {
         Self::new()
-    }
-}
-
-pub(crate) fn equal(
-    op: &'static str,
-    what: &'static str,
-    want: u32,
-    got: u32,
-) -> Result<(), Error> {
-    if want == got {
-        Ok(())
-    } else {
-        Err(Error::Shape {
-            op,
-            what,
-            want: want.into(),
-            got: got.into(),
-        })
     }
 }
 
@@ -188,5 +146,30 @@ impl Graph {
         equal(op, "rows", first.rows, second.rows)?;
         equal(op, "columns", first.columns, second.columns)?;
         Ok(first)
+    }
+
+    /// Names a node, for observers: the prefixes of [`Graph::within`], then `name`.
+    ///
+    /// # Errors
+    /// [`Error::Foreign`].
+    pub fn name(&mut self, node: Node, name: impl Display) -> Result<Node, Error> {
+        self.extent(node)?;
+        self.names.set(node, name);
+        Ok(node)
+    }
+
+    /// Names that `add` gives begin with `prefix` and a dot.
+    ///
+    /// # Errors
+    /// Those of `add`.
+    pub fn within<R, E>(
+        &mut self,
+        prefix: impl Display,
+        add: impl FnOnce(&mut Graph) -> Result<R, E>,
+    ) -> Result<R, E> {
+        let outer = self.names.enter(prefix);
+        let added = add(self);
+        self.names.leave(outer);
+        added
     }
 }

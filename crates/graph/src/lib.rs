@@ -9,38 +9,39 @@ mod build;
 mod cost;
 mod dispatch;
 mod error;
-mod facts;
-pub mod fused;
 mod graph;
 mod lower;
 mod memory;
+mod names;
+mod node;
 mod observe;
 mod op;
-mod pages;
 mod passes;
 mod persistent;
 mod picture;
 mod plan;
 mod resource;
-mod rewire;
 mod span;
-mod speech;
+mod step;
 pub mod svg;
 
 pub use cost::{Cost, Lengths};
-pub use dispatch::{
-    Dispatch, Failure, Library, Operation, Recorded, Recording, SharedDispatch, Taken,
-};
-pub use error::Error;
-pub use graph::{Extent, Graph, Node};
+pub use dispatch::{Dispatch, Library, Operation, Recorded, Recording, SharedDispatch, Taken};
+pub use error::{Error, Failure};
+pub use graph::Graph;
+pub use node::{Extent, Node};
 pub use observe::{Observed, Observer, Origin, SharedObserver, Statistics};
-pub use op::{At, Attention, MatMul, Op, Rotation, Seen};
-pub use pages::{PageSizes, PageStore, PagedAppend, PagedAttention, PagedRows, Pages};
+pub use op::{
+    At, Attention, Convolution, Decision, Looks, MatMul, Op, PagedAppend, PagedAttention,
+    PagedRows, Rotation, Seen, fused,
+};
 pub use persistent::{Persistent, PersistentReport, Running, Shape, Until};
 pub use plan::{Plan, PlanReport};
-pub use resource::{Cache, Sampler, SamplerState, Table, Vector, Weights};
+pub use resource::{
+    Cache, LineSizes, LineState, Lines, PageSizes, PageStore, Pages, Sampler, SamplerState, Table,
+    Vector, Weights,
+};
 pub use span::{Planned, Span};
-pub use speech::{Convolution, Decision, LineSizes, LineState, Lines, Looks};
 pub use warpsmith_library::{
     gemm::Precision,
     persistent::{End, Prefetch, Schedule},

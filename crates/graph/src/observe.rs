@@ -1,23 +1,22 @@
 //! Observers: who sees the values of a run on the host, in place of printing from inside a forward pass.
 //!
-//! A model names its nodes ([`Graph::name`], [`Graph::within`]); [`Plan::run_observed`] shows
-//! each value after the launch that made it, before later launches take its memory; [`Plan::observe_parameters`] shows
+//! A model names its nodes ([`Graph::name`], [`Graph::within`]); [`Plan::run_observed`](crate::Plan::run_observed) shows
+//! each value after the launch that made it, before later launches take its memory; [`Plan::observe_parameters`](crate::Plan::observe_parameters) shows
 //! weights, biases and gains. Looks are uncounted and unforbidden copies ([`Stream::peek`]), so what a run moves is
 //! counted as without them. A run that nobody observes pays nothing.
 
 use crate::{
     error::Error,
-    facts::Parameter,
-    graph::{Graph, Kind, Node},
+    graph::Graph,
     memory::{Memory, Place},
-    op::Op,
-    plan::Plan,
+    node::Kind,
+    op::{Op, Parameter},
     resource::{Vector, Weights},
     span::Span,
+    step::Step,
 };
 use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt::{Display, Write},
+    collections::BTreeSet,
     sync::{Arc, Mutex},
 };
 use warpsmith_device::{Buffer, Stream};
@@ -93,32 +92,6 @@ impl Statistics {
             min: finite().reduce(f32::min).unwrap_or(0.0),
             max: finite().reduce(f32::max).unwrap_or(0.0),
         }
-    }
-}
-
-/// What a graph's nodes are called.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Names {
-    prefix: String,
-    names: BTreeMap<u32, String>,
-}
-
-impl Names {
-    /// The value of `from` is now that of `to`.
-    pub(crate) fn hand_over(&mut self, from: Node, to: Node) {
-        if let Some(name) = self.names.remove(&from.index) {
-            self.names.insert(to.index, name);
-        }
-    }
-
-    /// What a node was called, if it was.
-    pub(crate) fn known(&self, index: u32) -> Option<&str> {
-        self.names.get(&index).map(String::as_str)
-    }
-
-    pub(crate) fn of(&self, index: u32, op: &'static str) -> String {
-        let known = self.names.get(&index).cloned();
-        known.unwrap_or_else(|| format!("{op}.{index}"))
     }
 }
 
@@ -237,65 +210,33 @@ impl Named {
     }
 }
 
-impl Graph {
-    /// Names a node, for observers: the prefixes of [`Graph::within`], then `name`.
-    ///
-    /// # Errors
-    /// [`Error::Foreign`].
-    pub fn name(&mut self, node: Node, name: impl Display) -> Result<Node, Error> {
-        self.extent(node)?;
-        let full = format!("{}{name}", self.names.prefix);
-        self.names.names.insert(node.index, full);
-        Ok(node)
-    }
-
-    /// Names that `add` gives begin with `prefix` and a dot.
-    ///
-    /// # Errors
-    /// Those of `add`.
-    pub fn within<R, E>(
-        &mut self,
-        prefix: impl Display,
-        add: impl FnOnce(&mut Graph) -> Result<R, E>,
-    ) -> Result<R, E> {
-        let outer = self.names.prefix.len();
-        write!(self.names.prefix, "{prefix}.").expect("a string takes all");
-        let added = add(self);
-        self.names.prefix.truncate(outer);
-        added
-    }
-}
-
-impl Plan {
-    /// As [`Plan::run`], with a look at every value when it is there: waits for each launch, allocates nothing on the
-    /// device, and makes no transfer that counts.
-    ///
-    /// # Errors
-    /// As [`Plan::run`].
-    pub fn run_observed(&self, stream: &Stream, observer: &mut dyn Observer) -> Result<(), Error> {
-        let mut values = self.visible.values.iter().peekable();
-        for done in 0..=self.steps.len() {
+impl Visible {
+    /// Runs the steps of a plan, with a look at every value when it is there.
+    pub(crate) fn run(
+        &self,
+        steps: &[Box<dyn Step>],
+        stream: &Stream,
+        observer: &mut dyn Observer,
+    ) -> Result<(), Error> {
+        let mut values = self.values.iter().peekable();
+        for done in 0..=steps.len() {
             while let Some(value) = values.next_if(|value| value.after <= done) {
                 value.show(stream, observer)?;
             }
-            if let Some(step) = self.steps.get(done) {
+            if let Some(step) = steps.get(done) {
                 step.enqueue(stream)?;
             }
         }
         Ok(())
     }
 
-    /// Shows every weight, bias and gain, called after the node that uses it first, such as `encoder.3.attn.q.weight`.
-    /// Quantised weights are shown as what they stand for.
-    ///
-    /// # Errors
-    /// Device errors.
-    pub fn observe_parameters(
+    /// Shows every parameter.
+    pub(crate) fn show_parameters(
         &self,
         stream: &Stream,
         observer: &mut dyn Observer,
     ) -> Result<(), Error> {
-        let mut parameters = self.visible.parameters.iter();
+        let mut parameters = self.parameters.iter();
         parameters.try_for_each(|parameter| parameter.show(stream, observer))
     }
 }

@@ -1,6 +1,11 @@
 //! Persistent runs: a plan compiled to one cooperative kernel that makes token after token until it is told to end.
 
-use crate::{error::Error, plan::Plan, span::Span};
+use crate::{
+    error::Error,
+    plan::Plan,
+    span::Span,
+    step::{Part, Touched},
+};
 use std::{
     any::Any,
     sync::{
@@ -10,65 +15,11 @@ use std::{
     time::Duration,
 };
 use warpsmith_device::{Buffer, Event, Grid, Loaded, Placement, Stream, Touch, Use, Words};
-use warpsmith_kernel::{
-    LaunchError,
-    args::{Access, HostBuffer, Name, Signature, Visitor},
-    item::Body,
-    require,
-};
+use warpsmith_kernel::{LaunchError, args::Signature, item::Body, require};
 use warpsmith_library::persistent::{
     self as library, End, PersistentArgs, Prefetch, RECORD, Schedule, shared,
 };
 use warpsmith_ptx::verify::Verified;
-
-/// A step of a plan as work items.
-pub(crate) struct Part {
-    pub(crate) body: Arc<dyn Body>,
-    pub(crate) tiles: u64,
-    pub(crate) arguments: Vec<u8>,
-    pub(crate) touched: Touched,
-}
-
-/// The memory that a step uses.
-#[derive(Default)]
-pub(crate) struct Touched {
-    /// First byte, end, whether it is written.
-    ranges: Vec<(u64, u64, bool)>,
-    memory: Vec<(Arc<dyn Any + Send + Sync>, Touch)>,
-}
-
-impl Visitor for Touched {
-    fn array(
-        &mut self,
-        _name: Name<'_>,
-        access: Access,
-        array: Option<&dyn HostBuffer>,
-        _dims: &[u128],
-    ) {
-        let Some(array) = array else { return };
-        let touch = Touch::from(access);
-        let from = array.address();
-        let to = from + array.len() as u64 * array.element_bytes() as u64;
-        self.ranges.push((from, to, touch == Touch::Write));
-        if let Some(memory) = array.allocation() {
-            self.memory.push((Arc::clone(memory), touch));
-        }
-    }
-
-    fn scalar(&mut self, _name: Name<'_>, _bytes: &[u8]) {}
-}
-
-impl Touched {
-    /// Whether one of the two writes what the other uses.
-    fn meets(&self, other: &Touched) -> bool {
-        self.ranges.iter().any(|(from, to, writes)| {
-            other
-                .ranges
-                .iter()
-                .any(|(first, end, wrote)| (*writes || *wrote) && from < end && first < to)
-        })
-    }
-}
 
 /// How a plan becomes one kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

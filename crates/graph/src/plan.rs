@@ -1,72 +1,21 @@
 //! Plans: a graph with its kernels, its memory and every launch fixed; run eagerly or replayed.
 
 use crate::{
-    dispatch::{self, Walk},
+    dispatch::{self, Dispatch, Walk},
     error::Error,
-    graph::{Graph, Node},
+    graph::Graph,
     lower,
     memory::{Block, Life, Memory, Place, assign},
-    observe::Visible,
-    persistent::{Part, Touched},
-    span::Planned,
+    node::Node,
+    observe::{Observer, Visible},
+    step::Step,
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
 };
-use warpsmith_device::{Arguments, Buffer, Device, Replay, Slice, Stream};
-use warpsmith_kernel::{Kernel, Options, Shapes, args::Signature, item::Item};
+use warpsmith_device::{Buffer, Replay, Slice, Stream};
 use warpsmith_library::gemm::Precision;
-
-/// One launch of a plan.
-pub(crate) trait Step: Send + Sync {
-    /// Has its kernel ready on the device.
-    fn load(&self, device: &Device) -> Result<(), warpsmith_device::Error>;
-    fn enqueue(&self, stream: &Stream) -> Result<(), warpsmith_device::Error>;
-    /// The same work for CTAs of `threads` threads inside a larger kernel.
-    fn part(&self, threads: u32) -> Result<Part, Error>;
-}
-
-/// A kernel with its arguments.
-pub(crate) struct Launch<K: Kernel> {
-    pub(crate) kernel: K,
-    pub(crate) args: <K::Args as Signature>::On<Planned>,
-}
-
-impl<K> Step for Launch<K>
-where
-    K: Kernel,
-    K::Args: Signature<On<Shapes> = K::Args>,
-    <K::Args as Signature>::On<Planned>: Send + Sync,
-{
-    fn load(&self, device: &Device) -> Result<(), warpsmith_device::Error> {
-        device.loaded(&self.kernel, Options::default()).map(drop)
-    }
-
-    fn enqueue(&self, stream: &Stream) -> Result<(), warpsmith_device::Error> {
-        stream.launch_in::<K, Planned>(&self.kernel, &self.args)
-    }
-
-    fn part(&self, threads: u32) -> Result<Part, Error> {
-        let kernel = self.kernel.resized(threads);
-        let kernel = kernel.ok_or_else(|| Error::Resize {
-            kernel: self.kernel.name(),
-            threads,
-        })?;
-        let arguments = Arguments::check(
-            || kernel.name(),
-            |visitor| K::Args::visit::<Planned>(&self.args, visitor),
-        )?;
-        let mut touched = Touched::default();
-        K::Args::visit::<Planned>(&self.args, &mut touched);
-        Ok(Part {
-            tiles: kernel.grid(&K::Args::shapes::<Planned>(&self.args))?,
-            arguments: arguments.bytes().to_vec(),
-            touched,
-            body: Arc::new(Item(kernel)),
-        })
-    }
-}
 
 /// What a plan does, for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,14 +30,14 @@ pub struct PlanReport {
 
 /// A graph that is ready to run on a device.
 pub struct Plan {
-    pub(crate) steps: Vec<Box<dyn Step>>,
+    steps: Vec<Box<dyn Step>>,
     names: Vec<&'static str>,
     kept: BTreeMap<u32, (Place, u64)>,
     arena: Buffer<u8>,
     offsets: Vec<u64>,
     report: PlanReport,
-    pub(crate) visible: Box<Visible>,
-    pub(crate) walk: Box<Walk>,
+    visible: Box<Visible>,
+    walk: Box<Walk>,
     // Scratch that must be zero before the first run, and keeps its contents between runs.
     _persistent: Vec<Arc<Buffer<u32>>>,
 }
@@ -200,6 +149,41 @@ impl Plan {
             .iter()
             .try_for_each(|step| step.enqueue(stream))
             .map_err(Error::from)
+    }
+
+    /// As [`Plan::run`], operation by operation: each goes to `dispatch` first, and to the library's kernels if that leaves
+    /// it.
+    ///
+    /// # Errors
+    /// [`Error::Dispatch`] with the operation's name; as [`Plan::run`].
+    pub fn run_dispatched(
+        &self,
+        stream: &Stream,
+        dispatch: &mut dyn Dispatch,
+    ) -> Result<(), Error> {
+        self.walk.run(&self.steps, stream, dispatch)
+    }
+
+    /// As [`Plan::run`], with a look at every value when it is there: waits for each launch, allocates nothing on the
+    /// device, and makes no transfer that counts.
+    ///
+    /// # Errors
+    /// As [`Plan::run`].
+    pub fn run_observed(&self, stream: &Stream, observer: &mut dyn Observer) -> Result<(), Error> {
+        self.visible.run(&self.steps, stream, observer)
+    }
+
+    /// Shows every weight, bias and gain, called after the node that uses it first, such as `encoder.3.attn.q.weight`.
+    /// Quantised weights are shown as what they stand for.
+    ///
+    /// # Errors
+    /// Device errors.
+    pub fn observe_parameters(
+        &self,
+        stream: &Stream,
+        observer: &mut dyn Observer,
+    ) -> Result<(), Error> {
+        self.visible.show_parameters(stream, observer)
     }
 
     /// Captures the same launches for replay. Kernels are loaded before the capture begins, as a driver compiles and

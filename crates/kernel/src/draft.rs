@@ -1,7 +1,7 @@
 //! A kernel while it is written: statements in compact form, without what was computed before.
 
 use crate::{
-    build::class,
+    class::class,
     effects::Effect,
     misuse::{self, Birth, Misuse, Region},
     slot::Slot,

@@ -7,6 +7,7 @@ mod array;
 mod atomic;
 mod build;
 mod bytes;
+mod class;
 mod convert;
 mod draft;
 mod effects;

@@ -1,7 +1,7 @@
 //! Clean-up of a finished draft: loop copies folded into their definitions, dead code removed, registers renumbered.
 
 use crate::{
-    build::{CLASSES, class_order},
+    class::{CLASSES, class_order},
     draft::{Copied, Draft, Line, LineKind},
     slot::Slot,
 };

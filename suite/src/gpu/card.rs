@@ -1,6 +1,6 @@
 //! One test case on a device, whatever its kernel: guarded arrays, poison, one launch.
 
-use crate::{arrays::Laid, run_case::Failure};
+use crate::{arrays::Laid, failure::Failure};
 use std::time::{Duration, Instant};
 use warpsmith::device::{Buffer, Device, Error, Grid, Placement, SliceMut, Stream, Use};
 use warpsmith_kernel::{BuildError, Options};

@@ -8,7 +8,7 @@ use super::{
     line::{CaseLine, Line, Wrong, begin, emit},
     report::{KernelRow, Report},
 };
-use crate::run_case::Failure;
+use crate::failure::Failure;
 use std::{
     collections::VecDeque,
     sync::{Mutex, PoisonError},

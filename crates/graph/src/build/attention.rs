@@ -1,8 +1,9 @@
 //! Attention and what feeds it: rotation, the cache.
 
 use crate::{
-    error::Error,
-    graph::{Extent, Graph, Kind, Node, equal},
+    error::{Error, equal},
+    graph::Graph,
+    node::{Extent, Kind, Node},
     op::{At, Attention, Op, Rotation, Seen},
     resource::Cache,
 };
@@ -37,13 +38,9 @@ impl Graph {
                 got,
             });
         }
-        let keys = rotation.k;
         let queries = self.push(Op::Rotate(rotation), Kind::F32, q.rows, q.columns);
         let keys = self.push(
-            Op::RotatedKeys {
-                rotation: queries,
-                k: keys,
-            },
+            Op::RotatedKeys { rotation: queries },
             Kind::F32,
             k.rows,
             k.columns,

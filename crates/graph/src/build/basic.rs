@@ -1,8 +1,9 @@
 //! Leaves, embeddings, norms, products, element-wise functions, choices.
 
 use crate::{
-    error::Error,
-    graph::{Extent, Graph, Kind, Node, equal},
+    error::{Error, equal},
+    graph::Graph,
+    node::{Extent, Kind, Node},
     op::{MatMul, Op},
     resource::{Sampler, Vector, Weights},
     span::Span,

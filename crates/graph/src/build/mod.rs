@@ -2,3 +2,5 @@
 
 mod attention;
 mod basic;
+mod pages;
+mod speech;

@@ -3,8 +3,8 @@
 use super::Lowering;
 use crate::{
     error::Error,
-    graph::{Extent, Node},
     memory::Place,
+    node::{Extent, Node},
     op::{Op as GraphOp, Rotation},
     resource::{Vector, Weights},
     span::Span,

@@ -1,7 +1,7 @@
 //! Drawing the next token: the sampler, then its counters.
 
 use super::Lowering;
-use crate::{graph::Node, memory::Place, resource::Sampler};
+use crate::{memory::Place, node::Node, resource::Sampler};
 use std::sync::Arc;
 use warpsmith_library::sample::{Advance, AdvanceArgs, Sample, SampleArgs};
 
@@ -10,7 +10,7 @@ const THREADS: [u32; 2] = [256, 1024];
 
 impl Lowering<'_> {
     pub(super) fn draw(&mut self, logits: Node, sampler: &Arc<Sampler>) -> Place {
-        let crate::graph::Extent {
+        let crate::node::Extent {
             rows,
             columns: vocab,
         } = self.graph.entries[logits.index as usize].extent;

@@ -3,10 +3,12 @@
 use super::{Lowering, present};
 use crate::{
     error::Error,
-    fused::{Gate, Heads, Norm, Part, Store},
-    graph::Extent,
     memory::Place,
-    op::MatMul,
+    node::Extent,
+    op::{
+        MatMul,
+        fused::{Gate, Heads, Norm, Part, Store},
+    },
     passes::Machine,
     resource::{Vector, Weights},
     span::{Planned, Span},

@@ -10,12 +10,12 @@ mod speech;
 
 use crate::{
     error::Error,
-    fused::Normed,
-    graph::{Graph, Node},
+    graph::Graph,
     memory::{Block, Memory, Place},
-    op::Op,
-    plan::{Launch, Step},
+    node::Node,
+    op::{Op, Rotation, fused::Normed},
     span::Planned,
+    step::{Launch, Step},
 };
 use rustc_hash::FxHashMap;
 use std::{collections::BTreeMap, sync::Arc};
@@ -170,9 +170,7 @@ impl Lowering<'_> {
             Op::Softmax { x } => self.softmax(at, *x),
             Op::Rotate(rotation) => self.rotate(rotation),
             // The rotation turned them where they were.
-            Op::RotatedKeys { rotation: _, k } => {
-                Ok(self.moved.get(k).cloned().unwrap_or_else(|| self.place(*k)))
-            }
+            Op::RotatedKeys { rotation } => Ok(self.turned(*rotation)),
             Op::Append { k, v, to, cache } => Ok(self.append([*k, *v], *to, cache)),
             Op::Attend(attention) => self.attend(at, attention),
             Op::PagedAppend(append) => Ok(self.append_paged(append)),
@@ -193,6 +191,14 @@ impl Lowering<'_> {
                 Ok(self.log_probability(at, *logits, *ids, *limit))
             }
         }
+    }
+
+    /// Where the keys of a rotation are: it turns them in place, or a copy of them.
+    fn turned(&self, rotation: Node) -> Place {
+        let Op::Rotate(Rotation { k, .. }) = &self.graph.entries[rotation.index as usize].op else {
+            unreachable!("keys are turned by a rotation")
+        };
+        self.moved.get(k).cloned().unwrap_or_else(|| self.place(*k))
     }
 
     /// Where an operand is. Operands come before their users.

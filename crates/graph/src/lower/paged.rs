@@ -3,9 +3,9 @@
 use super::Lowering;
 use crate::{
     error::Error,
-    graph::Extent,
     memory::Place,
-    pages::{PagedAppend, PagedAttention, PagedRows},
+    node::Extent,
+    op::{PagedAppend, PagedAttention, PagedRows},
 };
 use half::f16;
 use std::sync::Arc;

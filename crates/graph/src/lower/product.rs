@@ -3,8 +3,8 @@
 use super::{Form, Lowering, present};
 use crate::{
     error::Error,
-    graph::{Extent, Node},
     memory::{Memory, Place},
+    node::{Extent, Node},
     op::MatMul,
     resource::Weights,
     span::{Planned, Span},

@@ -3,9 +3,10 @@
 use super::{Lowering, present};
 use crate::{
     error::Error,
-    graph::{Extent, Node},
     memory::{Memory, Place},
-    speech::{Convolution, Decision, Lines, Looks},
+    node::{Extent, Node},
+    op::{Convolution, Decision, Looks},
+    resource::Lines,
 };
 use half::f16;
 use std::sync::Arc;

@@ -2,9 +2,9 @@
 
 use super::{Machine, Users, absorb, norm_of, plain};
 use crate::{
-    fused::Gate,
-    graph::{Graph, Node},
-    op::Op,
+    graph::Graph,
+    node::Node,
+    op::{Op, fused::Gate},
 };
 
 pub(super) fn fuse(graph: &mut Graph, machine: Machine) {

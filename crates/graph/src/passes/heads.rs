@@ -2,9 +2,12 @@
 
 use super::{Machine, Users, absorb, norm_of, op, plain};
 use crate::{
-    fused::{Heads, Part, Store},
-    graph::{Extent, Graph, Node},
-    op::{At, Op, Rotation},
+    graph::Graph,
+    node::{Extent, Node},
+    op::{
+        At, Op, Rotation,
+        fused::{Heads, Part, Store},
+    },
 };
 use std::sync::Arc;
 use warpsmith_library::attention::History;
@@ -22,7 +25,7 @@ pub(super) fn fuse(graph: &mut Graph, machine: Machine) {
         };
         let place = graph.node(at);
         for entry in &mut graph.entries[at + 1..] {
-            entry.op.each_operand(&mut |operand| {
+            entry.op.each_operand_mut(&mut |operand| {
                 if *operand == q {
                     *operand = place;
                 }
@@ -144,7 +147,7 @@ fn found(graph: &Graph, machine: Machine, at: usize) -> Option<Found> {
     let mut q_users: Vec<u32> = later.collect();
     let mut absorbed = Vec::new();
     let (turn, [q_last, k_last], by) = match op(graph, k) {
-        Op::RotatedKeys { rotation, k: _ } => {
+        Op::RotatedKeys { rotation } => {
             let Op::Rotate(Rotation {
                 q: q_last,
                 k: k_last,

@@ -11,9 +11,9 @@ mod norm;
 mod tests;
 
 use crate::{
-    fused::Norm,
-    graph::{Graph, Node},
-    op::{MatMul, Op},
+    graph::Graph,
+    node::Node,
+    op::{MatMul, Op, fused::Norm},
     resource::Weights,
 };
 use warpsmith_device::Stream;

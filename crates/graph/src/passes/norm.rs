@@ -2,9 +2,9 @@
 
 use super::{Machine, Users, absorb, norm_of, op};
 use crate::{
-    fused::Normed,
-    graph::{Graph, Node},
-    op::Op,
+    graph::Graph,
+    node::Node,
+    op::{Op, fused::Normed},
 };
 
 pub(super) fn fuse(graph: &mut Graph, machine: Machine) {

@@ -2,9 +2,8 @@
 
 use super::*;
 use crate::{
-    op::{At, Attention, Rotation},
-    pages::{PageSizes, PageStore, PagedAppend, PagedAttention, PagedRows},
-    resource::{Cache, Table, Vector},
+    op::{At, Attention, PagedAppend, PagedAttention, PagedRows, Rotation},
+    resource::{Cache, PageSizes, PageStore, Table, Vector},
 };
 use std::sync::Arc;
 use warpsmith_device::{Buffer, Device, Selector};

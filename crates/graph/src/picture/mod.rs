@@ -6,9 +6,12 @@ mod layout;
 mod route;
 
 use crate::{
-    fused::{Heads, Store},
-    graph::{Graph, Node},
-    op::{MatMul, Op},
+    graph::Graph,
+    node::Node,
+    op::{
+        MatMul, Op,
+        fused::{Heads, Store},
+    },
 };
 use fold::Part;
 use layout::{Edge, EdgeKind, Item, Segment};
@@ -150,7 +153,7 @@ impl Graph {
             match &entry.op {
                 Op::Absorbed | Op::Floats(_) | Op::Ids(_) => continue,
                 // No work of its own: who reads it reads the rotation.
-                Op::RotatedKeys { rotation, k: _ } => {
+                Op::RotatedKeys { rotation } => {
                     if let Some(place) = places.get(&rotation.index).copied() {
                         places.insert(index as u32, place);
                     }
@@ -197,8 +200,8 @@ impl Graph {
                 .parameters()
                 .into_iter()
                 .filter_map(|(_, parameter)| match parameter {
-                    crate::facts::Parameter::Matrix(weights) => Some(weights.name().to_owned()),
-                    crate::facts::Parameter::Vector(_) => None,
+                    crate::op::Parameter::Matrix(weights) => Some(weights.name().to_owned()),
+                    crate::op::Parameter::Vector(_) => None,
                 });
             let named = self.names.known(index as u32).map(str::to_owned);
             all.push(Shown {

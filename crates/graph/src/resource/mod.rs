@@ -1,5 +1,11 @@
 //! Resources: what a graph refers to and does not own: weights, vectors, caches, tables.
 
+mod lines;
+mod pages;
+
+pub use lines::{LineSizes, LineState, Lines};
+pub use pages::{PageSizes, PageStore, Pages};
+
 use crate::{
     error::Error,
     span::{Planned, Span},

@@ -1,13 +1,21 @@
 //! Operations: what a node computes, with its operands.
 
+mod facts;
+pub mod fused;
+mod operands;
+mod pages;
+mod speech;
+
+pub(crate) use facts::Parameter;
+pub use pages::{PagedAppend, PagedAttention, PagedRows};
+pub use speech::{Convolution, Decision, Looks};
+
 use crate::{
-    fused::{Gate, Heads, Normed},
-    graph::Node,
-    pages::{PagedAppend, PagedAttention},
-    resource::{Cache, Sampler, Table, Vector, Weights},
+    node::Node,
+    resource::{Cache, Lines, Sampler, Table, Vector, Weights},
     span::Span,
-    speech::{Convolution, Decision, Lines, Looks},
 };
+use fused::{Gate, Heads, Normed};
 use std::sync::Arc;
 use warpsmith_library::{decoding::Parents, epilogue::Activation, pointwise::Curve, rope::Pairing};
 
@@ -104,8 +112,6 @@ pub enum Op {
     RotatedKeys {
         /// The rotation.
         rotation: Node,
-        /// Its keys.
-        k: Node,
     },
     /// Keys and values go to a cache.
     Append {

@@ -1,10 +1,9 @@
 //! Operations that passes put in the place of several.
 
+use super::MatMul;
 use crate::{
-    graph::Node,
-    op::MatMul,
-    pages::Pages,
-    resource::{Cache, Table, Vector, Weights},
+    node::Node,
+    resource::{Cache, Pages, Table, Vector, Weights},
 };
 use std::sync::Arc;
 use warpsmith_library::{attention::History, pointwise::Curve, rope::Pairing};

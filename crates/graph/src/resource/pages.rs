@@ -5,11 +5,8 @@
 
 use crate::{
     error::Error,
-    graph::{Extent, Graph, Kind, Node, equal},
-    op::Op,
     span::{Planned, Span},
 };
-use std::sync::Arc;
 use warpsmith_device::{Buffer, Stream};
 use warpsmith_library::attention::{CacheType, History, Paging};
 
@@ -65,50 +62,6 @@ impl Pages {
             blocks: self.blocks,
         }
     }
-}
-
-/// New keys and values for sequences in pages.
-#[derive(Clone, Debug)]
-pub struct PagedAppend {
-    /// Keys `[rows, kv_heads * head_dim]`.
-    pub k: Node,
-    /// Values of the same shape.
-    pub v: Node,
-    /// Where each row goes in its sequence; one past what a row of the table holds goes nowhere.
-    pub positions: Node,
-    /// The sequence of each row: its row of the table.
-    pub slots: Node,
-    /// The pages.
-    pub pages: Arc<Pages>,
-}
-
-/// Attention of queries over sequences in pages.
-#[derive(Clone, Debug)]
-pub struct PagedAttention {
-    /// Queries `[rows, heads * head_dim]`.
-    pub q: Node,
-    /// Keys each row sees, read on the device.
-    pub visible: Node,
-    /// The sequence of each row: its row of the table.
-    pub slots: Node,
-    /// The pages.
-    pub pages: Arc<Pages>,
-    /// Query heads.
-    pub heads: u32,
-    /// Multiplies the scores.
-    pub scale: f32,
-    /// What is known of the rows while planning.
-    pub rows: PagedRows,
-}
-
-/// How rows of queries over pages hang together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PagedRows {
-    /// Not at all: each belongs to any sequence and sees any number of its keys.
-    Any,
-    /// They follow each other in one sequence, each seeing the keys up to its own; in front of those at its beginning
-    /// rows of nobody, that see none, may stand.
-    Prompt,
 }
 
 impl PageStore {
@@ -212,50 +165,5 @@ impl PageSizes {
         let row = u64::from(self.head_dim) * u64::from(self.ty.bytes());
         row.saturating_mul(u64::from(self.page))
             .saturating_mul(u64::from(self.kv_heads))
-    }
-}
-
-impl Graph {
-    /// Writes keys and values of each row to its sequence's pages: the node is the keys. Later attention sees them.
-    ///
-    /// # Errors
-    /// A wrong operand, by name.
-    pub fn append_paged(&mut self, append: PagedAppend) -> Result<Node, Error> {
-        let Extent { rows, columns } = self.same("append_paged", append.k, append.v)?;
-        let sizes = append.pages.sizes;
-        equal(
-            "append_paged",
-            "columns",
-            sizes.kv_heads * sizes.head_dim,
-            columns,
-        )?;
-        for (what, node) in [("positions", append.positions), ("slots", append.slots)] {
-            let at = self.entry("append_paged", what, node, Kind::U32)?;
-            equal("append_paged", what, rows, at.rows)?;
-        }
-        Ok(self.push(Op::PagedAppend(append), Kind::F32, rows, columns))
-    }
-
-    /// Attention over pages: `[rows, heads * head_dim]`.
-    ///
-    /// # Errors
-    /// A wrong operand, by name.
-    pub fn attend_paged(&mut self, attention: PagedAttention) -> Result<Node, Error> {
-        let Extent { rows, columns } = self.floats_of("attend_paged", "q", attention.q)?;
-        let (heads, sizes) = (attention.heads, attention.pages.sizes);
-        if heads == 0 || !heads.is_multiple_of(sizes.kv_heads) {
-            return Err(Error::Value {
-                op: "attend_paged",
-                what: "heads",
-                want: "a multiple of the key heads",
-                got: format!("{heads} over {} key heads", sizes.kv_heads),
-            });
-        }
-        equal("attend_paged", "columns", heads * sizes.head_dim, columns)?;
-        for (what, node) in [("visible", attention.visible), ("slots", attention.slots)] {
-            let at = self.entry("attend_paged", what, node, Kind::U32)?;
-            equal("attend_paged", what, rows, at.rows)?;
-        }
-        Ok(self.push(Op::PagedAttend(attention), Kind::F32, rows, columns))
     }
 }
