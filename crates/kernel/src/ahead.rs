@@ -3,8 +3,8 @@
 //! A piece belongs to the thread that asks for it and is read by that thread alone, so its arrival needs no barrier.
 
 use crate::{
-    args::Elem,
     build::with,
+    elem::Elem,
     memory::{AccessMark, Global},
     scope::{Cta, thread},
     shared::{Place, arena},

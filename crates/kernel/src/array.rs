@@ -1,9 +1,9 @@
 //! Arrays in shared memory that are changed in place, step by step: a barrier ends each step.
 
 use crate::{
-    args::Elem,
     atomic::Atomic,
     build::with,
+    elem::Elem,
     memory::{Index, Pointer},
     scope::{Cta, Warp},
     shared::{Place, arena},

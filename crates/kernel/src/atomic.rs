@@ -1,8 +1,8 @@
 //! Atomics: one element of an array that several threads change, each change whole.
 
 use crate::{
-    args::Elem,
     build::with,
+    elem::Elem,
     memory::{Global, Index, Pointer, Write, space_qual},
     scope::{Lane, Scope},
     slot::Slot,

@@ -1,8 +1,8 @@
 //! Conversions between numbers, and integer functions of every width.
 
 use crate::{
-    args::Elem,
     build::with,
+    elem::Elem,
     exchange::one_or_zero,
     slot::Slot,
     uni::{Join, Uni},

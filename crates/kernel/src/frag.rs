@@ -4,8 +4,8 @@
 //! because epilogues are told rows and columns.
 
 use crate::{
-    args::Elem,
     build::with,
+    elem::Elem,
     scope::Warp,
     shared::View,
     slot::Slot,

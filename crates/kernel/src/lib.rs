@@ -11,6 +11,7 @@ mod class;
 mod convert;
 mod draft;
 mod effects;
+mod elem;
 mod exchange;
 mod frag;
 mod functions;

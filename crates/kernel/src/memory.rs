@@ -1,8 +1,8 @@
 //! Global memory: typed views of the arrays that a kernel was given.
 
 use crate::{
-    args::Elem,
     build::{Builder, Rep, with},
+    elem::Elem,
     slot::Slot,
     uni::{self, Join, Uni},
     val::{Arg, Ty, Val, binary},

@@ -1,8 +1,8 @@
 //! Asynchronous rings: stages of shared memory that are filled ahead of their use.
 
 use crate::{
-    args::Elem,
     build::with,
+    elem::Elem,
     scope::{Cta, Scope, upto},
     shared::{Place, Slots, View},
     slot::Slot,

@@ -1,8 +1,8 @@
 //! Shared memory: tiles that are filled, synchronised, and only then read.
 
 use crate::{
-    args::Elem,
     build::with,
+    elem::Elem,
     memory::{Index, Pointer},
     scope::{Cta, Lane, Scope, Warp},
     slot::Slot,

@@ -1,8 +1,8 @@
 //! Constants and lookup tables: arrays whose contents are part of the kernel.
 
 use crate::{
-    args::Elem,
     build::with,
+    elem::Elem,
     memory::{Index, Pointer},
     scope::Cta,
     slot::Slot,

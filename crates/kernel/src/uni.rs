@@ -1,18 +1,10 @@
 //! Uniformity: which threads of a launch agree on a value.
 
-use crate::scope;
-
 /// The threads that agree on a value.
-pub trait Uni: Copy + 'static + sealed::Sealed {
-    /// The scope whose threads agree.
-    type Scope<'k>: scope::Scope<'k>;
-}
+pub trait Uni: Copy + 'static + sealed::Sealed {}
 
 mod sealed {
     pub trait Sealed {}
-    impl Sealed for super::Cta {}
-    impl Sealed for super::Warp {}
-    impl Sealed for super::Lane {}
 }
 
 /// The same in every thread of the CTA.
@@ -25,15 +17,13 @@ pub struct Warp;
 #[derive(Clone, Copy, Debug)]
 pub struct Lane;
 
-impl Uni for Cta {
-    type Scope<'k> = scope::Cta<'k>;
+macro_rules! unis {
+    ($($name:ident)*) => {$(
+        impl sealed::Sealed for $name {}
+        impl Uni for $name {}
+    )*};
 }
-impl Uni for Warp {
-    type Scope<'k> = scope::Warp<'k>;
-}
-impl Uni for Lane {
-    type Scope<'k> = scope::Lane<'k>;
-}
+unis! { Cta Warp Lane }
 
 /// What holds for a value computed from an `A` and a `B`: the weaker of the two.
 pub trait Join<B: Uni>: Uni {

@@ -17,12 +17,7 @@ const KNOWN: &[(&str, &[&str])] = &[
             "timeline", "times", "transfer",
         ],
     ),
-    (
-        "crates/kernel",
-        &[
-            "ahead", "args", "memory", "scope", "shared", "state", "uni", "val",
-        ],
-    ),
+    ("crates/kernel", &["ahead", "scope", "shared"]),
     ("crates/library", &["gemm", "gemv"]),
     (
         "crates/vcuda",
