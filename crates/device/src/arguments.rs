@@ -1,6 +1,6 @@
 //! Arguments of a launch: walked once, each array checked against its shape, all packed as the kernel takes them.
 
-use crate::{error::Error, queue::Touch, stream::allocation};
+use crate::{error::Error, inner::allocation, queue::Touch};
 use smallvec::SmallVec;
 use std::{any::Any, fmt, sync::Arc};
 use warpsmith_kernel::{

@@ -1,52 +1,12 @@
 //! Device memory: buffers that own it, slices that borrow it.
 
 use crate::{
-    device::Inner,
     error::Error,
-    queue::{Touch, Uses, lock},
-    stats::count,
+    inner::{self, Allocation},
+    queue::Touch,
 };
 use std::{any::Any, fmt, marker::PhantomData, ops::Range, sync::Arc};
 use warpsmith_kernel::{Elem, args::HostBuffer};
-
-/// Memory of a device; freed in the order of the streams that used it.
-pub(crate) struct Allocation {
-    pub(crate) device: Arc<Inner>,
-    pub(crate) address: u64,
-    pub(crate) bytes: u64,
-    pub(crate) uses: Uses,
-}
-
-impl Drop for Allocation {
-    fn drop(&mut self) {
-        if self.bytes == 0 {
-            return;
-        }
-        count(&self.device.counters, |c| &c.frees, 1);
-        let used_on = self.uses.all();
-        if used_on.is_empty() {
-            return self.device.back.free(self.address);
-        }
-        // An error here means that the device is lost, and its memory with it.
-        let _lost = self.device.free_after(self.address, &used_on);
-    }
-}
-
-impl Inner {
-    /// Frees `address` once the work enqueued so far on `queues` is done.
-    fn free_after(&self, address: u64, queues: &[Arc<crate::queue::Queue>]) -> Result<(), Error> {
-        let capturing = |queue: &Arc<crate::queue::Queue>| lock(&queue.state).capture.is_some();
-        let home = match queues.iter().find(|queue| !capturing(queue)) {
-            Some(queue) => queue.clone(),
-            None => self.janitor()?,
-        };
-        for queue in queues.iter().filter(|queue| queue.id != home.id) {
-            home.wait_for(&*queue.tail()?)?;
-        }
-        let _state = home.uncaptured("freeing")?;
-        home.back.free(address)
-    }
-}
 
 /// An array of `T` in device memory. Dropping it frees the memory in stream order: work that was enqueued before still
 /// finds it.
@@ -182,7 +142,7 @@ impl<'a, T: Elem> Slice<'a, T> {
         address: u64,
         len: usize,
     ) -> Result<Slice<'a, T>, Error> {
-        let memory = crate::stream::allocation(allocation)?;
+        let memory = inner::allocation(allocation)?;
         let (start, size) = (memory.address, size_of::<T>() as u64);
         let end = (len as u64)
             .checked_mul(size)

@@ -1,6 +1,6 @@
 //! The kernel cache: looked up before anything is emitted, bounded, least recently used out first.
 
-use crate::{device::Device, error::Error, loaded::Loaded, queue::lock};
+use crate::{entry::Loaded, error::Error, lock::lock};
 use rustc_hash::{FxHashMap, FxHasher};
 use smallvec::SmallVec;
 use std::{
@@ -183,14 +183,6 @@ impl Map {
                 self.by_hash.remove(&hash);
             }
         }
-    }
-}
-
-impl Device {
-    pub(crate) fn cached<K: Kernel>(&self, kernel: &K, options: Options) -> Result<Loaded, Error> {
-        self.0
-            .cache
-            .find(kernel, options, || Loaded::build(self, kernel, options))
     }
 }
 

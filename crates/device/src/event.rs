@@ -1,6 +1,6 @@
 //! Points in a stream that others can wait for.
 
-use crate::{back::BackEvent, device::Inner, error::Error};
+use crate::{back::BackEvent, error::Error, inner::Inner};
 use std::{sync::Arc, time::Duration};
 
 /// A point in a stream; made by [`Stream::record`](crate::Stream::record).

@@ -4,12 +4,12 @@ use crate::{
     arguments::Arguments,
     back::{BackLaunch, Placement},
     buffer::{Slice, SliceMut, Use},
+    entry::Loaded,
     error::Error,
-    loaded::Loaded,
     queue::Touch,
     stats::count,
     stream::Stream,
-    timeline::Work,
+    work::Work,
 };
 use smallvec::SmallVec;
 use std::{any::Any, marker::PhantomData, sync::Arc};
@@ -100,7 +100,7 @@ impl Stream {
         if ctas == 0 {
             return Ok(());
         }
-        let loaded = self.device().cached(kernel, Options::default())?;
+        let loaded = self.device().loaded(kernel, Options::default())?;
         let block = loaded.0.block.unwrap_or([kernel.threads(), 1, 1]);
         let launch = BackLaunch {
             kernel: &loaded.0.kernel,

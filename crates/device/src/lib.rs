@@ -45,12 +45,16 @@ mod cache;
 #[cfg_attr(not(feature = "cuda"), path = "no_cuda.rs")]
 mod cuda;
 mod device;
+mod entry;
 mod error;
 mod event;
 mod info;
+mod inner;
 mod launch;
 mod loaded;
+mod lock;
 mod queue;
+mod recorder;
 mod replay;
 mod rewrite;
 mod selector;
@@ -61,30 +65,33 @@ mod times;
 mod transfer;
 mod virtual_card;
 mod words;
+mod work;
 
 pub use arguments::Arguments;
 pub use back::{MemoryInfo, Placement};
 pub use buffer::{Buffer, Slice, SliceMut, Use};
 pub use cache::CacheStats;
 pub use device::{Device, Devices, devices};
+pub use entry::{Loaded, Param};
 pub use error::{Direction, Error};
 pub use event::Event;
 pub use info::{BackEnd, DeviceInfo, DriverVersion};
 pub use launch::{Bound, Grid};
-pub use loaded::{Loaded, Module, Param};
+pub use loaded::Module;
 pub use queue::Touch;
 pub use replay::Replay;
 pub use rewrite::Rewrite;
 pub use selector::{Checks, Fresh, Selector, Settings};
 pub use stats::{Snapshot, forbid_transfers, process_stats, reset_process_stats};
 pub use stream::Stream;
-pub use timeline::{TimedWork, Timeline, Work};
+pub use timeline::Timeline;
 pub use times::LaunchTime;
 pub use transfer::Pending;
 pub use virtual_card::{UnknownSetting, VirtualCard};
 /// What a kernel is checked for, and what was found.
 pub use warpsmith_vgpu::check;
 pub use words::Words;
+pub use work::{TimedWork, Work};
 
 /// What threads share.
 const fn shared<T: Send + Sync>() {}

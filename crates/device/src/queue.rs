@@ -3,21 +3,17 @@
 use crate::{
     back::{BackEvent, BackQueue, Handle},
     error::Error,
-    times::Timed,
+    lock::lock,
+    work::Timed,
 };
 use smallvec::SmallVec;
 use std::{
     any::Any,
     collections::VecDeque,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard},
     thread::ThreadId,
 };
 use warpsmith_kernel::args::Access;
-
-/// Locks; what a panicking thread left is still whole, as no lock here is held over code of others.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// How work uses memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -4,10 +4,11 @@ use crate::{
     back::Handle,
     device::Device,
     error::Error,
+    inner::allocation,
     queue::{Capture, Touch},
     stats::count,
-    stream::{Stream, allocation},
-    timeline::Work,
+    stream::Stream,
+    work::Work,
 };
 use rustc_hash::FxHashMap;
 use std::{any::Any, fmt, sync::Arc};

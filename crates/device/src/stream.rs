@@ -1,18 +1,16 @@
 //! Streams: work enqueued in order; only what says `wait` or `synchronize` waits.
 
 use crate::{
-    buffer::{Allocation, Buffer, Slice, SliceMut},
+    buffer::{Buffer, Slice, SliceMut},
     device::Device,
     error::Error,
     event::Event,
+    inner::allocation,
     queue::{Queue, QueueState, Touch},
     selector::Checks,
     stats::count,
-    timeline::Work,
-    times::Timed,
-    transfer::{self, Count, Pending},
+    work::{Timed, Work},
 };
-use bytemuck::Pod;
 use std::{
     any::Any,
     sync::{Arc, MutexGuard},
@@ -32,6 +30,20 @@ struct StreamInner {
 impl Drop for StreamInner {
     fn drop(&mut self) {
         self.device.0.give_back(self.queue.clone());
+    }
+}
+
+impl Device {
+    /// A stream: work in order. Streams run beside each other.
+    ///
+    /// # Errors
+    /// If the system gives no more.
+    pub fn stream(&self) -> Result<Stream, Error> {
+        let queue = match self.0.idle_queue() {
+            Some(queue) => queue,
+            None => self.0.queue()?,
+        };
+        Ok(Stream::new(self.clone(), queue))
     }
 }
 
@@ -61,63 +73,6 @@ impl Stream {
         })?;
         allocation.uses.mark(queue, Touch::Write);
         Ok(Buffer::new(allocation, len))
-    }
-
-    /// Copies `data` to the device; `data` may change or go as soon as this returns.
-    ///
-    /// # Errors
-    /// [`Error::Length`] unless both have the same length, [`Error::TransferForbidden`], [`Error::Capturing`].
-    pub fn upload<'a, T: Elem + Pod>(
-        &self,
-        to: impl Into<SliceMut<'a, T>>,
-        data: &[T],
-    ) -> Result<(), Error> {
-        let to = to.into();
-        if to.len() != data.len() {
-            return Err(Error::Length {
-                what: "upload",
-                want: to.len(),
-                got: data.len(),
-            });
-        }
-        transfer::send(
-            self,
-            crate::buffer::memory(&to),
-            to.address(),
-            bytemuck::cast_slice(data),
-        )
-    }
-
-    /// A new buffer holding `data`: one allocation and one transfer.
-    ///
-    /// # Errors
-    /// As [`Stream::alloc`] and [`Stream::upload`].
-    pub fn upload_new<T: Elem + Pod>(&self, data: &[T]) -> Result<Buffer<T>, Error> {
-        let mut buffer = self.alloc(data.len())?;
-        self.upload(&mut buffer, data)?;
-        Ok(buffer)
-    }
-
-    /// Starts a copy to the host; [`Pending::wait`] has it. What is enqueued later does not change it.
-    ///
-    /// # Errors
-    /// [`Error::TransferForbidden`], [`Error::Capturing`].
-    pub fn download<'a, T: Elem + Pod>(
-        &self,
-        from: impl Into<Slice<'a, T>>,
-    ) -> Result<Pending<T>, Error> {
-        transfer::fetch(self, from.into(), Count::Yes)
-    }
-
-    /// As [`Stream::download`], but neither counted nor forbidden: for debugging, and for observers only.
-    ///
-    /// # Errors
-    /// [`Error::Capturing`].
-    pub fn peek<'a, T: Elem + Pod>(
-        &self,
-        from: impl Into<Slice<'a, T>>,
-    ) -> Result<Pending<T>, Error> {
-        transfer::fetch(self, from.into(), Count::Peek)
     }
 
     /// Copies within the device.
@@ -200,7 +155,7 @@ impl Stream {
             .back
             .synchronize()
             .map_err(|error| queue.blame(error))?;
-        crate::queue::lock(&queue.state).recent.clear();
+        crate::lock::lock(&queue.state).recent.clear();
         Ok(())
     }
 
@@ -267,11 +222,4 @@ impl Stream {
         // Still under the lock of the queue: pieces of a stream are told in their order.
         recorder.push(queue.id, timed)
     }
-}
-
-/// The allocation behind a handle to memory.
-pub(crate) fn allocation(memory: &Arc<dyn Any + Send + Sync>) -> Result<&Allocation, Error> {
-    memory.downcast_ref().ok_or_else(|| Error::WrongDevice {
-        what: "memory that this crate did not allocate".into(),
-    })
 }

@@ -1,6 +1,11 @@
 //! Time by kernel: an event before and after each launch of a stream while work is timed.
 
-use crate::{back::BackEvent, error::Error, queue::lock, stream::Stream, timeline::Work};
+use crate::{
+    error::Error,
+    lock::lock,
+    stream::Stream,
+    work::{Timed, Work},
+};
 use std::{sync::Arc, time::Duration};
 
 /// A launch and the device time it took.
@@ -10,14 +15,6 @@ pub struct LaunchTime {
     pub kernel: Arc<str>,
     /// From its start to its end, with what the device needs to begin it.
     pub time: Duration,
-}
-
-/// A piece of work with the points around it.
-#[derive(Clone, Debug)]
-pub(crate) struct Timed {
-    pub(crate) work: Work,
-    pub(crate) start: Arc<dyn BackEvent>,
-    pub(crate) end: Arc<dyn BackEvent>,
 }
 
 impl Stream {

@@ -2,12 +2,12 @@
 
 use crate::{
     back::BackRead,
-    buffer::{Slice, memory},
+    buffer::{Buffer, Slice, SliceMut, memory},
     error::{Direction, Error},
     queue::{Queue, Touch},
     stats::{count, transfer_allowed},
     stream::Stream,
-    timeline::Work,
+    work::Work,
 };
 use bytemuck::Pod;
 use std::{any::Any, marker::PhantomData, sync::Arc};
@@ -15,13 +15,67 @@ use warpsmith_kernel::Elem;
 
 /// Whether a transfer counts.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Count {
+enum Count {
     Yes,
     Peek,
 }
 
+impl Stream {
+    /// Copies `data` to the device; `data` may change or go as soon as this returns.
+    ///
+    /// # Errors
+    /// [`Error::Length`] unless both have the same length, [`Error::TransferForbidden`], [`Error::Capturing`].
+    pub fn upload<'a, T: Elem + Pod>(
+        &self,
+        to: impl Into<SliceMut<'a, T>>,
+        data: &[T],
+    ) -> Result<(), Error> {
+        let to = to.into();
+        if to.len() != data.len() {
+            return Err(Error::Length {
+                what: "upload",
+                want: to.len(),
+                got: data.len(),
+            });
+        }
+        send(self, memory(&to), to.address(), bytemuck::cast_slice(data))
+    }
+
+    /// A new buffer holding `data`: one allocation and one transfer.
+    ///
+    /// # Errors
+    /// As [`Stream::alloc`] and [`Stream::upload`].
+    pub fn upload_new<T: Elem + Pod>(&self, data: &[T]) -> Result<Buffer<T>, Error> {
+        let mut buffer = self.alloc(data.len())?;
+        self.upload(&mut buffer, data)?;
+        Ok(buffer)
+    }
+
+    /// Starts a copy to the host; [`Pending::wait`] has it. What is enqueued later does not change it.
+    ///
+    /// # Errors
+    /// [`Error::TransferForbidden`], [`Error::Capturing`].
+    pub fn download<'a, T: Elem + Pod>(
+        &self,
+        from: impl Into<Slice<'a, T>>,
+    ) -> Result<Pending<T>, Error> {
+        fetch(self, from.into(), Count::Yes)
+    }
+
+    /// As [`Stream::download`], but neither counted nor forbidden: for debugging, and for observers only.
+    ///
+    /// # Errors
+    /// [`Error::Capturing`].
+    pub fn peek<'a, T: Elem + Pod>(
+        &self,
+        from: impl Into<Slice<'a, T>>,
+    ) -> Result<Pending<T>, Error> {
+        fetch(self, from.into(), Count::Peek)
+    }
+}
+
 /// Host to device.
-pub(crate) fn send(
+fn send(
     stream: &Stream,
     to: &Arc<dyn Any + Send + Sync>,
     address: u64,
@@ -44,7 +98,7 @@ pub(crate) fn send(
 }
 
 /// Device to host.
-pub(crate) fn fetch<T: Elem + Pod>(
+fn fetch<T: Elem + Pod>(
     stream: &Stream,
     from: Slice<'_, T>,
     counted: Count,

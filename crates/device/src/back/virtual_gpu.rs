@@ -6,7 +6,7 @@ use super::{
 use crate::{
     error::Error,
     info::{BackEnd, DeviceInfo},
-    queue::lock,
+    lock::lock,
     selector::{Fresh, Settings},
     virtual_card::VirtualCard,
 };

@@ -1,7 +1,7 @@
 //! What must not go before the work that uses it is done.
 
 use super::api::{CudaEvent, CudaStream, Dead};
-use crate::queue::lock;
+use crate::lock::lock;
 use std::sync::{Arc, Mutex, Weak};
 
 /// Modules and memory that are given back once queues have come past the work that uses them.

@@ -5,7 +5,7 @@ use super::{
     api::{Context, Dead, Function, RawModule},
     disk,
 };
-use crate::{error::Error, loaded};
+use crate::{entry, error::Error};
 use std::{
     path::Path,
     sync::{
@@ -97,7 +97,7 @@ impl CudaKernel {
         let function = context.function(module.raw, name)?;
         let entries = &module.verified.functions;
         let params = match entries.iter().find(|entry| &*entry.name == name) {
-            Some(entry) => loaded::layout(entry)?.0,
+            Some(entry) => entry::layout(entry)?.0,
             None => Vec::new(),
         };
         Ok(CudaKernel {

@@ -1,7 +1,7 @@
 //! Page-locked host memory through which transfers go, used again and again.
 
 use super::api::{Context, CudaEvent, Pinned};
-use crate::{error::Error, queue::lock};
+use crate::{error::Error, lock::lock};
 use std::sync::{Arc, Mutex};
 
 /// The largest piece that an upload is cut into.

@@ -250,7 +250,7 @@ impl CudaStream {
 
     /// An event after all work so far; `None` while the stream is captured, or where it takes none.
     pub(in crate::cuda) fn end(&self) -> Option<Arc<CudaEvent>> {
-        let _turn = crate::queue::lock(&self.turn);
+        let _turn = crate::lock::lock(&self.turn);
         if self.capturing.load(SeqCst) {
             return None;
         }
@@ -271,7 +271,7 @@ impl CudaStream {
     pub(in crate::cuda) fn begin_capture(&self) -> Result<(), Error> {
         let mode = sys::CUstreamCaptureMode_enum::CU_STREAM_CAPTURE_MODE_RELAXED;
         self.context.bind()?;
-        let _turn = crate::queue::lock(&self.turn);
+        let _turn = crate::lock::lock(&self.turn);
         call!(cuStreamBeginCapture_v2(self.raw, mode))?;
         self.capturing.store(true, SeqCst);
         Ok(())
