@@ -18,6 +18,10 @@ use warpsmith_ptx::{
 };
 
 /// A type that can be passed by value.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be passed by value to a kernel",
+    note = "a `Scalar` is one of u32, i32, u64, i64, f32, f64; a structure is a `Group` of another `args!`"
+)]
 pub trait ScalarArg: Ty {
     /// Its little-endian bytes.
     fn bytes(self) -> ([u8; 8], usize);
@@ -310,6 +314,10 @@ impl<'k> Parameters<'k> {
 }
 
 /// A dimension on the host.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no size of an array",
+    note = "a shape is an expression of the integer scalars and of numbers"
+)]
 pub trait Size {
     /// Elements.
     fn elements(self) -> u128;
@@ -328,6 +336,10 @@ macro_rules! sizes {
 sizes! { u32 i32 u64 u128 }
 
 /// A dimension inside a kernel: a scalar argument, an expression of them, or a number.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no size of an array",
+    note = "a shape is an expression of the integer scalars and of numbers"
+)]
 pub trait Dim<'k> {
     /// Elements.
     fn extent(self) -> Val<'k, u64, uni::Cta>;
@@ -398,6 +410,8 @@ macro_rules! args {
     ($(#[$doc:meta])* $vis:vis struct $name:ident $(<$($elem:ident : $bound:path),+>)? {
         $($(#[$fdoc:meta])* $field:ident : $kind:ident < $t:ty > $([ $($dim:expr),+ $(,)? ])? ),* $(,)?
     }) => {
+        $($crate::args!(@check $field $kind $([$($dim),+])?);)*
+
         $(#[$doc])*
         #[allow(missing_docs)] // the struct's own documentation says what its fields are
         $vis struct $name<$($($elem: $bound,)+)? M: $crate::args::Mode = $crate::args::Shapes> {
@@ -454,15 +468,59 @@ macro_rules! args {
             }
         }
     };
+    (@check $field:ident Scalar) => {};
+    (@check $field:ident Group) => {};
+    (@check $field:ident In [$($dim:expr),+]) => {};
+    (@check $field:ident Maybe [$($dim:expr),+]) => {};
+    (@check $field:ident Out [$($dim:expr),+]) => {};
+    (@check $field:ident InOut [$($dim:expr),+]) => {};
+    (@check $field:ident Scalar [$($dim:expr),+]) => {
+        ::std::compile_error!(concat!(
+            "`", stringify!($field), ": Scalar<..>` is one value, which has no shape: leave `[", stringify!($($dim),+),
+            "]` away, or make it an array, `In<..>`"
+        ));
+    };
+    (@check $field:ident Group [$($dim:expr),+]) => {
+        ::std::compile_error!(concat!(
+            "`", stringify!($field), ": Group<..>` has the shapes of its own struct: leave `[", stringify!($($dim),+),
+            "]` away"
+        ));
+    };
+    (@check $field:ident In) => { $crate::args!(@shapeless $field In); };
+    (@check $field:ident Maybe) => { $crate::args!(@shapeless $field Maybe); };
+    (@check $field:ident Out) => { $crate::args!(@shapeless $field Out); };
+    (@check $field:ident InOut) => { $crate::args!(@shapeless $field InOut); };
+    (@check $field:ident $kind:ident $([$($dim:expr),+])?) => {
+        ::std::compile_error!(concat!(
+            "`", stringify!($field), ": ", stringify!($kind), "<..>`: an argument is `In`, `Maybe`, `Out` or `InOut` with a \
+             shape, as `In<f32>[n]`, or `Scalar<..>`, or `Group<..>`"
+        ));
+    };
+    (@shapeless $field:ident $kind:ident) => {
+        ::std::compile_error!(concat!(
+            "`", stringify!($field), ": ", stringify!($kind), "<..>` is an array and needs its shape, in terms of the \
+             scalars: `", stringify!($field), ": ", stringify!($kind), "<..>[n]`"
+        ));
+    };
     (@field $m:ident Group $t:ty) => { <$t as $crate::args::Signature>::On<$m> };
-    (@field $m:ident $kind:ident $t:ty) => { <$m as $crate::args::Mode>::$kind<$t> };
+    (@field $m:ident In $t:ty) => { <$m as $crate::args::Mode>::In<$t> };
+    (@field $m:ident Maybe $t:ty) => { <$m as $crate::args::Mode>::Maybe<$t> };
+    (@field $m:ident Out $t:ty) => { <$m as $crate::args::Mode>::Out<$t> };
+    (@field $m:ident InOut $t:ty) => { <$m as $crate::args::Mode>::InOut<$t> };
+    (@field $m:ident Scalar $t:ty) => { <$m as $crate::args::Mode>::Scalar<$t> };
+    (@field $m:ident $kind:ident $t:ty) => { ::std::convert::Infallible };
     (@declare $p:ident Scalar $t:ty, $name:expr) => { $p.value::<$t>($name) };
     (@declare $p:ident Group $t:ty, $name:expr) => { $p.group::<$t>($name) };
     (@declare $p:ident $kind:ident $t:ty, $name:expr) => { $p.pointer($name) };
-    (@view Scalar $field:ident) => { $field };
-    (@view Group $field:ident) => { $field };
-    (@view $kind:ident $field:ident [$($dim:expr),+]) => {
-        $crate::args::view($field, vec![$($crate::args::Dim::extent($dim)),+])
+    (@view Scalar $field:ident $([$($dim:expr),+])?) => { $field };
+    (@view Group $field:ident $([$($dim:expr),+])?) => { $field };
+    (@view In $field:ident $([$($dim:expr),+])?) => { $crate::args!(@array $field $($($dim),+)?) };
+    (@view Maybe $field:ident $([$($dim:expr),+])?) => { $crate::args!(@array $field $($($dim),+)?) };
+    (@view Out $field:ident $([$($dim:expr),+])?) => { $crate::args!(@array $field $($($dim),+)?) };
+    (@view InOut $field:ident $([$($dim:expr),+])?) => { $crate::args!(@array $field $($($dim),+)?) };
+    (@view $kind:ident $field:ident $([$($dim:expr),+])?) => { ::std::unreachable!("refused above") };
+    (@array $field:ident $($dim:expr),*) => {
+        $crate::args::view($field, vec![$($crate::args::Dim::extent($dim)),*])
     };
     (@size $args:ident Scalar $t:ty, $field:ident) => {
         $crate::args::ScalarArg::size(M::scalar::<$t>(&$args.$field))
@@ -471,11 +529,11 @@ macro_rules! args {
         <$t as $crate::args::Signature>::shapes::<M>(&$args.$field)
     };
     (@size $args:ident $kind:ident $t:ty, $field:ident) => { () };
-    (@visit $args:ident $v:ident $name:ident Scalar $t:ty, $field:ident) => {
+    (@visit $args:ident $v:ident $name:ident Scalar $t:ty, $field:ident $([$($dim:expr),+])?) => {
         let (bytes, n) = $crate::args::ScalarArg::bytes(M::scalar::<$t>(&$args.$field));
         $v.scalar($name, &bytes[..n]);
     };
-    (@visit $args:ident $v:ident $name:ident Group $t:ty, $field:ident) => {
+    (@visit $args:ident $v:ident $name:ident Group $t:ty, $field:ident $([$($dim:expr),+])?) => {
         <$t as $crate::args::Signature>::visit_group::<M>(&$args.$field, Some(&$name), $v)
     };
     (@visit $args:ident $v:ident $name:ident In $t:ty, $field:ident [$($dim:expr),+]) => {
@@ -490,6 +548,7 @@ macro_rules! args {
     (@visit $args:ident $v:ident $name:ident InOut $t:ty, $field:ident [$($dim:expr),+]) => {
         $v.array($name, $crate::args::Access::InOut, Some(M::inout::<$t>(&$args.$field)), &[$($crate::args::Size::elements($dim)),+])
     };
+    (@visit $args:ident $v:ident $name:ident $kind:ident $t:ty, $field:ident $([$($dim:expr),+])?) => {};
     (@scalar $args:ident $list:ident Scalar $t:ty, $field:ident) => {
         $list.push((stringify!($field).to_owned(), M::scalar_mut::<$t>(&mut $args.$field)))
     };
@@ -502,5 +561,9 @@ macro_rules! args {
     (@shape $args:ident Group $t:ty, $field:ident) => {
         <$t as $crate::args::Signature>::shapes::<M>(&$args.$field)
     };
-    (@shape $args:ident $kind:ident $t:ty, $field:ident) => { () };
+    (@shape $args:ident In $t:ty, $field:ident) => { () };
+    (@shape $args:ident Maybe $t:ty, $field:ident) => { () };
+    (@shape $args:ident Out $t:ty, $field:ident) => { () };
+    (@shape $args:ident InOut $t:ty, $field:ident) => { () };
+    (@shape $args:ident $kind:ident $t:ty, $field:ident) => { ::std::unreachable!("refused above") };
 }

@@ -5,6 +5,11 @@ use half::{bf16, f16};
 use warpsmith_ptx::types::Type;
 
 /// An element type of arrays in device memory.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no element type of an array",
+    note = "elements are u8, i8, u16, u32, i32, u64, i64, f16, bf16, f32, f64, F8E4M3 or F8E5M2; a parameter of the arguments \
+            needs the bound `Elem`"
+)]
 pub trait Elem: Copy + Send + Sync + 'static {
     /// The type of a register it is loaded into.
     type Reg: Ty;

@@ -6,7 +6,7 @@ use crate::{
     slot::Slot,
     state::{State, mapped},
     uni,
-    val::{Num, Ty, Val},
+    val::{Agreed, Num, Ty, Val},
 };
 use std::panic::Location;
 use warpsmith_ptx::{ir::RegId, op::Op, qual::Qual, types::Type};
@@ -211,9 +211,9 @@ impl<'k> Warp<'k> {
     pub fn broadcast<T: Ty>(
         &mut self,
         value: Val<'k, T, uni::Lane>,
-        source: impl Into<Val<'k, u32, uni::Warp>>,
+        source: impl Agreed<'k, u32, uni::Warp>,
     ) -> Val<'k, T, uni::Warp> {
-        let way = Way::index(source.into().slot());
+        let way = Way::index(source.agreed().slot());
         way.state(Location::caller(), &value).same()
     }
 

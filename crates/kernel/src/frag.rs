@@ -11,7 +11,7 @@ use crate::{
     slot::Slot,
     state::{Mapper, State},
     uni,
-    val::{Ty, Val},
+    val::{Agreed, Ty, Val},
 };
 use half::{bf16, f16};
 use smallvec::SmallVec;
@@ -289,11 +289,14 @@ impl<'k> Warp<'k> {
     pub fn load_a<T: Half>(
         &mut self,
         matrix: Matrix<'_, 'k, T>,
-        row: impl Into<Val<'k, u32, uni::Warp>>,
-        column: impl Into<Val<'k, u32, uni::Warp>>,
+        row: impl Agreed<'k, u32, uni::Warp>,
+        column: impl Agreed<'k, u32, uni::Warp>,
     ) -> FragA<'k, T> {
         let lane = self.lane();
-        let (row, column) = (row.into() + (lane & 15), column.into() + ((lane >> 4) << 3));
+        let (row, column) = (
+            row.agreed() + (lane & 15),
+            column.agreed() + ((lane >> 4) << 3),
+        );
         let regs = load_matrices(Location::caller(), matrix, row, column, Transpose::No);
         FragA(regs.map(Val::from_reg), PhantomData)
     }
@@ -304,12 +307,12 @@ impl<'k> Warp<'k> {
     pub fn load_b<T: Half>(
         &mut self,
         matrix: Matrix<'_, 'k, T>,
-        n: impl Into<Val<'k, u32, uni::Warp>>,
-        k: impl Into<Val<'k, u32, uni::Warp>>,
+        n: impl Agreed<'k, u32, uni::Warp>,
+        k: impl Agreed<'k, u32, uni::Warp>,
     ) -> [FragB<'k, T>; 2] {
         let lane = self.lane();
-        let row = n.into() + ((lane & 7) + ((lane >> 4) << 3));
-        let column = k.into() + (lane & 8);
+        let row = n.agreed() + ((lane & 7) + ((lane >> 4) << 3));
+        let column = k.agreed() + (lane & 8);
         let [a, b, c, d] = load_matrices(Location::caller(), matrix, row, column, Transpose::No)
             .map(Val::from_reg);
         [FragB([a, b], PhantomData), FragB([c, d], PhantomData)]
@@ -321,11 +324,11 @@ impl<'k> Warp<'k> {
     pub fn load_b_transposed<T: Half>(
         &mut self,
         matrix: Matrix<'_, 'k, T>,
-        k: impl Into<Val<'k, u32, uni::Warp>>,
-        n: impl Into<Val<'k, u32, uni::Warp>>,
+        k: impl Agreed<'k, u32, uni::Warp>,
+        n: impl Agreed<'k, u32, uni::Warp>,
     ) -> [FragB<'k, T>; 2] {
         let lane = self.lane();
-        let (row, column) = (k.into() + (lane & 15), n.into() + ((lane >> 4) << 3));
+        let (row, column) = (k.agreed() + (lane & 15), n.agreed() + ((lane >> 4) << 3));
         let [a, b, c, d] = load_matrices(Location::caller(), matrix, row, column, Transpose::Yes)
             .map(Val::from_reg);
         [FragB([a, b], PhantomData), FragB([c, d], PhantomData)]

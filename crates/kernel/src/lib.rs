@@ -52,9 +52,9 @@ pub use memory::{AccessMark, Global, Index, Read, Write};
 pub use pipeline::{Filled, Filling, Part, Pipeline};
 pub use say::Printable;
 pub use scope::{Cta, Lane, Scope, Steps, WARP, Warp, steps, upto};
-pub use shared::{Slots, Tile, View, Zero};
+pub use shared::{Slots, Staged, Stored, Tile, View, Zero};
 #[doc(hidden)]
 pub use state::Mapper;
 pub use state::State;
 pub use table::{Table, TableElem};
-pub use val::{Arg, Bits, Float, Int, Num, Signed, Ty, Val};
+pub use val::{Agreed, Arg, Bits, Float, Int, Num, Signed, Ty, Val};

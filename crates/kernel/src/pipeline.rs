@@ -4,11 +4,11 @@ use crate::{
     build::with,
     elem::Elem,
     scope::{Cta, Scope, upto},
-    shared::{Place, Slots, View},
+    shared::{Place, Slots, Staged, View},
     slot::Slot,
     state::State,
     uni,
-    val::Val,
+    val::{Agreed, Val},
 };
 use std::{marker::PhantomData, panic::Location};
 use warpsmith_ptx::{op::Op, qual::Qual};
@@ -51,7 +51,7 @@ pub struct Filled<'t, 'k> {
 
 impl<'t, 'k> Filling<'t, 'k> {
     /// The slots of a part.
-    pub fn part<T: Elem>(self, part: Part<T>) -> Slots<'t, 'k, T> {
+    pub fn part<T: Elem>(self, part: Part<T>) -> Slots<'t, 'k, T, Staged> {
         Slots::new(Place {
             base: self.place.base,
             offset: self.place.offset + i64::from(part.offset),
@@ -102,13 +102,13 @@ impl<'k, const N: usize> Pipeline<'k, N> {
     pub fn run<S: State<'k>>(
         self,
         cta: &mut Cta<'k>,
-        count: impl Into<Val<'k, u32, uni::Cta>>,
+        count: impl Agreed<'k, u32, uni::Cta>,
         state: S,
         mut fill: impl FnMut(&mut Cta<'k>, Filling<'_, 'k>, Val<'k, u32, uni::Cta>),
         consume: impl FnOnce(&mut Cta<'k>, Filled<'_, 'k>, Val<'k, u32, uni::Cta>, S) -> S,
     ) -> S {
         let at = Location::caller();
-        let count = count.into();
+        let count = count.agreed();
         let bytes = self.bytes;
         let ahead = N as u32 - 1;
         let (start, looped) = with(|b| (b.shared(bytes * N as u32, 16), b.loop_depth > 0));

@@ -10,7 +10,7 @@ use crate::{
     slot::Slot,
     state::{State, mapped},
     uni::{self, Uni},
-    val::Val,
+    val::{Agreed, Val},
 };
 use std::{marker::PhantomData, panic::Location};
 use warpsmith_ptx::{
@@ -66,14 +66,13 @@ pub trait Scope<'k>: Sized {
 
     /// Runs `body` if `condition`, on which all threads of the scope agree, holds.
     #[track_caller]
-    fn if_all(
-        &mut self,
-        condition: impl Into<Val<'k, bool, Self::U>>,
-        body: impl FnOnce(&mut Self),
-    ) {
-        branch("if_all", Location::caller(), condition.into().reg(), || {
-            body(self)
-        });
+    fn if_all(&mut self, condition: impl Agreed<'k, bool, Self::U>, body: impl FnOnce(&mut Self)) {
+        branch(
+            "if_all",
+            Location::caller(),
+            condition.agreed().reg(),
+            || body(self),
+        );
     }
 
     /// `then` where `condition` holds and `otherwise` elsewhere; both give values of the same kind.
@@ -224,19 +223,19 @@ pub struct Steps<'k, U> {
 
 /// `from..to` in steps of `step`.
 pub fn steps<'k, U: Uni>(
-    from: impl Into<Val<'k, u32, U>>,
-    to: impl Into<Val<'k, u32, U>>,
+    from: impl Agreed<'k, u32, U>,
+    to: impl Agreed<'k, u32, U>,
     step: u32,
 ) -> Steps<'k, U> {
     Steps {
-        from: from.into(),
-        to: to.into(),
+        from: from.agreed(),
+        to: to.agreed(),
         step,
     }
 }
 
 /// `0..to`.
-pub fn upto<'k, U: Uni>(to: impl Into<Val<'k, u32, U>>) -> Steps<'k, U> {
+pub fn upto<'k, U: Uni>(to: impl Agreed<'k, u32, U>) -> Steps<'k, U> {
     steps(0, to, 1)
 }
 
@@ -486,7 +485,7 @@ impl<'k> Cta<'k> {
     #[track_caller]
     pub fn each(
         &mut self,
-        n: impl Into<Val<'k, u32, uni::Lane>>,
+        n: impl Agreed<'k, u32, uni::Lane>,
         body: impl FnOnce(&mut Lane<'k>, Val<'k, u32, uni::Lane>),
     ) {
         let mut lane = self.lane_scope();

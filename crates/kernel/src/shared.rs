@@ -7,7 +7,7 @@ use crate::{
     scope::{Cta, Lane, Scope, Warp},
     slot::Slot,
     uni::{self, Uni},
-    val::{Arg, Num, Ty, Val},
+    val::{Agreed, Arg, Num, Ty, Val},
 };
 use std::{marker::PhantomData, panic::Location};
 use warpsmith_ptx::{
@@ -29,11 +29,19 @@ pub struct Tile<'k, T> {
     mark: PhantomData<(fn(&'k ()) -> &'k (), T)>,
 }
 
-/// The writable side of a tile while it is filled.
+/// Slots of a tile: its barrier waits for what is stored, not for asynchronous copies.
+#[derive(Clone, Copy, Debug)]
+pub struct Stored;
+
+/// Slots of a stage of a [`Pipeline`](crate::Pipeline), whose wait is for asynchronous copies too.
+#[derive(Clone, Copy, Debug)]
+pub struct Staged;
+
+/// The writable side of a tile while it is filled, or of a part of a stage.
 #[derive(Debug)]
-pub struct Slots<'t, 'k, T> {
+pub struct Slots<'t, 'k, T, S = Stored> {
     place: Place,
-    mark: PhantomData<(&'t (), fn(&'k ()) -> &'k (), T)>,
+    mark: PhantomData<(&'t (), fn(&'k ()) -> &'k (), T, S)>,
 }
 
 /// The readable side of a tile after its barrier.
@@ -51,13 +59,13 @@ impl<T> Clone for View<'_, '_, T> {
 
 impl<T> Copy for View<'_, '_, T> {}
 
-impl<T> Clone for Slots<'_, '_, T> {
+impl<T, S> Clone for Slots<'_, '_, T, S> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T> Copy for Slots<'_, '_, T> {}
+impl<T, S> Copy for Slots<'_, '_, T, S> {}
 
 /// A shared address: a register and bytes.
 #[derive(Clone, Copy, Debug)]
@@ -163,10 +171,10 @@ impl<'k> Cta<'k> {
     #[track_caller]
     pub fn sum<T: Num + Zero>(
         &mut self,
-        n: impl Into<Val<'k, u32, uni::Cta>>,
+        n: impl Agreed<'k, u32, uni::Cta>,
         term: impl FnOnce(Val<'k, u32, uni::Lane>) -> Val<'k, T, uni::Lane>,
     ) -> Val<'k, T, uni::Cta> {
-        let range = crate::scope::steps(self.thread(), n.into().varying(), self.threads());
+        let range = crate::scope::steps(self.thread(), n.agreed().varying(), self.threads());
         let own = self.fold_lanes(range, Val::constant(T::ZERO), |_, i, sum| sum + term(i));
         self.reduce(own, |a, b| a + b)
     }
@@ -176,10 +184,10 @@ impl<'k> Cta<'k> {
     pub fn max<T: Num>(
         &mut self,
         floor: T,
-        n: impl Into<Val<'k, u32, uni::Cta>>,
+        n: impl Agreed<'k, u32, uni::Cta>,
         term: impl FnOnce(Val<'k, u32, uni::Lane>) -> Val<'k, T, uni::Lane>,
     ) -> Val<'k, T, uni::Cta> {
-        let range = crate::scope::steps(self.thread(), n.into().varying(), self.threads());
+        let range = crate::scope::steps(self.thread(), n.agreed().varying(), self.threads());
         let own = self.fold_lanes(range, Val::constant(floor), |_, i, most| most.max(term(i)));
         self.reduce(own, |a, b| a.max(b))
     }
@@ -297,7 +305,7 @@ impl<'k, T: Elem> Tile<'k, T> {
     }
 }
 
-impl<'t, 'k, T: Elem> Slots<'t, 'k, T> {
+impl<'t, 'k, T: Elem, S> Slots<'t, 'k, T, S> {
     pub(crate) fn new(place: Place) -> Self {
         Slots {
             place,
@@ -311,7 +319,7 @@ impl<'t, 'k, T: Elem> Slots<'t, 'k, T> {
 
     /// The slots from element `index` on.
     #[track_caller]
-    pub fn from(self, index: impl Index<'k>) -> Slots<'t, 'k, T> {
+    pub fn from(self, index: impl Index<'k>) -> Slots<'t, 'k, T, S> {
         let pointer = self.pointer(Location::caller(), index);
         Slots::new(Place {
             base: pointer.base,
@@ -339,6 +347,14 @@ impl<'t, 'k, T: Elem> Slots<'t, 'k, T> {
         self.pointer(at, index).store(at, Type::B32, words);
     }
 
+    /// The address of its first element in shared memory, for [`raw`](crate::raw) code.
+    #[track_caller]
+    pub fn shared_address(self) -> Val<'k, u32, uni::Lane> {
+        Val::<u32>::from_reg(self.place.base) + self.place.offset as u32
+    }
+}
+
+impl<'k, T: Elem> Slots<'_, 'k, T, Staged> {
     /// Copies 16 bytes from `source` to element `index`; zeros where `valid` is false (nothing is read then).
     ///
     /// From sm_80 on this is `cp.async`, complete at the stage's wait; below it is a load and a store.

@@ -5,7 +5,7 @@ use crate::{
     exchange::{Way, distances},
     scope::{FULL, Lane, Scope, WARP, Warp, lane_id, looped, steps, warp_id},
     uni::{self, Uni},
-    val::{Num, Ty, Val},
+    val::{Agreed, Num, Ty, Val},
 };
 use std::panic::Location;
 use warpsmith_ptx::{op::Op, qual::Qual};
@@ -69,7 +69,7 @@ impl<'k> Warp<'k> {
     #[track_caller]
     pub fn each(
         &mut self,
-        n: impl Into<Val<'k, u32, uni::Lane>>,
+        n: impl Agreed<'k, u32, uni::Lane>,
         body: impl FnOnce(&mut Lane<'k>, Val<'k, u32, uni::Lane>),
     ) {
         let mut lane = self.lane_scope();

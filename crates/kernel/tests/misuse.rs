@@ -1,5 +1,5 @@
-//! Misuses of the language do not compile: each file of `misuse/` fails on its marked lines with the marked codes, and
-//! on no other; with `--cfg fixed`, which takes the misuse out, it compiles.
+//! Misuses of the language do not compile: each file of `misuse/` fails on its marked lines with the marked codes, and on
+//! no other; with `--cfg fixed`, which takes the misuse out, it compiles.
 
 use serde_json::Value;
 use std::{
@@ -15,7 +15,7 @@ use std::{
 type Marks = BTreeSet<(u64, String)>;
 
 /// How many misuses the language must refuse.
-const MISUSES: usize = 15;
+const MISUSES: usize = 23;
 
 fn json_lines(bytes: &[u8]) -> impl Iterator<Item = Value> {
     String::from_utf8_lossy(bytes)
@@ -64,6 +64,18 @@ fn compile(file: &Path, interface: &Path, flags: &[&str]) -> Output {
         .expect("rustc")
 }
 
+/// The line of a span in the misuse itself: what a macro of this crate wrote is where the macro is called.
+fn line(mut span: &Value) -> u64 {
+    while span["expansion"].is_object()
+        && !span["file_name"]
+            .as_str()
+            .is_some_and(|name| name.contains("misuse"))
+    {
+        span = &span["expansion"]["span"];
+    }
+    span["line_start"].as_u64().unwrap_or(0)
+}
+
 /// Where the compiler found errors, and which.
 fn errors(output: &Output) -> Marks {
     let mut found = Marks::new();
@@ -71,11 +83,35 @@ fn errors(output: &Output) -> Marks {
         let code = message["code"]["code"].as_str().unwrap_or("none");
         for span in message["spans"].as_array().into_iter().flatten() {
             if span["is_primary"] == true {
-                found.insert((span["line_start"].as_u64().unwrap_or(0), code.to_owned()));
+                found.insert((line(span), code.to_owned()));
             }
         }
     }
     found
+}
+
+/// The first line of each error.
+fn said(output: &Output) -> BTreeSet<String> {
+    json_lines(&output.stderr)
+        .filter(|message| {
+            message["level"] == "error" && !message["spans"].as_array().is_none_or(Vec::is_empty)
+        })
+        .filter_map(|message| {
+            message["message"]
+                .as_str()?
+                .lines()
+                .next()
+                .map(str::to_owned)
+        })
+        .collect()
+}
+
+/// What a file's lines `// says:` hold.
+fn says(text: &str) -> BTreeSet<String> {
+    let lines = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("// says: "));
+    lines.map(str::to_owned).collect()
 }
 
 /// The lines of `text` that end in `//~ CODE`, or in several codes.
@@ -105,12 +141,17 @@ fn each_misuse_fails_where_it_stands_and_compiles_once_it_is_gone() {
     let mut problems = Vec::new();
     for file in &files {
         let name = file.display();
-        let want = marks(&fs::read_to_string(file).expect("a misuse"));
+        let text = fs::read_to_string(file).expect("a misuse");
+        let want = marks(&text);
         assert!(!want.is_empty(), "{name} has no mark");
         let misused = compile(file, &interface, &[]);
         let found = errors(&misused);
         if found != want || misused.status.success() {
             problems.push(format!("{name}: errors {found:?}, expected {want:?}"));
+        }
+        let (heard, told) = (said(&misused), says(&text));
+        if heard != told {
+            problems.push(format!("{name} says {heard:#?}, expected {told:#?}"));
         }
         let fixed = compile(file, &interface, &["--cfg=fixed"]);
         if !fixed.status.success() {

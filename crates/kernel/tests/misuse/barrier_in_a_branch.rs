@@ -1,4 +1,6 @@
 //! A barrier where only some threads are.
+// says: cannot borrow `*cta` as mutable because previous closure requires unique access
+// says: closure requires unique access to `*cta` but it is already borrowed
 
 mod prelude;
 use prelude::*;

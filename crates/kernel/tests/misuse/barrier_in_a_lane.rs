@@ -1,4 +1,5 @@
 //! A barrier by a scope that promises nothing.
+// says: no method named `barrier` found for mutable reference `&mut warpsmith_kernel::Lane<'_>` in the current scope
 
 mod prelude;
 use prelude::*;

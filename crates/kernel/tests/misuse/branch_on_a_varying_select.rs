@@ -1,4 +1,5 @@
 //! `if_all` on constants between which a varying predicate chose.
+// says: `Val<'_, bool>` may differ between threads that must agree on it
 
 mod prelude;
 use prelude::*;

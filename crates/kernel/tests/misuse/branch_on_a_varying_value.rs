@@ -1,4 +1,5 @@
 //! `if_all` on a predicate on which threads differ.
+// says: `Val<'_, bool>` may differ between threads that must agree on it
 
 mod prelude;
 use prelude::*;

@@ -1,4 +1,5 @@
 //! A size and a constant in each other's place.
+// says: mismatched types
 
 mod prelude;
 use prelude::*;

@@ -1,4 +1,5 @@
 //! Arguments without one of them.
+// says: missing field `eps` in initializer of `prelude::NormArgs<_>`
 
 mod prelude;
 use prelude::*;

@@ -1,4 +1,5 @@
 //! A product of two types.
+// says: cannot multiply `Val<'_, f32, warpsmith_kernel::uni::Cta>` by `Val<'k, u32, warpsmith_kernel::uni::Cta>`
 
 mod prelude;
 use prelude::*;

@@ -1,4 +1,5 @@
 //! A buffer that is only lent for reading, given as an output.
+// says: mismatched types
 
 mod prelude;
 use prelude::*;

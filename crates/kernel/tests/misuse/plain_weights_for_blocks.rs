@@ -1,4 +1,5 @@
 //! Plain f32 weights where a kernel takes blocks of Q4_K.
+// says: mismatched types
 
 mod prelude;
 use prelude::*;

@@ -1,4 +1,5 @@
 //! A tile that is read while it is filled.
+// says: no method named `at` found for struct `Slots<'t, 'k, T, S>` in the current scope
 
 mod prelude;
 use prelude::*;

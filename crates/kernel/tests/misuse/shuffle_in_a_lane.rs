@@ -1,4 +1,5 @@
 //! A shuffle where some lanes of the warp may be absent.
+// says: no method named `shuffle_xor` found for mutable reference `&mut warpsmith_kernel::Lane<'_>` in the current scope
 
 mod prelude;
 use prelude::*;

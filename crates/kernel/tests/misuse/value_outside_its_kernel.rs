@@ -1,4 +1,5 @@
 //! A value that outlives the kernel whose register it is.
+// says: borrowed data escapes outside of function
 
 mod prelude;
 use prelude::*;

@@ -1,4 +1,5 @@
 //! A sum by the whole CTA over a number of terms on which threads differ.
+// says: `Val<'_, u32>` may differ between threads that must agree on it
 
 mod prelude;
 use prelude::*;

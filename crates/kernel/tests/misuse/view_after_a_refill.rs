@@ -1,4 +1,5 @@
 //! A view that is used after its tile was filled again.
+// says: cannot borrow `tile` as mutable more than once at a time
 
 mod prelude;
 use prelude::*;

@@ -1,4 +1,5 @@
 //! An input that is written.
+// says: no method named `set` found for struct `warpsmith_kernel::Global<'_, f32, warpsmith_kernel::Read>` in the current scope
 
 mod prelude;
 use prelude::*;

@@ -5,8 +5,8 @@ use crate::{attention::history::Lies, values::Uniform};
 use half::f16;
 use warpsmith_kernel::{
     Acc, BuildError, Cta, Device, FragA, FragB, Global, Half, Hardware, Kernel, LaunchError,
-    Matrix, Pipeline, Read, Rows, Scope, Slots, Val, Warp, Write, args, limits, require, state,
-    steps, uni,
+    Matrix, Pipeline, Read, Rows, Scope, Slots, Staged, Val, Warp, Write, args, limits, require,
+    state, steps, uni,
 };
 use warpsmith_ptx::target::Target;
 
@@ -306,7 +306,7 @@ impl Flash {
         a: &Asked<'k>,
         share: &Share<'k>,
         round: Uniform<'k>,
-        to: [Slots<'_, 'k, f16>; 2],
+        to: [Slots<'_, 'k, f16, Staged>; 2],
     ) {
         let (dim, of_row) = (self.head_dim, self.padded() / 8);
         let kv_head = share.head / (a.heads / a.kv_heads);

@@ -8,7 +8,7 @@ use crate::{
     weights::{BLOCK, GROUP, Layout, PlaneRow, Planes, layout_name},
 };
 use warpsmith_kernel::{
-    Cta, Device, Kernel, LaunchError, Pipeline, Scope, Slots, Val, View, args, uni,
+    Cta, Device, Kernel, LaunchError, Pipeline, Scope, Slots, Staged, Val, View, args, uni,
 };
 
 args! {
@@ -113,7 +113,7 @@ pub(crate) fn products<'k>(
     cta: &mut Cta<'k>,
     layout: Layout,
     rounds: Uniform<'k>,
-    fill: impl Fn(&mut Cta<'k>, Slots<'_, 'k, f32>, Uniform<'k>),
+    fill: impl Fn(&mut Cta<'k>, Slots<'_, 'k, f32, Staged>, Uniform<'k>),
     planes: impl Fn(Val<'k, u32>) -> PlaneRow<'k>,
 ) -> Sums<'k> {
     let mut ring = Pipeline::<2>::new();

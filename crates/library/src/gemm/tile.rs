@@ -8,7 +8,8 @@ use crate::{
 };
 use half::f16;
 use warpsmith_kernel::{
-    Acc, Cta, Device, Global, Half, Hardware, Lane, Matrix, Pipeline, Read, Scope, Slots, Val, uni,
+    Acc, Cta, Device, Global, Half, Hardware, Lane, Matrix, Pipeline, Read, Scope, Slots, Staged,
+    Val, uni,
 };
 
 /// How a tile is spread over warps: each warp has `16 row_frags` by `16 column_pairs` outputs.
@@ -185,7 +186,7 @@ impl Tiling {
     fn fill_rows<'k>(
         self,
         cta: &mut Cta<'k>,
-        xs: Slots<'_, 'k, f16>,
+        xs: Slots<'_, 'k, f16, Staged>,
         row: Word<'k>,
         source: Source<'k, impl Fn(u32) -> Val<'k, bool, uni::Lane>>,
     ) {
@@ -231,7 +232,7 @@ fn fill_weights<'k>(
     cta: &mut Cta<'k>,
     layout: Layout,
     columns: u32,
-    ws: Slots<'_, 'k, f16>,
+    ws: Slots<'_, 'k, f16, Staged>,
     round: Uniform<'k>,
     planes: &impl Fn(Word<'k>) -> PlaneRow<'k>,
 ) {
