@@ -1,12 +1,13 @@
 //! Values that go from lane to lane: shuffles of anything that a loop can carry, votes, matches, reductions in hardware.
 
 use crate::{
+    agreed::Agreed,
     build::{Rep, with},
     scope::{FULL, WARP, Warp},
     slot::Slot,
     state::{State, mapped},
     uni,
-    val::{Agreed, Num, Ty, Val},
+    val::{Num, Ty, Val},
 };
 use std::panic::Location;
 use warpsmith_ptx::{ir::RegId, op::Op, qual::Qual, types::Type};

@@ -4,6 +4,7 @@
 //! because epilogues are told rows and columns.
 
 use crate::{
+    agreed::Agreed,
     build::with,
     elem::Elem,
     scope::Warp,
@@ -11,7 +12,7 @@ use crate::{
     slot::Slot,
     state::{Mapper, State},
     uni,
-    val::{Agreed, Ty, Val},
+    val::{Ty, Val},
 };
 use half::{bf16, f16};
 use smallvec::SmallVec;

@@ -1,6 +1,7 @@
 //! The kernel language: kernels that read like the maths and come out as PTX.
 #![forbid(unsafe_code)]
 
+mod agreed;
 mod ahead;
 pub mod args;
 mod array;
@@ -35,6 +36,7 @@ pub mod uni;
 mod val;
 mod warp;
 
+pub use agreed::Agreed;
 pub use ahead::{Ahead, Arrived, PIECE};
 pub use args::{Device, Elem, Shapes};
 pub use array::{Array, Arrays, Cells};
@@ -57,4 +59,4 @@ pub use shared::{Slots, Staged, Stored, Tile, View, Zero};
 pub use state::Mapper;
 pub use state::State;
 pub use table::{Table, TableElem};
-pub use val::{Agreed, Arg, Bits, Float, Int, Num, Signed, Ty, Val};
+pub use val::{Arg, Bits, Float, Int, Num, Signed, Ty, Val};

@@ -1,6 +1,7 @@
 //! Asynchronous rings: stages of shared memory that are filled ahead of their use.
 
 use crate::{
+    agreed::Agreed,
     build::with,
     elem::Elem,
     scope::{Cta, Scope, upto},
@@ -8,7 +9,7 @@ use crate::{
     slot::Slot,
     state::State,
     uni,
-    val::{Agreed, Val},
+    val::Val,
 };
 use std::{marker::PhantomData, panic::Location};
 use warpsmith_ptx::{op::Op, qual::Qual};

@@ -5,12 +5,13 @@
 //! scope that is still whole.
 
 use crate::{
+    agreed::Agreed,
     ahead::Ahead,
     build::{EntryValue, Negated, Rep, with},
     slot::Slot,
     state::{State, mapped},
     uni::{self, Uni},
-    val::{Agreed, Val},
+    val::Val,
 };
 use std::{marker::PhantomData, panic::Location};
 use warpsmith_ptx::{

@@ -1,13 +1,14 @@
 //! Shared memory: tiles that are filled, synchronised, and only then read.
 
 use crate::{
+    agreed::Agreed,
     build::with,
     elem::Elem,
     memory::{Index, Pointer},
     scope::{Cta, Lane, Scope, Warp},
     slot::Slot,
     uni::{self, Uni},
-    val::{Agreed, Arg, Num, Ty, Val},
+    val::{Arg, Num, Ty, Val},
 };
 use std::{marker::PhantomData, panic::Location};
 use warpsmith_ptx::{

@@ -1,11 +1,12 @@
 //! What a whole warp can do: reductions, and work spread over its lanes.
 
 use crate::{
+    agreed::Agreed,
     build::with,
     exchange::{Way, distances},
     scope::{FULL, Lane, Scope, WARP, Warp, lane_id, looped, steps, warp_id},
     uni::{self, Uni},
-    val::{Agreed, Num, Ty, Val},
+    val::{Num, Ty, Val},
 };
 use std::panic::Location;
 use warpsmith_ptx::{op::Op, qual::Qual};

@@ -48,3 +48,6 @@ pub use module::{Kernel, Module, Param};
 pub use signal::{Completion, Event};
 pub use stream::{Launch, Prepared, Stream};
 pub use tier::Tier;
+
+/// Whether this crate was built with optimisation. Without it the virtual GPU is a hundred times slower.
+pub const OPTIMISED: bool = !cfg!(unoptimised);

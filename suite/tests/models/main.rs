@@ -3,6 +3,7 @@
 mod assembled;
 mod checked;
 mod engine;
+mod examples;
 mod finite;
 mod flat;
 mod lookup;

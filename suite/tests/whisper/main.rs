@@ -2,6 +2,7 @@
 //! allocated; a random model in every type.
 
 mod block;
+mod examples;
 mod finite;
 mod golden;
 mod kv;

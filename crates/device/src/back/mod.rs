@@ -1,5 +1,6 @@
 //! What every back end does, as the rest of this crate sees it.
 
+mod slow;
 pub(crate) mod virtual_gpu;
 
 use crate::error::Error;

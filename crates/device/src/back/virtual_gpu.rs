@@ -83,6 +83,7 @@ pub(crate) fn open(
     card: &VirtualCard,
     settings: &Settings,
 ) -> Result<(DeviceInfo, Box<dyn Back>), Error> {
+    super::slow::warn();
     let config = config(card, settings);
     let info = info(card, &config);
     Ok((info, Box::new(VirtualGpu(vgpu::Machine::new(config)?))))

@@ -15,7 +15,7 @@ use warpsmith_device::{Buffer, Stream};
 use warpsmith_formats::quant::WeightType;
 use warpsmith_library::{
     attention::CacheType,
-    weights::{Layout, Packed, Planes},
+    weights::{Layout, Packed, Planes, pack},
 };
 
 /// A weight matrix on the device: `rows` outputs by `columns` inputs.
@@ -65,6 +65,30 @@ impl Weights {
             sub: plane(stream, &packed.sub)?,
             scales: plane(stream, &packed.scales)?,
         })
+    }
+
+    /// A matrix of f32 values, row by row: `[rows, columns]`. A product with it is `x W^T`.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] unless there are as many values; out of memory, or another device error.
+    pub fn of_floats(
+        stream: &Stream,
+        name: impl Into<String>,
+        values: &[f32],
+        [rows, columns]: [u32; 2],
+    ) -> Result<Weights, Error> {
+        let shape = |want: u64| Error::Shape {
+            op: "weights",
+            what: "length",
+            want,
+            got: values.len() as u64,
+        };
+        let want = u64::from(rows) * u64::from(columns);
+        if values.len() as u64 != want {
+            return Err(shape(want));
+        }
+        let packed = pack(WeightType::F32, bytemuck::cast_slice(values), rows, columns);
+        Weights::upload(stream, name, &packed.map_err(|_| shape(want))?)
     }
 
     /// The name it was given.
