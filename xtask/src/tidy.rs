@@ -4,6 +4,7 @@ mod arrows;
 mod circle;
 mod docs;
 mod graph;
+mod length;
 mod lex;
 mod manifest;
 mod native;
@@ -81,6 +82,7 @@ pub(crate) fn tidy(house: &House) -> Result<()> {
     found.extend(docs::check(&files));
     found.extend(arrows::check(&graph, &files));
     found.extend(circle::check(&files));
+    found.extend(length::check(&files));
     found.extend(native::check(&graph));
     found.sort();
     found.dedup();

@@ -23,6 +23,17 @@ const MOST_MELS: usize = 4096;
 ///
 /// Values are `(max(x, loudest - 8) + 4) / 4`, where `x` are logarithms of mel power and `loudest` is
 /// the greatest of the whole sound; of a stream, the greatest so far.
+///
+/// ```
+/// use warpsmith_audio::Spectrogram;
+///
+/// // A second of 440 Hz; `Spectrogram::of_file` reads WAV, FLAC, MP3, Ogg, M4A, WebM.
+/// let tone: Vec<f32> = (0..16_000).map(|i| (i as f32 * 0.1728).sin()).collect();
+/// let mut sound = Spectrogram::of_samples(&tone, 80)?;
+/// assert!(sound.reach(1)?); // it has ended
+/// assert_eq!((sound.frames(), sound.n_mels()), (100, 80)); // a frame is 10 ms
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Spectrogram {
     n_mels: usize,
     samples: u64,

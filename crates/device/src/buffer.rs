@@ -10,6 +10,17 @@ use warpsmith_kernel::{Elem, args::HostBuffer};
 
 /// An array of `T` in device memory. Dropping it frees the memory in stream order: work that was enqueued before still
 /// finds it.
+///
+/// ```
+/// use warpsmith_device::{Device, Selector};
+///
+/// let stream = Device::open(&Selector::virtual_gpu())?.stream()?;
+/// let mut x = stream.upload_new(&[1.0f32, 2.0, 3.0, 4.0])?;
+/// stream.fill_zero(x.view_mut().range(1..3)?)?; // a part of it
+/// assert_eq!(stream.download(x.view().range(2..4)?)?.wait()?, [0.0, 4.0]);
+/// assert!(x.view().range(2..5).is_err());
+/// # Ok::<(), warpsmith_device::Error>(())
+/// ```
 pub struct Buffer<T: Elem> {
     allocation: Arc<dyn Any + Send + Sync>,
     address: u64,

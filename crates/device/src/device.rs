@@ -17,6 +17,17 @@ use warpsmith_kernel::Elem;
 use warpsmith_vgpu::check::Finding;
 
 /// A device. Clones are the same device; threads may share it.
+///
+/// ```
+/// use warpsmith_device::{Device, Selector, Settings};
+///
+/// let device = Device::open(&Selector::Auto)?; // the first card, or else the virtual GPU
+/// println!("{}: {} MiB free", device.info().name, device.memory_info()?.free >> 20);
+///
+/// let checked = Device::open_with(&Selector::virtual_gpu(), Settings::checking())?; // finds races, reads out of bounds, ...
+/// assert!(checked.take_findings().is_empty());
+/// # Ok::<(), warpsmith_device::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Device(pub(crate) Arc<Inner>);
 

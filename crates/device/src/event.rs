@@ -4,6 +4,20 @@ use crate::{back::BackEvent, error::Error, inner::Inner};
 use std::{sync::Arc, time::Duration};
 
 /// A point in a stream; made by [`Stream::record`](crate::Stream::record).
+///
+/// ```
+/// use warpsmith_device::{Device, Selector};
+///
+/// let device = Device::open(&Selector::virtual_gpu())?;
+/// let (first, second) = (device.stream()?, device.stream()?);
+/// let x = first.upload_new(&vec![1.0f32; 1 << 16])?;
+/// let ready = first.record()?;
+/// second.wait(&ready)?; // work enqueued on `second` from here on comes after
+/// ready.wait()?; // so does this thread
+/// assert!(ready.is_done()?);
+/// # drop(x);
+/// # Ok::<(), warpsmith_device::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Event {
     pub(crate) back: Arc<dyn BackEvent>,

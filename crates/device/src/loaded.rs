@@ -15,6 +15,28 @@ use warpsmith_ptx::{
 };
 
 /// A module on a device.
+///
+/// ```
+/// use warpsmith_device::{Bound, Device, Grid, Selector};
+/// use warpsmith_ptx::{parse::parse, verify::verify};
+///
+/// let text = "
+/// .version 7.0
+/// .target sm_70
+/// .address_size 64
+/// .visible .entry seven(.param .u64 y) {
+///     .reg .b32 %r1; .reg .b64 %rd1;
+///     ld.param.u64 %rd1, [y];
+///     mov.u32 %r1, 7;
+///     st.global.u32 [%rd1], %r1;
+///     ret;
+/// }";
+/// let module = verify(parse(text).expect("PTX")).expect("right PTX");
+/// let device = Device::open(&Selector::virtual_gpu())?;
+/// let seven = device.load(&module)?.entry("seven")?;
+/// assert_eq!((seven.params()[0].name.as_str(), seven.param_bytes()), ("y", 8));
+/// # Ok::<(), warpsmith_device::Error>(())
+/// ```
 #[derive(Clone)]
 pub struct Module {
     device: Device,

@@ -14,6 +14,18 @@ use rustc_hash::FxHashMap;
 use std::{any::Any, fmt, sync::Arc};
 
 /// Captured work. It keeps the memory and the kernels that it uses.
+///
+/// ```
+/// use warpsmith_device::{Device, Error, Selector};
+///
+/// let stream = Device::open(&Selector::virtual_gpu())?.stream()?;
+/// let (x, mut y) = (stream.upload_new(&[1u32, 2])?, stream.alloc::<u32>(2)?);
+/// // What is enqueued inside does not run: it is kept, with the memory that it uses.
+/// let replay = stream.capture(|stream| stream.copy(&mut y, &x))?;
+/// stream.replay(&replay)?; // all of it in one enqueue, as often as wanted
+/// assert_eq!(stream.download(&y)?.wait()?, [1, 2]);
+/// # Ok::<(), Error>(())
+/// ```
 #[derive(Clone)]
 pub struct Replay(Arc<ReplayInner>);
 

@@ -4,6 +4,17 @@ use crate::{error::Error, rewrite::Rewrite, virtual_card::VirtualCard};
 use std::{fmt, path::PathBuf, str::FromStr};
 
 /// Names a device. As text: `auto`, `virtual`, `virtual:sm75,sms=40`, `cuda:0`; see [`VirtualCard`] for the settings.
+///
+/// ```
+/// use warpsmith_device::Selector;
+///
+/// assert_eq!("auto".parse::<Selector>()?, Selector::Auto);
+/// assert_eq!("cuda:1".parse::<Selector>()?, Selector::Cuda(1));
+/// let turing: Selector = "virtual:sm75".parse()?; // a virtual card with that target
+/// assert!(matches!(turing, Selector::Virtual(card) if card.target.is_some()));
+/// assert!("cuda:x".parse::<Selector>().is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub enum Selector {
     /// The first card if there is one, else the virtual GPU.
@@ -103,7 +114,7 @@ impl Settings {
         }
     }
 
-    /// The same in an order of CTAs, warps and lanes that `seed` decides.
+    /// These settings with an order of CTAs, warps and lanes that `seed` decides.
     pub fn with_seed(self, seed: u64) -> Settings {
         Settings {
             seed: Some(seed),

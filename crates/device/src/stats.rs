@@ -95,6 +95,16 @@ thread_local! {
 }
 
 /// Runs `f`; a counted transfer that this thread starts meanwhile is [`Error::TransferForbidden`].
+///
+/// ```
+/// use warpsmith_device::{Device, Selector, forbid_transfers};
+///
+/// let stream = Device::open(&Selector::virtual_gpu())?.stream()?;
+/// let (x, mut y) = (stream.upload_new(&[1u32])?, stream.alloc::<u32>(1)?);
+/// forbid_transfers(|| stream.copy(&mut y, &x))?; // within the device
+/// assert!(forbid_transfers(|| stream.download(&y)).is_err());
+/// # Ok::<(), warpsmith_device::Error>(())
+/// ```
 pub fn forbid_transfers<R>(f: impl FnOnce() -> R) -> R {
     struct Leave;
     impl Drop for Leave {

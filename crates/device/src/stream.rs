@@ -18,6 +18,18 @@ use std::{
 use warpsmith_kernel::Elem;
 
 /// A stream of a device. Clones are the same stream. Dropping the last one does not wait: what was enqueued still runs.
+///
+/// ```
+/// use warpsmith_device::{Device, Selector};
+///
+/// let stream = Device::open(&Selector::virtual_gpu())?.stream()?;
+/// let x = stream.upload_new(&[1u32, 2, 3])?;
+/// let mut y = stream.alloc::<u32>(3)?;
+/// stream.copy(&mut y, &x)?; // enqueued, as all of these: nothing has waited so far
+/// let back = stream.download(&y)?;
+/// assert_eq!(back.wait()?, [1, 2, 3]); // this waits
+/// # Ok::<(), warpsmith_device::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Stream(Arc<StreamInner>);
 

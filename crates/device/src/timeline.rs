@@ -3,6 +3,20 @@
 use crate::{device::Device, error::Error, work::TimedWork};
 
 /// A timeline that is being kept; dropping it ends it.
+///
+/// ```
+/// use warpsmith_device::{Device, Selector, Work};
+///
+/// let device = Device::open(&Selector::virtual_gpu())?;
+/// let stream = device.stream()?;
+/// let timeline = device.timeline()?;
+/// let x = stream.upload_new(&[1.0f32; 256])?;
+/// let work = timeline.finish()?;
+/// assert_eq!(work[0].work, Work::Upload { bytes: 1024 });
+/// assert!(work[0].start <= work[0].end);
+/// # drop(x);
+/// # Ok::<(), warpsmith_device::Error>(())
+/// ```
 #[derive(Debug)]
 #[must_use = "the timeline ends where this is dropped"]
 pub struct Timeline {

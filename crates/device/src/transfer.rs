@@ -62,7 +62,7 @@ impl Stream {
         fetch(self, from.into(), Count::Yes)
     }
 
-    /// As [`Stream::download`], but neither counted nor forbidden: for debugging, and for observers only.
+    /// Starts a copy to the host that is neither counted nor forbidden: for debugging and for observers.
     ///
     /// # Errors
     /// [`Error::Capturing`].
@@ -174,7 +174,7 @@ impl<T: Elem + Pod> Pending<T> {
         Ok(out)
     }
 
-    /// As [`Pending::wait`], into memory of the caller.
+    /// Blocks this thread until the copy is there, in memory of the caller.
     ///
     /// # Errors
     /// [`Error::Length`] unless `out` has the right length, and those of [`Pending::wait`].

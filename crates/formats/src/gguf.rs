@@ -29,6 +29,19 @@ const SPLIT_COUNT: &str = "split.count";
 const SPLIT_TENSORS: &str = "split.tensors.count";
 
 /// A GGUF file, checked: what it lists is there.
+///
+/// ```
+/// use std::path::Path;
+/// use warpsmith_formats::gguf::Gguf;
+///
+/// # let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../suite/reference/synth/tiny-llama3.gguf"));
+/// let file = Gguf::open(path)?; // such as "smollm2.gguf"
+/// for tensor in file.tensors() {
+///     println!("{}: {} rows of {}", tensor.name, tensor.rows(), tensor.row_len());
+/// }
+/// assert!(file.tensor("token_embd.weight").is_some());
+/// # Ok::<(), warpsmith_formats::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Gguf {
     version: u32,

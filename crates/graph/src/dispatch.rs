@@ -32,6 +32,25 @@ pub enum Taken {
 }
 
 /// Runs operations with kernels of its own. A closure of the method's type is one, too.
+///
+/// ```
+/// use warpsmith_device::{Device, Selector, Stream};
+/// use warpsmith_graph::{Failure, Graph, Operation, Plan, Precision, Recording, Taken};
+///
+/// // Leaves all to the library; a kernel of one's own is launched here, and the answer is `Taken::Here`.
+/// let left = |_: &Operation<'_>, _: &Stream| -> Result<Taken, Failure> { Ok(Taken::Left) };
+/// let stream = Device::open(&Selector::virtual_gpu())?.stream()?;
+/// let x = stream.upload_new(&[1.0f32, 2.0])?;
+/// let mut graph = Graph::new();
+/// let x = graph.floats(&x, 1, 2)?;
+/// let y = graph.softmax(x)?;
+/// graph.keep(y)?;
+/// let plan = Plan::new(&stream, &graph, Precision::Exact)?;
+/// let mut who = Recording::new(left);
+/// plan.run_dispatched(&stream, &mut who)?;
+/// assert_eq!((who.operations()[0].op, who.operations()[0].taken), ("softmax", Taken::Left));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Dispatch: Send {
     /// A model begins a pass, such as `prefill` or `step`.
     fn pass(&mut self, name: &str) {

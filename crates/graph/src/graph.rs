@@ -20,6 +20,26 @@ pub(crate) struct Entry {
 }
 
 /// A graph under construction. Nodes are added in the order in which they run.
+///
+/// ```
+/// use warpsmith_device::{Device, Selector};
+/// use warpsmith_graph::{Graph, Plan, Precision};
+///
+/// let stream = Device::open(&Selector::virtual_gpu())?.stream()?;
+/// let x = stream.upload_new(&[1.0f32, 2.0, 3.0, 4.0])?;
+/// let mut graph = Graph::new();
+/// let x = graph.floats(&x, 2, 2)?;
+/// let shares = graph.softmax(x)?; // [2, 2]
+/// let doubled = graph.scale(shares, 2.0)?;
+/// graph.keep(doubled)?; // so that it can be read
+/// assert_eq!(graph.operations(), 2);
+///
+/// let plan = Plan::new(&stream, &graph, Precision::Exact)?;
+/// plan.run(&stream)?;
+/// let y = stream.download(plan.floats(doubled)?)?.wait()?;
+/// assert!((y[0] + y[1] - 2.0).abs() < 1e-6);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Graph {
     pub(crate) id: u32,

@@ -66,7 +66,7 @@ pub(crate) enum Place {
 }
 
 impl Place {
-    /// The same, `bytes` further.
+    /// The place `bytes` further on.
     pub(crate) fn offset(&self, bytes: u64) -> Place {
         match self {
             Place::Planned(block, at) => Place::Planned(*block, at + bytes),

@@ -24,6 +24,32 @@ use warpsmith_kernel::Elem;
 use warpsmith_library::weights::Packed;
 
 /// Sees values.
+///
+/// ```
+/// use warpsmith_device::{Device, Selector};
+/// use warpsmith_graph::{Graph, Observed, Observer, Plan, Precision, Statistics};
+///
+/// struct Means(Vec<(String, f64)>);
+/// impl Observer for Means {
+///     fn value(&mut self, value: Observed<'_>) {
+///         self.0.push((value.name.to_owned(), Statistics::of(value.values).mean));
+///     }
+/// }
+///
+/// let stream = Device::open(&Selector::virtual_gpu())?.stream()?;
+/// let x = stream.upload_new(&[1.0f32, 3.0])?;
+/// let mut graph = Graph::new();
+/// let x = graph.floats(&x, 1, 2)?;
+/// graph.name(x, "input")?;
+/// let y = graph.scale(x, 2.0)?;
+/// graph.name(y, "doubled")?;
+/// graph.keep(y)?;
+/// let plan = Plan::new(&stream, &graph, Precision::Exact)?;
+/// let mut means = Means(Vec::new());
+/// plan.run_observed(&stream, &mut means)?;
+/// assert_eq!(means.0, [("input".to_owned(), 2.0), ("doubled".to_owned(), 4.0)]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Observer: Send {
     /// A model begins a pass, such as `encoder` or `step`.
     fn pass(&mut self, name: &str) {

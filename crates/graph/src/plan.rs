@@ -29,6 +29,27 @@ pub struct PlanReport {
 }
 
 /// A graph that is ready to run on a device.
+///
+/// ```
+/// use warpsmith_device::{Device, Selector};
+/// use warpsmith_graph::{Graph, Plan, Precision};
+///
+/// let stream = Device::open(&Selector::virtual_gpu())?.stream()?;
+/// let mut input = stream.upload_new(&[1.0f32, 2.0])?;
+/// let mut graph = Graph::new();
+/// let x = graph.floats(&input, 1, 2)?;
+/// let y = graph.scale(x, 3.0)?;
+/// graph.keep(y)?;
+/// let plan = Plan::new(&stream, &graph, Precision::Exact)?; // kernels, memory and launches are fixed here
+/// assert_eq!(plan.report().launches, 1);
+/// let replay = plan.capture(&stream)?;
+/// for factor in [1.0f32, 2.0] {
+///     stream.upload(&mut input, &[factor, 2.0 * factor])?; // the plan reads the caller's buffer
+///     stream.replay(&replay)?;
+///     assert_eq!(stream.download(plan.floats(y)?)?.wait()?, [3.0 * factor, 6.0 * factor]);
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Plan {
     steps: Vec<Box<dyn Step>>,
     names: Vec<&'static str>,
@@ -51,7 +72,7 @@ impl Plan {
         Plan::plain(stream, &graph.fused(stream, precision), precision)
     }
 
-    /// The same of the graph as it is, without passes: also of operations whose values nobody reads, for tests and timings.
+    /// Plans the graph as it is, without passes: also the operations whose values nobody reads, for tests and timings.
     ///
     /// # Errors
     /// As [`Plan::new`].
@@ -151,8 +172,7 @@ impl Plan {
             .map_err(Error::from)
     }
 
-    /// As [`Plan::run`], operation by operation: each goes to `dispatch` first, and to the library's kernels if that leaves
-    /// it.
+    /// Enqueues operation by operation: each goes to `dispatch` first, and to the library's kernels if that leaves it.
     ///
     /// # Errors
     /// [`Error::Dispatch`] with the operation's name; as [`Plan::run`].
@@ -164,7 +184,7 @@ impl Plan {
         self.walk.run(&self.steps, stream, dispatch)
     }
 
-    /// As [`Plan::run`], with a look at every value when it is there: waits for each launch, allocates nothing on the
+    /// Runs every launch, with a look at every value when it is there: waits for each launch, allocates nothing on the
     /// device, and makes no transfer that counts.
     ///
     /// # Errors

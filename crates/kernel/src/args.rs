@@ -232,7 +232,7 @@ pub trait Signature: 'static {
     type On<M: Mode>;
     /// Declares the parameters of a kernel.
     fn declare<'k>(parameters: &mut Parameters<'k>) -> Self::On<Device<'k>>;
-    /// The same declared parameters once more.
+    /// The declared parameters once more.
     fn again<'k>(args: &Self::On<Device<'k>>) -> Self::On<Device<'k>>;
     /// Walks the arguments of a launch.
     fn visit<M: HostMode>(args: &Self::On<M>, visitor: &mut dyn Visitor) {

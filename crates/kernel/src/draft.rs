@@ -258,7 +258,7 @@ impl Draft {
         self.line(at, op, quals, None, effect, slots);
     }
 
-    /// Registers with what `op` makes of `sources`: new ones, or such as have it already. Several are one operand.
+    /// Registers with what `op` makes of `sources`: new registers, or ones that already hold it. Several form one vector operand.
     #[inline]
     pub(crate) fn def<const N: usize>(
         &mut self,

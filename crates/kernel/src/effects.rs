@@ -15,7 +15,7 @@ pub(crate) enum Effect {
     Gives,
     /// It defines its first operand and does nothing else.
     Pure,
-    /// The same, and it gives the same for the same sources during the whole launch.
+    /// It defines its first operand and does nothing else, and gives the same for the same sources during the whole launch.
     Same,
 }
 

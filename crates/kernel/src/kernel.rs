@@ -15,6 +15,33 @@ use warpsmith_ptx::{
 };
 
 /// A kernel with its specialisation: the value is part of the cache key.
+///
+/// ```
+/// use warpsmith_kernel::{Cta, Device, Kernel, LaunchError, Options, Scope, args, build};
+/// use warpsmith_ptx::target::Target;
+///
+/// args! { pub struct HalveArgs { x: InOut<f32>[n], n: Scalar<u32> } }
+///
+/// /// Halves each element; the number of threads is a specialisation.
+/// #[derive(Clone, PartialEq, Eq, Hash)]
+/// struct Halve { threads: u32 }
+///
+/// impl Kernel for Halve {
+///     type Args = HalveArgs;
+///     fn name(&self) -> String { format!("halve_{}", self.threads) }
+///     fn threads(&self) -> u32 { self.threads }
+///     fn grid(&self, a: &HalveArgs) -> Result<u64, LaunchError> { Ok(a.n.div_ceil(self.threads).into()) }
+///     fn body<'k>(&self, cta: &mut Cta<'k>, a: HalveArgs<Device<'k>>) {
+///         let i = cta.id() * self.threads + cta.thread();
+///         cta.if_(i.lt(a.n), |_| a.x.set(i, a.x.at(i) * 0.5));
+///     }
+/// }
+///
+/// let built = build(&Halve { threads: 128 }, Target::sm(75), Options::default())?;
+/// assert_eq!(&*built.entry, "halve_128");
+/// assert!(built.module.text().contains(".reqntid 128"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Kernel: Clone + Hash + Eq + Send + Sync + 'static {
     /// Its arguments.
     type Args: Signature;

@@ -204,6 +204,25 @@ impl AccessMark for Write {
 }
 
 /// A row-major array in global memory, or a part of one that starts where a `U` agrees.
+///
+/// ```
+/// use warpsmith_kernel::kernel;
+///
+/// kernel! {
+///     /// `y[r][c] = x[r][c] + bias[c]`, where there is a bias.
+///     pub struct Shift(ShiftArgs {
+///         x: In<f32>[rows, n], bias: In<f32>[n], y: Out<f32>[rows, n], rows: Scalar<u32>, n: Scalar<u32>,
+///     });
+///     grid(a) = a.rows;
+///     body(cta, a) {
+///         let (x, y) = (a.x.row(cta.id()), a.y.row(cta.id())); // a row of an array of two dimensions
+///         cta.each(a.n, |_, i| y.set(i, x.at(i) + a.bias.at(i))); // only what is `Out` or `InOut` has `set`
+///     }
+/// }
+/// # use warpsmith_kernel::{Options, build};
+/// # build(&Shift, warpsmith_ptx::target::Target::sm(70), Options::default())?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Global<'k, T, A, U = uni::Cta> {
     pointer: Rep,
@@ -256,7 +275,7 @@ impl<'k, T: Elem, A: AccessMark, U: Uni> Global<'k, T, A, U> {
         }
     }
 
-    /// The same view, no longer known to start at one place for all threads.
+    /// This view, no longer known to start at one place for all threads.
     pub fn varying(self) -> Global<'k, T, A, uni::Lane> {
         Global {
             pointer: self.pointer,

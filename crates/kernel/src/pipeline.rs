@@ -30,6 +30,34 @@ impl<T> Clone for Part<T> {
 impl<T> Copy for Part<T> {}
 
 /// `N` stages, each holding the same parts.
+///
+/// ```
+/// use warpsmith_kernel::{Pipeline, Val, kernel};
+///
+/// kernel! {
+///     /// The sum of each column of `x`, 256 columns to a CTA: rows are fetched two ahead of their use.
+///     pub struct ColumnSums(ColumnSumsArgs { x: In<f32>[rows, 256], y: Out<f32>[256], rows: Scalar<u32> });
+///     grid(a) = a.rows.min(1);
+///     body(cta, a) {
+///         let i = cta.thread();
+///         let mut pipeline = Pipeline::<3>::new();
+///         let part = pipeline.part::<f32>(256);
+///         let sum = pipeline.run(
+///             cta,
+///             a.rows,
+///             Val::<f32>::constant(0.0),
+///             |cta, stage, row| { // asynchronously on sm_80 and later, 16 bytes to a thread
+///                 cta.if_(i.lt(64), |_| stage.part(part).copy16(i * 4, a.x.row(row).from(i * 4), true));
+///             },
+///             |_, stage, _, sum| sum + stage.part(part).at(i),
+///         );
+///         a.y.set(i, sum);
+///     }
+/// }
+/// # use warpsmith_kernel::{Options, build};
+/// # build(&ColumnSums, warpsmith_ptx::target::Target::sm(80), Options::default())?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Pipeline<'k, const N: usize> {
     bytes: u32,

@@ -28,6 +28,30 @@ pub(crate) type Brand<'k> = PhantomData<(fn(&'k ()) -> &'k (), *const ())>;
 pub const WARP: u32 = 32;
 
 /// The whole CTA is executing.
+///
+/// ```
+/// use warpsmith_kernel::kernel;
+///
+/// kernel! {
+///     /// The largest element and where it is first: `y = [most, index]`.
+///     pub struct ArgMax(ArgMaxArgs { x: In<f32>[n], y: Out<f32>[2], n: Scalar<u32> });
+///     grid(a) = a.n.min(1);
+///     body(cta, a) {
+///         let most = cta.max(f32::NEG_INFINITY, a.n, |i| a.x.at(i)); // the same in the whole CTA
+///         // The least index of those that have it: a maximum of negated indices.
+///         let first = -cta.max(f32::NEG_INFINITY, a.n, |i| {
+///             a.x.at(i).equals(most).select(-i.f32(), f32::NEG_INFINITY)
+///         });
+///         cta.leader(|_| {
+///             a.y.set(0, most);
+///             a.y.set(1, first);
+///         });
+///     }
+/// }
+/// # use warpsmith_kernel::{Options, build};
+/// # build(&ArgMax, warpsmith_ptx::target::Target::sm(70), Options::default())?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Cta<'k> {
     brand: Brand<'k>,
@@ -38,6 +62,32 @@ pub struct Cta<'k> {
 }
 
 /// A whole warp is executing.
+///
+/// ```
+/// use warpsmith_kernel::{Val, kernel, steps};
+///
+/// kernel! {
+///     /// A warp for each row: the sum of its absolute values.
+///     pub struct Norm1(Norm1Args { x: In<f32>[rows, n], y: Out<f32>[rows], rows: Scalar<u32>, n: Scalar<u32> });
+///     grid(a) = a.rows.div_ceil(8);
+///     body(cta, a) {
+///         let first = cta.id() * 8;
+///         cta.each_warp(|warp| {
+///             let row = first + warp.id(); // the same in the warp, so its lanes may go on together
+///             warp.if_all(row.lt(a.rows), |warp| {
+///                 let x = a.x.row(row);
+///                 let own = steps(warp.lane(), a.n, 32); // lane l has elements l, l + 32, ...
+///                 let own = warp.fold_lanes(own, Val::constant(0.0), |_, i, sum| sum + x.at(i).abs());
+///                 let sum = warp.sum(own); // the same in the warp
+///                 warp.leader(|_| a.y.set(row, sum));
+///             });
+///         });
+///     }
+/// }
+/// # use warpsmith_kernel::{Options, build};
+/// # build(&Norm1, warpsmith_ptx::target::Target::sm(70), Options::default())?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Warp<'k>(pub(crate) Brand<'k>);
 

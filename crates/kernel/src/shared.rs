@@ -21,6 +21,25 @@ use warpsmith_ptx::{
 type At = &'static Location<'static>;
 
 /// A part of the CTA's shared memory.
+///
+/// ```
+/// use warpsmith_kernel::kernel;
+///
+/// kernel! {
+///     /// Each block of 256 elements backwards; n is a multiple of 256.
+///     pub struct Backwards(BackwardsArgs { x: In<f32>[n], y: Out<f32>[n], n: Scalar<u32> });
+///     grid(a) = a.n / 256;
+///     body(cta, a) {
+///         let (i, first) = (cta.thread(), cta.id() * 256);
+///         let mut tile = cta.tile::<f32>(256);
+///         let x = tile.fill(cta, |_, slots| slots.set(i, a.x.at(first + i))); // a barrier, then a view to read
+///         a.y.set(first + i, x.at(255 - i));
+///     }
+/// }
+/// # use warpsmith_kernel::{Options, build};
+/// # build(&Backwards, warpsmith_ptx::target::Target::sm(70), Options::default())?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Tile<'k, T> {
     offset: u32,

@@ -11,6 +11,34 @@ use warpsmith_ptx::types::Type;
 /// [`state!`](crate::state!).
 ///
 /// Whatever takes a state keeps its shape: a vector has as many elements after a loop as before it.
+///
+/// ```
+/// use warpsmith_kernel::{Val, kernel};
+///
+/// kernel! {
+///     /// Mean and variance of each row in one pass (Welford, 1962), by one thread a row.
+///     pub struct Moments(MomentsArgs { x: In<f32>[rows, n], y: Out<f32>[rows, 2], rows: Scalar<u32>, n: Scalar<u32> });
+///     grid(a) = a.rows.div_ceil(256);
+///     body(cta, a) {
+///         let row = cta.id() * 256 + cta.thread();
+///         cta.if_(row.lt(a.rows), |lane| {
+///             let (x, y) = (a.x.row(row), a.y.row(row));
+///             let zero = Val::<f32>::constant(0.0);
+///             // What a round hands to the next: here a tuple.
+///             let (mean, squares) = lane.fold_lanes(warpsmith_kernel::upto(a.n), (zero, zero), |_, i, (mean, squares)| {
+///                 let delta = x.at(i) - mean;
+///                 let mean = mean + delta / (i + 1).f32();
+///                 (mean, delta.mul_add(x.at(i) - mean, squares))
+///             });
+///             y.set(0, mean);
+///             y.set(1, squares / a.n.f32());
+///         });
+///     }
+/// }
+/// # use warpsmith_kernel::{Options, build};
+/// # build(&Moments, warpsmith_ptx::target::Target::sm(70), Options::default())?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait State<'k>: Clone {
     /// The same shape with each register replaced by what `f` gives for it.
     #[doc(hidden)]

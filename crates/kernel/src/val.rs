@@ -64,6 +64,15 @@ tys! {
 }
 
 /// A value of type `T` in kernel `'k`, the same in every thread of a `U`.
+///
+/// ```
+/// use warpsmith_kernel::{Val, uni};
+///
+/// /// A device function: inlined, and its result is known as far as its argument is.
+/// fn sigmoid<'k, U: uni::Uni>(x: Val<'k, f32, U>) -> Val<'k, f32, U> {
+///     1.0f32 / ((-x).exp() + 1.0)
+/// }
+/// ```
 pub struct Val<'k, T, U = uni::Lane> {
     pub(crate) rep: Rep,
     mark: PhantomData<(fn(&'k ()) -> &'k (), T, U)>,

@@ -152,7 +152,7 @@ impl Epilogue {
         }
     }
 
-    /// The same in f64 on the host.
+    /// What the epilogue makes of `x`, in f64 on the host.
     pub fn reference(self, x: f64, bias: Option<f64>, residual: Option<f64>) -> f64 {
         let x = x + bias
             .filter(|_| self.bias == Operand::Present)

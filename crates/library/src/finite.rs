@@ -25,7 +25,7 @@ pub(crate) fn is_drawable<'k>(highest: Val<'k, u32, uni::Cta>) -> Val<'k, bool, 
     highest.equals(FINITE)
 }
 
-/// The same on the host.
+/// Whether a token can be drawn from `logits`, on the host.
 pub fn drawable(logits: &[f32]) -> bool {
     let some = logits.iter().any(|x| *x > f32::NEG_INFINITY);
     some && logits.iter().all(|x| *x < f32::INFINITY)

@@ -14,6 +14,13 @@ pub struct Entry {
 }
 
 /// Every kernel.
+///
+/// ```
+/// use warpsmith_library::registry::registry;
+///
+/// // Every kernel with the cases that tests, checker and assembler run it on.
+/// assert!(registry().iter().any(|entry| entry.name == "softmax"));
+/// ```
 pub fn registry() -> &'static [Entry] {
     &[
         Entry {

@@ -99,6 +99,15 @@ const MAX_DEPTH: usize = 100;
 const NAME: &str = "chat template";
 
 /// A chat template. One that comes with a model is compiled when it runs: a model whose template is wrong goes on with text.
+///
+/// ```
+/// use warpsmith_models::chat::{ChatTemplate, GenerationPrompt, Message};
+///
+/// let template = ChatTemplate::chatml(); // a model's own is `Bundle::template`
+/// let text = template.render(&[Message::new("user", "Hello")], GenerationPrompt::Add)?;
+/// assert!(text.ends_with("<|im_start|>user\nHello<|im_end|>\n<|im_start|>assistant\n"));
+/// # Ok::<(), warpsmith_models::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct ChatTemplate {
     source: Source,

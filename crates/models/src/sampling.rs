@@ -6,6 +6,15 @@ use crate::Error;
 use warpsmith_library::finite::drawable;
 
 /// Settings of the sampler. The default is greedy: temperature 0 and nothing else.
+///
+/// ```
+/// use warpsmith_models::sampling::SamplerConfig;
+///
+/// let greedy = SamplerConfig::default(); // a temperature of 0
+/// let varied = SamplerConfig { temperature: 0.8, top_p: 0.95, seed: 7, ..greedy };
+/// assert!(varied.validate().is_ok());
+/// assert!(SamplerConfig { top_p: 1.5, ..varied }.validate().is_err());
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SamplerConfig {
     /// Divides the logits; 0 takes the highest logit. Finite, at least 0.

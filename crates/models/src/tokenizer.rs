@@ -64,6 +64,18 @@ pub enum Special {
 }
 
 /// A tokenizer with its vocabulary.
+///
+/// ```
+/// use std::path::Path;
+/// use warpsmith_formats::gguf::Gguf;
+/// use warpsmith_models::tokenizer::{Special, Tokenizer};
+///
+/// # let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../suite/reference/synth/tiny-llama3.gguf"));
+/// let tokenizer = Tokenizer::from_gguf(Gguf::open(path)?.metadata())?; // or `from_json_file`
+/// let ids = tokenizer.encode("Hello, world", Special::Parse)?;
+/// assert_eq!(tokenizer.decode(&ids)?.trim(), "Hello, world");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Tokenizer {
     engine: Engine,
     bos: Option<u32>,

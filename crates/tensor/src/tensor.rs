@@ -12,6 +12,19 @@ use warpsmith_kernel::{Elem, Kernel, Shapes, args::Signature};
 
 /// An array of `T` in device memory, row-major, with any number of dimensions. Operations on it are enqueued on its
 /// stream; dropping it frees the memory after the work that uses it.
+///
+/// ```
+/// use warpsmith_device::{Device, Selector};
+/// use warpsmith_tensor::Tensor;
+///
+/// let stream = Device::open(&Selector::virtual_gpu())?.stream()?;
+/// let x = Tensor::from_host(&stream, &[2, 2], &[1.0f32, 2.0, 3.0, 4.0])?;
+/// let y = x.softmax()?.reshape(&[4])?;
+/// assert!((y.to_host()?.iter().sum::<f32>() - 2.0).abs() < 1e-6);
+/// let wrong = x.add(&y).expect_err("[2, 2] and [4]");
+/// assert!(wrong.to_string().contains("[4]"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Tensor<T: Elem> {
     stream: Stream,
     shape: Vec<usize>,

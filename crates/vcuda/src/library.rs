@@ -70,7 +70,7 @@ pub(crate) fn function(handle: Handle) -> Result<Arc<Function>, Status> {
     function_with_handle(handle).map(|(function, _)| function)
 }
 
-/// The same, with the handle it has as a function.
+/// A function of a library, with the handle it has as a function.
 pub(crate) fn function_with_handle(handle: Handle) -> Result<(Arc<Function>, Handle), Status> {
     let driver = driver()?;
     if let Ok(function) = driver.functions.find(handle) {

@@ -19,6 +19,41 @@ use std::sync::{
 use warpsmith_ptx::verify::Verified;
 
 /// A virtual GPU. Clones share it.
+///
+/// ```
+/// use warpsmith_ptx::{parse::parse, verify::verify};
+/// use warpsmith_vgpu::{Config, Launch, Machine, check::Checks};
+///
+/// let text = "
+/// .version 7.0
+/// .target sm_70
+/// .address_size 64
+/// .visible .entry seven(.param .u64 y) {
+///     .reg .b32 %r1; .reg .b64 %rd1;
+///     ld.param.u64 %rd1, [y];
+///     mov.u32 %r1, 7;
+///     st.global.u32 [%rd1], %r1;
+///     ret;
+/// }";
+/// let machine = Machine::new(Config { checks: Some(Checks::default()), ..Config::default() })?;
+/// let module = machine.load(&verify(parse(text).expect("PTX")).expect("right PTX"))?;
+/// let (kernel, y) = (module.kernel("seven").expect("its entry"), machine.alloc(4)?);
+/// let stream = machine.stream()?;
+/// stream.launch(Launch {
+///     kernel,
+///     grid: [1, 1, 1],
+///     block: [1, 1, 1],
+///     dynamic_shared: 0,
+///     params: y.to_le_bytes().to_vec(),
+///     cooperative: false,
+/// })?;
+/// stream.synchronize()?;
+/// let mut word = [0; 4];
+/// machine.read(y, &mut word)?;
+/// assert_eq!(u32::from_le_bytes(word), 7);
+/// assert!(machine.take_findings().is_empty());
+/// # Ok::<(), warpsmith_vgpu::Error>(())
+/// ```
 #[derive(Clone)]
 pub struct Machine(pub(crate) Arc<Inner>);
 

@@ -88,7 +88,7 @@ impl When {
 pub struct Kernel {
     loaded: Arc<Loaded>,
     index: usize,
-    /// The kernel with what it calls, if it calls.
+    /// The kernel merged with the functions it calls; `None` if it calls none.
     unit: Option<Arc<Function>>,
     layout: Arc<Layout>,
     /// As declared, without gaps.

@@ -21,7 +21,7 @@ pub(crate) type Slot = Arc<OnceLock<Arc<Program>>>;
 pub(crate) struct Task {
     pub(crate) module: Verified,
     pub(crate) index: usize,
-    /// The kernel with what it calls, if it calls.
+    /// The kernel merged with the functions it calls; `None` if it calls none.
     pub(crate) unit: Option<Arc<Function>>,
     pub(crate) layout: Arc<Layout>,
     pub(crate) tier: Tier,

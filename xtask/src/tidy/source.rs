@@ -208,7 +208,7 @@ fn is_in(path: &str, listed: &str) -> bool {
     path == listed || (listed.ends_with('/') && path.starts_with(listed))
 }
 
-fn is_test_file(path: &str) -> bool {
+pub(super) fn is_test_file(path: &str) -> bool {
     let mut parts = path.split('/');
     parts.any(|part| {
         matches!(

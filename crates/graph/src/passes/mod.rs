@@ -32,7 +32,7 @@ pub(crate) struct Machine {
 }
 
 impl Graph {
-    /// The same graph with operations fused as far as kernels for the stream's device go: what a plan is made of. Nodes
+    /// This graph with its operations fused as far as kernels for the stream's device go: what a plan is made of. Nodes
     /// that are kept stay what they are.
     pub fn fused(&self, stream: &Stream, precision: Precision) -> Graph {
         let machine = Machine {

@@ -96,7 +96,7 @@ impl LineState {
         })
     }
 
-    /// The same memory as an operand. Tokens from `timestamps` on are timestamps.
+    /// The buffers of the lines as an operand. Tokens from `timestamps` on are timestamps.
     pub fn lines(&self, timestamps: u32) -> Lines {
         Lines {
             rows: self.rows,

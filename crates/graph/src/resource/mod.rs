@@ -19,6 +19,26 @@ use warpsmith_library::{
 };
 
 /// A weight matrix on the device: `rows` outputs by `columns` inputs.
+///
+/// ```
+/// use std::sync::Arc;
+/// use warpsmith_device::{Device, Selector};
+/// use warpsmith_graph::{Graph, MatMul, Plan, Precision, Weights};
+/// use warpsmith_library::epilogue::Activation;
+///
+/// let stream = Device::open(&Selector::virtual_gpu())?.stream()?;
+/// let weights = Weights::of_floats(&stream, "w", &[1.0, 0.0, 1.0, 1.0], [2, 2])?; // two outputs of two inputs
+/// let x = stream.upload_new(&[3.0f32, 4.0])?;
+/// let mut graph = Graph::new();
+/// let x = graph.floats(&x, 1, 2)?;
+/// let weights = Arc::new(weights);
+/// let y = graph.matmul(MatMul { x, weights, bias: None, activation: Activation::None, residual: None })?;
+/// graph.keep(y)?;
+/// let plan = Plan::new(&stream, &graph, Precision::Exact)?;
+/// plan.run(&stream)?;
+/// assert_eq!(stream.download(plan.floats(y)?)?.wait()?, [3.0, 7.0]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Weights {
     pub(crate) name: String,
@@ -189,7 +209,7 @@ impl Cache {
         Cache::of_sequences(stream, ty, 1, shape)
     }
 
-    /// The same for several sequences, whose rows may be forked from each other.
+    /// A cache of several sequences, whose rows may be forked from each other.
     ///
     /// # Errors
     /// As [`Cache::new`].
@@ -348,7 +368,7 @@ impl SamplerState {
         Ok(state)
     }
 
-    /// The same memory as an operand.
+    /// The sampler's buffers as an operand of [`Graph::draw`](crate::Graph::draw).
     pub fn sampler(&self) -> Sampler {
         Sampler {
             rows: self.rows,

@@ -121,7 +121,7 @@ impl PageStore {
         Ok(())
     }
 
-    /// The same memory as an operand, with a table of `sequences` rows.
+    /// The pages as an operand, with a table of `sequences` rows.
     ///
     /// # Errors
     /// [`Error::Shape`] unless the table's length is a multiple of `sequences`; [`Error::Value`] where it is empty or

@@ -542,14 +542,14 @@ impl Flash {
                     .iter()
                     .map(|n| depths.iter().map(|k| b(warp, *n, *k)).collect())
                     .collect();
+                let halves = lefts.iter().zip(&pairs).flat_map(|(n, pairs)| {
+                    [0, 1].map(|side| (*n as usize / 8 + side, side, pairs))
+                });
                 for (accs, row) in accs.iter_mut().zip(&rows) {
-                    for (n, pairs) in lefts.iter().zip(&pairs) {
-                        for side in 0..2 {
-                            let acc = &mut accs[*n as usize / 8 + side];
-                            for (a, pair) in row.iter().zip(pairs) {
-                                *acc = warp.mma(*a, pair[side], *acc);
-                            }
-                        }
+                    for (tile, side, pairs) in halves.clone() {
+                        let terms = row.iter().zip(pairs);
+                        accs[tile] =
+                            terms.fold(accs[tile], |acc, (a, pair)| warp.mma(*a, pair[side], acc));
                     }
                 }
             }

@@ -102,7 +102,7 @@ pub(crate) fn power_of_row<'k>(most: Word<'k>) -> [F32<'k>; 2] {
     [up, ((exponent - (TARGET - 127)) << 23).as_f32()]
 }
 
-/// The same on the host: values and row scales.
+/// Rounds rows to f16 on the host: values and row scales.
 pub fn to_f16_reference(x: &[f32], columns: usize) -> (Vec<f16>, Vec<f32>) {
     let padded = columns.next_multiple_of(GROUP as usize);
     let (mut y, mut row_scale) = (Vec::new(), Vec::new());

@@ -141,7 +141,7 @@ impl Q8Rows {
     }
 }
 
-/// The same on the host, step by step in f32: each step is correctly rounded, so the kernel gives these bits.
+/// Quantises on the host as the kernel does, step by step in f32: each step is correctly rounded, so the kernel gives these bits.
 pub fn quantize_q8_reference(x: &[f32], columns: usize) -> Q8Rows {
     let groups = columns.div_ceil(GROUP as usize);
     let mut rows = Q8Rows {

@@ -132,7 +132,7 @@ fn quantize_fragment<'k>(warp: &mut Warp<'k>, x: [[Val<'k, f32>; 4]; 2]) -> Frag
     }
 }
 
-/// The same on the host: rows of [`quantize_q8_reference`] in the order of fragments. A NaN is that of PTX.
+/// Makes the tiles on the host: rows of [`quantize_q8_reference`] in the order of fragments. A NaN is that of PTX.
 pub fn quantize_tiles_reference(x: &[f32], columns: usize, eights: u32) -> Vec<u32> {
     let rows = quantize_q8_reference(x, columns);
     let count = x.len() / columns.max(1);

@@ -35,7 +35,7 @@ pub enum GroupScales<'k> {
 }
 
 impl<'k> GroupCodes<'k> {
-    /// The same as unsigned bytes: those with a sign have 128 more.
+    /// The codes as unsigned bytes: those with a sign have 128 more.
     pub fn unsigned(self) -> GroupCodes<'k> {
         if self.ty == Type::U8 {
             return self;
@@ -113,7 +113,7 @@ impl<'k, U: Uni> PlaneRow<'k, U> {
         (0..pieces).map(move |piece| self.piece(self.codes, 4, pieces, group, piece))
     }
 
-    /// The same row with its place among the 32 put into the planes' addresses, once for all groups.
+    /// This row with its place among the 32 put into the planes' addresses, once for all groups.
     pub fn placed(self, layout: Layout) -> PlaneRow<'k, uni::Lane>
     where
         U: Join<uni::Lane, Out = uni::Lane>,
@@ -127,7 +127,7 @@ impl<'k, U: Uni> PlaneRow<'k, U> {
         }
     }
 
-    /// The same row `groups` further on. A later group index must be such that index and index + `groups` are in one
+    /// This row, `groups` further on. A later group index must be such that index and index + `groups` are in one
     /// super-block, where the layout has them.
     pub fn ahead(self, layout: Layout, groups: u32) -> Self
     where

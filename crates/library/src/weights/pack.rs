@@ -51,6 +51,17 @@ struct FileBlock {
 
 /// Packs `rows` of `columns` weights.
 ///
+/// ```
+/// use warpsmith_formats::quant::WeightType;
+/// use warpsmith_library::weights::pack;
+///
+/// let block = [0u8; 20]; // a block of Q4_1: scale, minimum, 32 codes of four bits
+/// let packed = pack(WeightType::Q4_1, &block, 1, 32)?;
+/// assert_eq!((packed.rows, packed.columns, packed.value(0, 31)), (1, 32, 0.0));
+/// assert!(pack(WeightType::Q4_1, &block, 1, 33).is_err()); // not whole blocks
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 /// If `bytes` is not the size that the shape says, or a row is not whole blocks.
 pub fn pack(ty: WeightType, bytes: &[u8], rows: u32, columns: u32) -> Result<Packed, PackError> {

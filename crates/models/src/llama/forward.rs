@@ -84,7 +84,7 @@ fn attend(
     })
 }
 
-/// The same where each row belongs to a sequence in pages.
+/// Attention where each row belongs to a sequence in pages.
 fn attend_paged(
     graph: &mut Graph,
     model: &Model,

@@ -306,6 +306,27 @@ impl Model {
 }
 
 /// A model with what turns text into its tokens and back.
+///
+/// ```
+/// use std::{ops::ControlFlow, path::Path};
+/// use warpsmith_device::{Device, Selector};
+/// use warpsmith_models::{llama::{Bundle, Session, SessionOptions}, tokenizer::Special};
+///
+/// # let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../suite/reference/synth/tiny-llama3.gguf"));
+/// let device = Device::open(&Selector::virtual_gpu())?;
+/// let bundle = Bundle::load(&device, path, &mut |_, _| {})?; // a GGUF file or a folder
+/// let options = SessionOptions { context: 64, ..SessionOptions::default() };
+/// let mut session = Session::new(&bundle.model, &options)?;
+/// let prompt = bundle.tokenizer.encode("Hello", Special::Parse)?;
+/// session.prefill(&prompt, &mut |_, _| {})?;
+/// let mut tokens = Vec::new();
+/// session.generate(8, bundle.tokenizer.end_of_generation(), &mut |token| {
+///     tokens.push(token);
+///     ControlFlow::Continue(())
+/// })?;
+/// println!("{}", bundle.tokenizer.decode(&tokens)?);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Bundle {
     /// The model.

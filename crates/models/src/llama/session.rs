@@ -57,6 +57,25 @@ const WINDOW: usize = 64;
 const OUTPUT: usize = 256;
 
 /// One sequence on a device.
+///
+/// ```
+/// use std::path::Path;
+/// use warpsmith_device::{Device, Selector};
+/// use warpsmith_models::llama::{Bundle, Session, SessionOptions};
+///
+/// # let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../suite/reference/synth/tiny-llama3.gguf"));
+/// let device = Device::open(&Selector::virtual_gpu())?;
+/// let bundle = Bundle::load(&device, path, &mut |_, _| {})?;
+/// let options = SessionOptions { context: 64, ..SessionOptions::default() };
+/// let mut session = Session::new(&bundle.model, &options)?;
+/// session.prefill(&[1, 2, 3], &mut |_, _| {})?;
+/// let first = session.sample()?; // drawn on the device
+/// let second = session.step()?; // one replay; 4 bytes come back
+/// assert_eq!(session.len(), 4); // the last token is drawn and not yet evaluated
+/// session.truncate(3); // back to behind the prompt
+/// # let _ = (first, second);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Session {
     pub(super) model: Arc<Model>,
     pub(super) stream: Stream,
@@ -273,7 +292,7 @@ impl Session {
         Ok(logits)
     }
 
-    /// The same whatever they are.
+    /// The last logits, finite or not.
     fn last_logits(&self) -> Result<Vec<f32>, Error> {
         let slice = match (&self.last, &self.decode) {
             (Some(Last::Prefill(Evaluated { plan, logits })), _) => plan.floats(*logits)?,

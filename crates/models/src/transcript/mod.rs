@@ -26,6 +26,14 @@ pub struct Transcription<'a> {
 }
 
 /// A way to write a transcript.
+///
+/// ```
+/// use warpsmith_models::transcript::{Format, Transcription};
+///
+/// let nothing = Transcription { text: "", segments: &[], language: "en", missing: &[] };
+/// assert_eq!(Format::Vtt.write(nothing), "WEBVTT\n\n");
+/// assert_eq!(Format::Srt.extension(), "srt");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
     /// A line for each segment.

@@ -242,7 +242,7 @@ fn safe(text: &str) -> String {
     text.replace("-->", "->").replace(['\n', '\r'], " ")
 }
 
-/// As [`safe`], of a word that may begin a line.
+/// A word that may begin a line, made safe as [`safe`] does it.
 fn safe_line(word: &str) -> String {
     match word.strip_prefix('\n') {
         Some(word) => format!("\n{}", safe(word)),

@@ -238,7 +238,7 @@ impl Transcriber {
         &self.session
     }
 
-    /// As [`Session::observe`].
+    /// Shows the values of later passes to `observer`; `None` ends that.
     ///
     /// # Errors
     /// Device errors.

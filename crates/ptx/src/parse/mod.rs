@@ -45,6 +45,28 @@ const MAX_FINDINGS: usize = 1000;
 const MAX_TEXT: u64 = 1 << 30;
 
 /// Parses a module; all that is wrong with it otherwise.
+///
+/// ```
+/// use warpsmith_ptx::{parse::parse, print::print};
+///
+/// let text = "
+/// .version 7.0
+/// .target sm_70
+/// .address_size 64
+/// .visible .entry seven(.param .u64 y) {
+///     .reg .b32 %r1; .reg .b64 %rd1;
+///     ld.param.u64 %rd1, [y];
+///     mov.u32 %r1, 7;
+///     st.global.u32 [%rd1], %r1;
+///     ret;
+/// }";
+/// let module = parse(text).expect("a module");
+/// assert_eq!(&*module.functions[0].name, "seven");
+/// assert_eq!(parse(&print(&module)).expect("what was printed"), module);
+///
+/// let wrong = parse(".version 7.0\n.target sm_70\n.visible .entry f() { add.u32 }").expect_err("no operands");
+/// assert!(wrong[0].to_string().contains("3"), "{}", wrong[0]); // the line
+/// ```
 pub fn parse(text: &str) -> std::result::Result<Module, Vec<Diagnostic>> {
     if text.len() as u64 > MAX_TEXT {
         let code = Code::TooMany {

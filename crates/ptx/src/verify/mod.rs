@@ -109,6 +109,22 @@ fn special_need(special: Special) -> Need {
 }
 
 /// Checks a module; all that is wrong with it otherwise.
+///
+/// ```
+/// use warpsmith_ptx::{parse::parse, verify::verify};
+///
+/// let text = "
+/// .version 7.0
+/// .target sm_70
+/// .address_size 64
+/// .visible .entry f() {
+///     .reg .f32 %f1;
+///     add.u32 %f1, %f1, 1;
+///     ret;
+/// }";
+/// let found = verify(parse(text).expect("it parses")).expect_err("a float in an integer addition");
+/// assert_eq!(found.len(), 2); // what is written and what is read
+/// ```
 pub fn verify(mut module: Module) -> Result<Verified, Vec<Diagnostic>> {
     // Looked up once: most of the time of checking is finding forms.
     let forms = Forms::of(&module);

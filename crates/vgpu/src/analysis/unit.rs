@@ -65,7 +65,7 @@ pub(crate) fn unit(module: &Module, kernel: usize) -> Option<Function> {
     }
     let graph = Graph::new(module, FuncId(kernel as u32));
     let functions = graph.order.iter().map(|id| &module.functions[id.index()]);
-    // What is not of a compiler's making is refused as a call.
+    // Hand-written calls that do not fit are refused later, as unsupported.
     let fits = |var: &Var| var.bytes().is_some_and(|bytes| bytes <= PARAMETERS);
     let passed = |f: &Function| f.params.iter().chain(&f.returns).all(fits);
     functions

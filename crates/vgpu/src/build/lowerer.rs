@@ -127,7 +127,7 @@ impl<'a> Lowerer<'a> {
         })
     }
 
-    /// The same, if there is one.
+    /// The slot of the carry flag, if there is one.
     pub(crate) fn carry_slot(&self) -> Option<Slot> {
         self.carry
     }

@@ -69,7 +69,7 @@ impl AccessInfo {
         u64::from(self.element) * u64::from(self.count)
     }
 
-    /// Whether it gives what was there before to its registers, of which nothing else is made.
+    /// Whether its result registers get the old contents and nothing else.
     pub(crate) fn gives(&self) -> bool {
         self.access == Access::Read && !self.consumed || self.replaces
     }

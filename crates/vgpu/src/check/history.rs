@@ -249,7 +249,7 @@ impl History {
         loud
     }
 
-    /// The same for `N` words of 4 bytes each.
+    /// Records `N` words of 4 bytes each.
     #[inline(always)]
     pub(crate) fn words<const N: usize>(
         &mut self,

@@ -131,7 +131,7 @@ impl Handler for Convert {
     }
 }
 
-/// The same of a scalar address of shared memory.
+/// Converts a scalar address of shared memory.
 struct ConvertScalar;
 impl Handler for ConvertScalar {
     type Args = Conversion;

@@ -73,7 +73,7 @@ args! {
         skip: Ops,
     }
 
-    /// The same with the slots of a load.
+    /// A glance at a load, with its slots.
     struct LoadingSight {
         dst: [Slot; 4],
         at: Slot,

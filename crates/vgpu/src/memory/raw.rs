@@ -115,7 +115,7 @@ impl Window {
         self.at(address, len).is_some()
     }
 
-    /// The same window at another guest address.
+    /// This window at another guest address.
     pub(crate) fn based(self, base: u64) -> Window {
         Window { base, ..self }
     }

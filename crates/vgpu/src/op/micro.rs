@@ -212,7 +212,7 @@ impl MicroOp {
         MicroOp::put::<H, H::Args>(code::pick::<H>(tier), args, span)
     }
 
-    /// The same of a handler that is seldom run: its code is compiled once.
+    /// An op of a handler that is seldom run: its code is compiled once.
     pub(crate) fn cold<H: Handler>(args: H::Args, span: SpanId) -> MicroOp {
         MicroOp::put::<H, H::Args>(code::pick_cold::<H>(), args, span)
     }
@@ -304,7 +304,7 @@ impl MicroOp {
         self.span
     }
 
-    /// The same op, standing elsewhere.
+    /// This op, standing elsewhere.
     pub(crate) fn at(self, span: SpanId) -> MicroOp {
         MicroOp { span, ..self }
     }

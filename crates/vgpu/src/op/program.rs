@@ -27,7 +27,7 @@ pub(crate) struct Program {
     pub(crate) per_launch: Vec<Preset>,
     /// Slots set for each CTA.
     pub(crate) per_cta: Vec<Preset>,
-    /// The slots of what is undefined of registers.
+    /// Shadow slots: which bytes of each register are undefined.
     pub(crate) shadows: Vec<Slot>,
     /// The slots of what shuffles did not bring.
     pub(crate) lost: Vec<Slot>,

@@ -36,6 +36,33 @@ const DEFAULT_CONTEXT: u32 = 4096;
 const NOWHERE: u32 = u32::MAX;
 
 /// Many sequences of one model. A server calls [`Engine::submit`] as requests come and [`Engine::step`] in a loop.
+///
+/// ```
+/// use std::path::Path;
+/// use warpsmith_device::{Device, Selector};
+/// use warpsmith_models::llama::{Bundle, Engine, EngineOptions, Event, Request};
+///
+/// # let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../suite/reference/synth/tiny-llama3.gguf"));
+/// let device = Device::open(&Selector::virtual_gpu())?;
+/// let bundle = Bundle::load(&device, path, &mut |_, _| {})?;
+/// let options = EngineOptions { sequences: 4, context: 64, ..EngineOptions::default() };
+/// let mut engine = Engine::new(&bundle.model, &options)?;
+/// for prompt in [vec![1, 2, 3], vec![1, 2, 9, 9]] {
+///     engine.submit(Request { prompt, max_tokens: 5, ..Request::default() })?;
+/// }
+/// let (mut tokens, mut finished) = (0, 0);
+/// while finished < 2 {
+///     for event in engine.step()? {
+///         match event {
+///             Event::Token { .. } => tokens += 1,
+///             Event::Finished { .. } => finished += 1,
+///             Event::Failed { id, error } => panic!("{id}: {error}"),
+///         }
+///     }
+/// }
+/// assert_eq!(tokens, 10);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Engine {
     model: Arc<Model>,
     stream: Stream,
