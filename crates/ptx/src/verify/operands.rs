@@ -1,6 +1,6 @@
 //! Operands: how many, of what kind, type and state space.
 
-use super::{Check, Known, form_text, reg_name, special_need};
+use super::{Check, Known, constants, form_text, reg_name, special_need};
 use crate::{
     diag::Code,
     ir::{
@@ -190,6 +190,7 @@ impl<'m> Check<'m> {
                 self.vector(place, operand, count, form.ty(ty), Width::OrWider);
             }
             Shape::Fragment(count, ty) => {
+                let count = count.or_else(|| constants::elements(place.inst));
                 self.vector(place, operand, count, form.ty(ty), Width::Equal);
             }
             Shape::Move(ty) => self.moved(place, operand, form.ty(ty)),
@@ -254,7 +255,7 @@ impl<'m> Check<'m> {
                 }
                 other => self.value(place, other, Type::U32, Width::Equal),
             },
-            Shape::Texture | Shape::Tensor => match operand {
+            Shape::Texture => match operand {
                 Operand::List(items) => {
                     for item in items {
                         self.exists(place, item);
@@ -262,6 +263,7 @@ impl<'m> Check<'m> {
                 }
                 other => self.kind(place, "a list of a texture and coordinates", other),
             },
+            Shape::Tensor => self.tensor(place, operand),
             Shape::Wgmma => match operand {
                 Operand::Vec(_) => self.vector(place, operand, Some(4), Type::B32, Width::Equal),
                 other => self.value(place, other, Type::B64, Width::Equal),
@@ -339,7 +341,10 @@ impl<'m> Check<'m> {
                     self.report(place.function, Code::Unsupported { what }, place.span);
                 }
                 Operand::Sink if place.access == Access::Write => {}
-                Operand::Imm(_) if fragment => self.kind(place, "a vector of registers", item),
+                // Offsets of a tensor are the only such vector of numbers.
+                Operand::Imm(_) if fragment && ty != Type::U16 => {
+                    self.kind(place, "a vector of registers", item);
+                }
                 item => self.value(place, item, ty, width),
             }
         }
@@ -349,6 +354,41 @@ impl<'m> Check<'m> {
     fn kept(&mut self, place: Place<'_>, operand: &Operand, items: &[Operand]) {
         if !items.is_empty() && items.iter().all(|item| *item == Operand::Sink) {
             self.kind(place, "a register among its elements", operand);
+        }
+    }
+
+    /// `[map, {coordinates}]`: an address of 64 bits and as many coordinates as the tensor has dimensions.
+    fn tensor(&mut self, place: Place<'m>, operand: &'m Operand) {
+        let parts = match operand {
+            Operand::List(items) => &items[..],
+            _ => &[],
+        };
+        let [map, coordinates @ Operand::Vec(_)] = parts else {
+            self.kind(place, "a tensor map and its coordinates", operand);
+            return;
+        };
+        match map {
+            Operand::Reg(id) => self.register(place, *id, Type::U64, Width::Equal),
+            other => {
+                self.exists(place, other);
+                self.kind(place, "the address of a tensor map in a register", other);
+            }
+        }
+        let Operand::Vec(items) = coordinates else {
+            return;
+        };
+        let dims = constants::dimensions(&place.inst.quals);
+        if dims != Some(items.len()) {
+            let code = Code::VectorLength {
+                form: form_text(place.inst),
+                index: place.index,
+                expected: dims.unwrap_or(1),
+                found: items.len(),
+            };
+            self.report(place.function, code, place.span);
+        }
+        for item in items {
+            self.value(place, item, Type::B32, Width::Equal);
         }
     }
 
