@@ -144,7 +144,11 @@ impl Check<'_> {
             }
         }
         let halves = [Type::F16, Type::BF16].map(Qual::T);
-        let transposes = inst.quals.as_slice().last().is_some_and(|ty| halves.contains(ty));
+        let transposes = inst
+            .quals
+            .as_slice()
+            .last()
+            .is_some_and(|ty| halves.contains(ty));
         let registers = matches!(inst.operands.get(1), Some(Operand::Vec(_)));
         let wanted = match (transposes, registers) {
             (true, true) => 7,

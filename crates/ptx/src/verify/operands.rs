@@ -20,14 +20,14 @@ pub(super) struct Place<'a> {
     pub(super) inst: &'a Inst,
     // A reference: copies of what was just written would wait for each other.
     form: &'a Form,
-    index: usize,
+    pub(super) index: usize,
     access: Access,
     pub(super) span: Span,
 }
 
 /// How a register's width may differ from the type's.
 #[derive(Clone, Copy, PartialEq)]
-enum Width {
+pub(super) enum Width {
     Equal,
     OrWider,
 }
@@ -150,7 +150,7 @@ impl<'m> Check<'m> {
         found
     }
 
-    fn kind(&mut self, place: Place<'_>, expected: &'static str, operand: &Operand) {
+    pub(super) fn kind(&mut self, place: Place<'_>, expected: &'static str, operand: &Operand) {
         let code = Code::OperandKind {
             form: form_text(place.inst),
             index: place.index,
@@ -160,7 +160,7 @@ impl<'m> Check<'m> {
         self.report(place.function, code, place.span);
     }
 
-    fn register(&mut self, place: Place<'_>, id: RegId, ty: Type, width: Width) {
+    pub(super) fn register(&mut self, place: Place<'_>, id: RegId, ty: Type, width: Width) {
         if let Some(found) = self.reg(place.function, id, place.span)
             && !fits(ty, found, width)
         {
@@ -273,7 +273,7 @@ impl<'m> Check<'m> {
     }
 
     /// A single value.
-    fn value(&mut self, place: Place<'m>, operand: &Operand, ty: Type, width: Width) {
+    pub(super) fn value(&mut self, place: Place<'m>, operand: &Operand, ty: Type, width: Width) {
         let reads = place.access == Access::Read;
         match operand {
             Operand::Reg(id) => self.register(place, *id, ty, width),
@@ -354,41 +354,6 @@ impl<'m> Check<'m> {
     fn kept(&mut self, place: Place<'_>, operand: &Operand, items: &[Operand]) {
         if !items.is_empty() && items.iter().all(|item| *item == Operand::Sink) {
             self.kind(place, "a register among its elements", operand);
-        }
-    }
-
-    /// `[map, {coordinates}]`: an address of 64 bits and as many coordinates as the tensor has dimensions.
-    fn tensor(&mut self, place: Place<'m>, operand: &'m Operand) {
-        let parts = match operand {
-            Operand::List(items) => &items[..],
-            _ => &[],
-        };
-        let [map, coordinates @ Operand::Vec(_)] = parts else {
-            self.kind(place, "a tensor map and its coordinates", operand);
-            return;
-        };
-        match map {
-            Operand::Reg(id) => self.register(place, *id, Type::U64, Width::Equal),
-            other => {
-                self.exists(place, other);
-                self.kind(place, "the address of a tensor map in a register", other);
-            }
-        }
-        let Operand::Vec(items) = coordinates else {
-            return;
-        };
-        let dims = constants::dimensions(&place.inst.quals);
-        if dims != Some(items.len()) {
-            let code = Code::VectorLength {
-                form: form_text(place.inst),
-                index: place.index,
-                expected: dims.unwrap_or(1),
-                found: items.len(),
-            };
-            self.report(place.function, code, place.span);
-        }
-        for item in items {
-            self.value(place, item, Type::B32, Width::Equal);
         }
     }
 
@@ -508,7 +473,7 @@ impl<'m> Check<'m> {
     }
 
     /// Whether what an operand names exists, where nothing more is known of it.
-    fn exists(&mut self, place: Place<'m>, operand: &Operand) {
+    pub(super) fn exists(&mut self, place: Place<'m>, operand: &Operand) {
         match operand {
             Operand::Reg(id) | Operand::NotReg(id) => {
                 self.reg(place.function, *id, place.span);

@@ -271,7 +271,10 @@ fn address(random: &mut Random, inst: &Inst, space: Space) -> Operand {
 /// The dimensions of the tensor that a copy is of.
 fn dimensions(inst: &Inst) -> usize {
     let all = [Qual::D1d, Qual::D2d, Qual::D3d, Qual::D4d, Qual::D5d];
-    1 + all.iter().position(|dim| inst.quals.has(*dim)).expect("a tensor has dimensions")
+    1 + all
+        .iter()
+        .position(|dim| inst.quals.has(*dim))
+        .expect("a tensor has dimensions")
 }
 
 fn operand(random: &mut Random, inst: &Inst, form: &Form, slot: &Slot, at: usize) -> Operand {
