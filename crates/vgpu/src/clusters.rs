@@ -6,11 +6,12 @@ use warpsmith_ptx::ir::{Directive, Function};
 /// The clusters of a launch, if it has any, and its CTAs: those that the kernel requires, and no others than it allows.
 pub(crate) fn clusters(
     kernel: &Function,
+    sm: u16,
     asked: Option<[u32; 3]>,
     grid: [u32; 3],
 ) -> Result<(Option<[u32; 3]>, [u32; 3]), (Limit, u64, u64)> {
     let all = |dims: [u32; 3]| dims.iter().map(|n| u64::from(*n)).product::<u64>();
-    let (mut required, mut most, mut blocks) = (None, MOST_CTAS, false);
+    let (mut required, mut most, mut blocks) = (None, most_ctas(sm), false);
     for directive in &kernel.directives {
         if let Directive::Other(name, numbers) = directive {
             match &**name {
@@ -51,5 +52,7 @@ pub(crate) fn clusters(
     Ok((Some(cluster), grid))
 }
 
-/// CTAs that a cluster may have, on cards that are asked for more than every card has.
-const MOST_CTAS: u64 = 16;
+/// CTAs that a cluster may have: on cards from sm_90 on as many as those have that are asked for more than every card has.
+fn most_ctas(sm: u16) -> u64 {
+    if sm >= 90 { 16 } else { 1 }
+}

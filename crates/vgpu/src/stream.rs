@@ -264,7 +264,7 @@ impl Stream {
                 u64::from(config.shared_per_block),
             ));
         }
-        let (cluster, grid) = clusters(kernel.function(), cluster, grid)
+        let (cluster, grid) = clusters(kernel.function(), config.target.sm, cluster, grid)
             .map_err(|(what, found, expected)| refuse(what, found, expected))?;
         let total: u64 = grid.iter().map(|n| u64::from(*n)).product();
         if cooperative && total > config.cooperative_ctas {

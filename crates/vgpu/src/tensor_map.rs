@@ -281,6 +281,9 @@ crate::op::choices! {
     }
 }
 
+/// Where it stands that memory holds a map, and how: whoever sets a field of zeros makes a map of them.
+pub(crate) const MARK: (usize, [u8; 4]) = (END, MAGIC.to_le_bytes());
+
 /// Where a field is, and its bytes as a new value gives them.
 pub(crate) fn field(field: Field, ordinal: u32, value: u64) -> (usize, Vec<u8>) {
     let at = ordinal as usize;

@@ -42,7 +42,7 @@ impl Check<'_> {
         // Where a barrier's number stands: behind the result of a reduction.
         let first = usize::from(has(Qual::Red));
         // Each: the operand, and the values it may have.
-        let element = has(Qual::GlobalStride).then_some(3).unwrap_or(4);
+        let element = if has(Qual::GlobalStride) { 3 } else { 4 };
         let field: [(usize, i64, i64); 1] = [(
             1,
             0,

@@ -91,7 +91,9 @@ impl Handler for Replaces {
             let value = ctx.cells::<u64>(op.value)[lane as usize];
             let (at, bytes) = field(op.field, op.ordinal, value);
             let (memory, inside) = ldst::window(ctx, op.memory, address, lane);
-            if !memory.write(inside.wrapping_add(at as u64), &bytes) {
+            let parts = [(at, &bytes[..]), (tensor_map::MARK.0, &tensor_map::MARK.1)];
+            let mut parts = parts.into_iter();
+            if !parts.all(|(at, part)| memory.write(inside.wrapping_add(at as u64), part)) {
                 let bytes = tensor_map::BYTES as u32;
                 ctx.refuse(op.span(), Bad::Bounds, lane, address, bytes);
             }

@@ -262,12 +262,11 @@ pub(crate) fn emit_order(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
     let grouped = inst.op == Op::Wgmma || inst.op == Op::Cp && has(Qual::Bulk);
     let products = inst.op == Op::Wgmma;
     match inst.op {
-        Op::Fence if has(Qual::Proxy) => {
-            // That of device memory alone is for others.
-            if has(Qual::Async) && !has(Qual::Global) {
-                l.emit(l.cold::<ProxyFence>(()));
-            }
+        // That of device memory alone is for others.
+        Op::Fence if has(Qual::Proxy) && has(Qual::Async) && !has(Qual::Global) => {
+            l.emit(l.cold::<ProxyFence>(()));
         }
+        Op::Fence if has(Qual::Proxy) => {}
         Op::Wgmma | Op::Cp if grouped && has(Qual::CommitGroup) => {
             l.emit(l.cold::<CommitGroup>(Grouping { products, left: 0 }));
         }

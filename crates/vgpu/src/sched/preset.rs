@@ -73,13 +73,7 @@ fn special_of(ctx: &Ctx, special: Special, thread: u32) -> u64 {
         Special::ClusterCtarank => view.rank(),
         Special::ClusterNctarank => view.cluster_size(),
         // A predicate: one bit for each lane.
-        Special::IsExplicitCluster => {
-            if view.clustered {
-                !0
-            } else {
-                0
-            }
-        }
+        Special::IsExplicitCluster if view.clustered => !0,
         Special::ReservedSmemOffsetBegin
         | Special::ReservedSmemOffsetEnd
         | Special::ReservedSmemOffsetCap => 0,

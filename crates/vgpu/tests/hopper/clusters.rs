@@ -289,6 +289,26 @@ fn kernels_say_which_clusters_they_are_made_for() {
     );
     let (result, _) = case("", "", body, 32, Some(16)).run_on(plain());
     assert!(result.is_ok(), "{result:?}");
+    // Cards before Hopper have none.
+    let old = Case {
+        text: "// of no card's own\n.visible .entry k(.param .u64 a) { ret; }".to_owned(),
+        ..case("", "", body, 8, Some(2))
+    };
+    let ampere = warpsmith_vgpu::Config {
+        target: warpsmith_ptx::target::Target::sm(80),
+        ..plain()
+    };
+    let (result, _) = old.run_on(ampere);
+    assert!(
+        matches!(
+            result,
+            Err(Error::Launch {
+                what: Limit::ClusterSize,
+                ..
+            })
+        ),
+        "{result:?}"
+    );
 }
 
 #[test]

@@ -290,6 +290,57 @@ fn pixels_of_images_are_those_of_a_convolution() {
     }
 }
 
+#[test]
+fn kernels_make_maps_of_zeros_in_shared_memory() {
+    let body = "
+  setp.eq.u32 %p1, %r0, 0;
+  mov.u32 %r2, map; shl.b32 %r3, %r0, 2; add.u32 %r4, %r2, %r3; mov.u32 %r5, 0; st.shared.u32 [%r4], %r5;
+  bar.warp.sync 0xffffffff;
+  mov.u32 %r6, 10; mov.u32 %r7, 8; mov.u32 %r8, 1; mov.u64 %d4, 48;
+  @%p1 tensormap.replace.tile.global_address.shared::cta.b1024.b64 [%r2], %d0;
+  @%p1 tensormap.replace.tile.rank.shared::cta.b1024.b32 [%r2], 1;
+  @%p1 tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [%r2], 0, %r7;
+  @%p1 tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [%r2], 1, 4;
+  @%p1 tensormap.replace.tile.global_dim.shared::cta.b1024.b32 [%r2], 0, %r6;
+  @%p1 tensormap.replace.tile.global_dim.shared::cta.b1024.b32 [%r2], 1, 5;
+  @%p1 tensormap.replace.tile.global_stride.shared::cta.b1024.b64 [%r2], 0, %d4;
+  @%p1 tensormap.replace.tile.element_stride.shared::cta.b1024.b32 [%r2], 0, %r8;
+  @%p1 tensormap.replace.tile.element_stride.shared::cta.b1024.b32 [%r2], 1, %r8;
+  @%p1 tensormap.replace.tile.elemtype.shared::cta.b1024.b32 [%r2], 7;
+  @%p1 tensormap.replace.tile.swizzle_mode.shared::cta.b1024.b32 [%r2], 0;
+  @%p1 tensormap.replace.tile.fill_mode.shared::cta.b1024.b32 [%r2], 1;
+  bar.warp.sync 0xffffffff;
+  tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%d1], [%r2], 128;
+  fence.proxy.tensormap::generic.acquire.gpu [%d1], 128;
+  mov.u32 %r9, tile; mov.u32 %r10, bar;
+  @%p1 mbarrier.init.shared::cta.b64 [%r10], 1;
+  bar.sync 0;
+  @%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r10], 128;
+  @%p1 cp.async.bulk.tensor.2d.shared::cta.global.tile.mbarrier::complete_tx::bytes [%r9], [%d1, {4, 3}], [%r10];
+again:
+  mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r10], 0;
+  @!%p2 bra again;
+  add.u32 %r11, %r9, %r3; ld.shared.u32 %r12, [%r11];
+  cvt.u64.u32 %d5, %r3; add.u64 %d5, %d2, %d5; st.global.u32 [%d5], %r12;";
+    let declared = format!("{TILE} .shared .align 128 .b8 map[128];");
+    let data: Vec<u32> = (0..60).map(|i| i * 5).collect();
+    let found = Case {
+        inputs: vec![bytes(&data), vec![0; 128]],
+        ..Case::new(kernel("", 3, &declared, body), 32)
+    }
+    .run();
+    for (at, word) in found.iter().enumerate() {
+        let (x, y) = (4 + at % 8, 3 + at / 8);
+        let inside = x < 10 && y < 5;
+        let want = if inside {
+            data[x + 12 * y]
+        } else {
+            0x7FFF_FFFF
+        };
+        assert_eq!(*word, want, "{x} {y}");
+    }
+}
+
 /// Stores a tile of numbers, or adds it, to a tensor that was written before; the tensor, from its first byte on.
 fn store(map: &TensorMap, at: &[i32], size: usize, form: &str, out: usize) -> Case {
     let coordinates: Vec<String> = at.iter().map(i32::to_string).collect();
