@@ -384,6 +384,7 @@ fn launch_all(machine: &Machine, module: &Verified) -> Vec<Ended> {
             dynamic_shared: 256,
             params,
             cooperative: false,
+            cluster: None,
         };
         if stream.launch(launch).is_err() {
             continue;

@@ -256,6 +256,7 @@ impl Run<'_> {
             dynamic_shared: self.dynamic_shared,
             params: params.to_vec(),
             cooperative: false,
+            cluster: None,
         };
         let stream = self.machine.stream().map_err(text)?;
         stream.launch(launch).map_err(text)?;

@@ -82,6 +82,7 @@ pub(crate) fn launch(
             dynamic_shared: built.dynamic_shared,
             params,
             cooperative: false,
+            cluster: None,
         };
         let stream = machine.stream().map_err(|error| refused(&error))?;
         stream.launch(launch).map_err(|error| refused(&error))?;

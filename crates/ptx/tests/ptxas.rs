@@ -13,7 +13,6 @@ use warpsmith_ptx::{
     isa,
     parse::parse,
     print::{print, print_inst},
-    qual::Qual,
     target::{PtxVersion, Suffix, Target},
     verify::verify,
 };
@@ -79,8 +78,13 @@ fn complaints(text: &str, said: &str) -> Vec<String> {
 #[test]
 fn it_takes_an_instruction_of_every_row() {
     let mut faults = Vec::new();
-    for sm in [75, 80, 90, 100] {
-        let target = Target::sm(sm);
+    let portable = [75, 80, 90, 100].map(Target::sm);
+    let specific = Target {
+        sm: 90,
+        suffix: Suffix::Arch,
+    };
+    for target in portable.into_iter().chain([specific]) {
+        let sm = target.sm;
         let mut random = Random(u64::from(sm));
         // Apart by the version they need, so that each is tried at the lowest.
         let mut modules = std::collections::BTreeMap::new();
@@ -92,10 +96,6 @@ fn it_takes_an_instruction_of_every_row() {
                 let Some(inst) = common::instruction(&mut random, row, target) else {
                     continue;
                 };
-                // Coordinates must fit the tensor's shape.
-                if inst.quals.has(Qual::Tensor) {
-                    continue;
-                }
                 let form = isa::form_of(&inst).unwrap();
                 let version = form.lowest_version(target).max(target.first_version());
                 let module = modules
@@ -109,10 +109,12 @@ fn it_takes_an_instruction_of_every_row() {
             assert_eq!(Some(module.version), version);
             let text = print(&module);
             verify(module).unwrap();
-            let said = assemble(&text, sm, &format!("rows_{sm}_{}", version.unwrap()));
+            let arch = target.to_string();
+            let name = format!("rows_{arch}_{}", version.unwrap());
+            let said = assemble_for(&text, &arch, &name);
             if !said.is_empty() {
                 faults.push(format!(
-                    "sm_{sm} {}: {:#?}\n{}",
+                    "{arch} {}: {:#?}\n{}",
                     version.unwrap(),
                     complaints(&text, &said),
                     said.lines()

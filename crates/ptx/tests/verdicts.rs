@@ -47,6 +47,34 @@ fn each_refusal_has_a_line() {
     }
 }
 
+/// Who is told that an instruction is not done finds it in the manual.
+#[test]
+fn instructions_that_are_not_done_are_refused_with_their_section() {
+    let sections = [
+        ("tcgen05.", "9.7.16"),
+        ("mma.sp.", "9.7.14.6"),
+        (".block_scale", "9.7.14.5"),
+        ("wgmma.mma_async.sp", "9.7.15.6"),
+        ("stmatrix.sync.aligned.m16n8", "9.7.14.5.16"),
+    ];
+    for (form, section) in sections {
+        let all = cases();
+        let mut refused = all
+            .iter()
+            .filter(|case| case.verdict == Verdict::Unsupported && case.text.contains(form))
+            .peekable();
+        assert!(refused.peek().is_some(), "{form}");
+        for case in refused {
+            let found = ours(&case.text).1;
+            let said = found[0].to_string();
+            assert!(
+                said.contains(&format!("PTX ISA {section}")),
+                "{form}: {said}"
+            );
+        }
+    }
+}
+
 #[test]
 fn what_is_taken_survives_printing() {
     for case in cases() {

@@ -98,6 +98,8 @@ pub(crate) fn attribute(settings: &Settings, index: usize, number: i32) -> Optio
         106 => blocks_per_sm(sm) as i32,
         111 => reserved(sm) as i32,
         115 => i32::from(settings.pools),
+        // Clusters, and access by tensor maps.
+        120 | 127 => i32::from(sm >= 90),
         _ if (1..=150).contains(&number) => 0,
         _ => return None,
     };

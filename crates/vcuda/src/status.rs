@@ -1,7 +1,7 @@
 //! Result codes of the driver, each with its name and text.
 
 use std::ffi::CStr;
-use warpsmith_vgpu::{Error, FaultKind};
+use warpsmith_vgpu::{Error, FaultKind, Limit};
 
 macro_rules! statuses {
     ($($name:ident = $code:literal, $c_name:literal, $text:literal;)*) => {
@@ -152,10 +152,21 @@ impl From<&Error> for Status {
             Error::OutOfMemory { .. } => Status::OutOfMemory,
             Error::Reserve { .. } | Error::Thread { .. } => Status::OperatingSystem,
             Error::Tier { .. } | Error::Panic { .. } => Status::Unknown,
-            Error::NotAllocated { .. }
-            | Error::Range { .. }
-            | Error::Launch { .. }
-            | Error::OtherMachine { .. } => Status::InvalidValue,
+            Error::NotAllocated { .. } | Error::Range { .. } | Error::OtherMachine { .. } => {
+                Status::InvalidValue
+            }
+            Error::Launch { what, .. } => match what {
+                Limit::ClusterSize | Limit::ReqCluster | Limit::ClusterGrid => {
+                    Status::InvalidClusterSize
+                }
+                Limit::Threads
+                | Limit::GridExtent
+                | Limit::ReqNtid
+                | Limit::MaxNtid
+                | Limit::Parameters
+                | Limit::Shared
+                | Limit::Cooperative => Status::InvalidValue,
+            },
             Error::PtxVersion { .. } => Status::UnsupportedPtxVersion,
             Error::Unsupported { .. } => Status::NotSupported,
             Error::Fault(fault) => match fault.kind {

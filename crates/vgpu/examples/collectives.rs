@@ -67,6 +67,7 @@ fn time(name: &str, count: u32, setup: &str, body: &str) -> Result<(), Box<dyn s
             dynamic_shared: 0,
             params: [a.to_le_bytes(), u64::from(turns).to_le_bytes()].concat()[..12].to_vec(),
             cooperative: false,
+            cluster: None,
         })?;
         stream.synchronize()?;
         Ok(start.elapsed().as_secs_f64())

@@ -127,14 +127,31 @@ pub enum Limit {
     /// As many CTAs as the device holds at once.
     #[error("blocks of a cooperative launch")]
     Cooperative,
+    /// As many CTAs as a cluster may have.
+    #[error("blocks of a cluster")]
+    ClusterSize,
+    /// As many CTAs as the kernel requires a cluster to have.
+    #[error("blocks of a cluster against .reqnctapercluster")]
+    ReqCluster,
+    /// An extent of the grid, which must be a multiple of that of a cluster; expected is the next.
+    #[error("an extent of the grid, in whole clusters,")]
+    ClusterGrid,
 }
 
 impl Limit {
     /// Whether there may be less than the limit.
     fn at_most(self) -> &'static str {
         match self {
-            Limit::Threads | Limit::MaxNtid | Limit::Shared | Limit::Cooperative => "at most ",
-            Limit::GridExtent | Limit::ReqNtid | Limit::Parameters => "",
+            Limit::Threads
+            | Limit::MaxNtid
+            | Limit::Shared
+            | Limit::Cooperative
+            | Limit::ClusterSize => "at most ",
+            Limit::GridExtent
+            | Limit::ReqNtid
+            | Limit::Parameters
+            | Limit::ReqCluster
+            | Limit::ClusterGrid => "",
         }
     }
 }
@@ -217,6 +234,24 @@ pub enum Misuse {
     /// `ret` where nobody called.
     #[error("a return without a call")]
     Return,
+    /// `mbarrier.expect_tx`, and what completes transactions.
+    #[error("more than 2^20 - 1 bytes pending at an mbarrier, or come before they are expected")]
+    Transactions,
+    /// A copy of a tensor.
+    #[error("no tensor map of this many dimensions at the address, or one that no copy can be of")]
+    TensorMap,
+    /// A reduction of a tensor.
+    #[error("a reduction that the tensor's type does not have")]
+    TensorReduction,
+    /// An access to the shared memory of a CTA of the cluster that has ended.
+    #[error("an access to the shared memory of a CTA that has ended")]
+    EndedCta,
+    /// `barrier.cluster.arrive`.
+    #[error("a second arrival at the barrier of the cluster without a wait for the first")]
+    ClusterArrive,
+    /// `barrier.cluster.wait`.
+    #[error("a wait at the barrier of the cluster without an arrival")]
+    ClusterWait,
     /// A generic store to a parameter of the kernel.
     #[error("a store to a parameter of the kernel")]
     ParameterStore,
@@ -242,6 +277,8 @@ pub struct Waiting {
 pub enum Awaited {
     /// A barrier of the CTA, by its number.
     Barrier(u32),
+    /// The barrier of the cluster.
+    Cluster,
     /// Lanes of its warp that an instruction names.
     Lanes(u32),
     /// The other lanes of its warp, which came another way.
@@ -265,8 +302,10 @@ pub enum Awaited {
         missing: u32,
         /// Arrivals that end a phase.
         expected: u32,
-        /// Bytes that have not come.
-        bytes: u32,
+        /// Bytes that have not come; less than none if more came than were expected.
+        bytes: i32,
+        /// Bytes that it expects and bytes that came, in this phase, where that is checked.
+        transactions: Option<[u32; 2]>,
     },
     /// Nothing: what it repeats reads no memory.
     Nothing,
@@ -288,6 +327,7 @@ impl fmt::Display for Waiting {
         )?;
         match awaits {
             Awaited::Barrier(number) => write!(f, "barrier {number}"),
+            Awaited::Cluster => f.write_str("the barrier of its cluster"),
             Awaited::Lanes(lanes) | Awaited::Others(lanes) => {
                 write!(f, "lanes 0x{lanes:x} of the warp")
             }
@@ -305,6 +345,7 @@ impl fmt::Display for Waiting {
                 missing,
                 expected,
                 bytes,
+                transactions,
             } => {
                 write!(
                     f,
@@ -313,7 +354,18 @@ impl fmt::Display for Waiting {
                 )?;
                 match bytes {
                     0 => Ok(()),
-                    bytes => write!(f, " and {bytes} bytes"),
+                    1.. => write!(f, " and {bytes} bytes"),
+                    _ => write!(
+                        f,
+                        ", and {} bytes more came than it expects",
+                        bytes.unsigned_abs()
+                    ),
+                }?;
+                match transactions {
+                    Some([expects, came]) if expects != came => {
+                        write!(f, " (it expects {expects} bytes, {came} came)")
+                    }
+                    _ => Ok(()),
                 }
             }
             Awaited::Nothing => f.write_str("nothing that could come"),

@@ -11,7 +11,7 @@ use crate::{
     outside::Outside,
     printed::Printed,
     queue::Slot,
-    sched::Cta,
+    sched::Group,
     view::LaunchView,
 };
 use std::{
@@ -102,6 +102,8 @@ pub(crate) struct Job {
     pub(crate) shared_bytes: u32,
     pub(crate) global: Window,
     pub(crate) total: u64,
+    /// CTAs of a cluster, which begin together.
+    pub(crate) cluster: u32,
     pub(crate) limits: Limits,
     pub(crate) workspace: Option<Workspace>,
     /// Where what its kernel prints goes.
@@ -123,7 +125,7 @@ pub(crate) struct Job {
     abort: AtomicBool,
     error: Mutex<Option<Error>>,
     /// CTAs that have begun, between their turns.
-    pub(crate) queue: Mutex<VecDeque<Box<Cta>>>,
+    pub(crate) queue: Mutex<VecDeque<Group>>,
     /// Helpers at work.
     pub(crate) running: AtomicU32,
 }
@@ -141,6 +143,7 @@ impl Job {
         limits: Limits,
     ) -> Job {
         let total = view.grid.iter().map(|n| u64::from(*n)).product();
+        let cluster = view.cluster_size().max(1);
         Job {
             plain: chosen.plain,
             compiled: chosen.compiled,
@@ -148,6 +151,7 @@ impl Job {
             shared_bytes,
             global,
             total,
+            cluster,
             limits,
             workspace: None,
             printed: None,
@@ -198,7 +202,7 @@ impl Job {
         }
     }
 
-    /// Takes the next CTA, if the device has room for it.
+    /// Takes the next cluster, which mostly is one CTA, if the device has room for it: its number.
     pub(crate) fn take(&self) -> Option<u64> {
         if self.aborted() || self.next.load(Ordering::Relaxed) >= self.total {
             return None;
@@ -207,14 +211,15 @@ impl Job {
         if tight.is_some() && self.begun() >= self.limits.resident {
             return None;
         }
-        let index = self.next.fetch_add(1, Ordering::SeqCst);
+        let each = u64::from(self.cluster);
+        let index = self.next.fetch_add(each, Ordering::SeqCst);
         drop(tight);
         if index >= self.total {
             return None;
         }
         Some(match self.limits.seed {
-            Some(seed) => order::permuted(seed, index, self.total),
-            None => index,
+            Some(seed) => order::permuted(seed, index / each, self.total / each),
+            None => index / each,
         })
     }
 

@@ -12,6 +12,7 @@ mod analysis;
 mod build;
 mod bytes;
 pub mod check;
+mod clusters;
 mod config;
 mod dump;
 mod error;
@@ -35,6 +36,7 @@ mod sched;
 mod show;
 mod signal;
 mod stream;
+pub mod tensor_map;
 mod tier;
 mod view;
 

@@ -159,7 +159,11 @@ impl Module {
         let index = self.0.module.functions.iter().position(|function| {
             function.name == name && function.kind == FunctionKind::Entry && function.body.is_some()
         })?;
-        let unit = analysis::unit(&self.0.module, index).map(Arc::new);
+        let unit = analysis::unit(&self.0.module, index);
+        let whole = unit.as_ref().unwrap_or(&self.0.module.functions[index]);
+        let unit = analysis::distributed(whole).or(unit);
+        let whole = unit.as_ref().unwrap_or(&self.0.module.functions[index]);
+        let unit = analysis::warpgroup(whole).or(unit).map(Arc::new);
         let function = unit.as_deref().unwrap_or(&self.0.module.functions[index]);
         let lay_out = |gap| Layout::new(&self.0.module, function, &self.0.vars, gap).ok();
         let tight = lay_out(0)?;

@@ -169,6 +169,8 @@ mod tests {
             grid: [0, 1, 1],
             block: [32, 1, 1],
             cta: [0; 3],
+            cluster: [1; 3],
+            clustered: false,
             grid_id: 0,
             dynamic_shared: 0,
             shared: 0,
@@ -176,6 +178,7 @@ mod tests {
             workspace: 0,
             params: Vec::new(),
             own: Default::default(),
+            peers: Vec::new(),
         };
         let program = Chosen {
             plain: Arc::new(Program::empty()),

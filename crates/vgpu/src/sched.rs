@@ -2,12 +2,14 @@
 #![allow(unsafe_code)]
 
 mod barrier;
+mod group;
 mod live;
 mod preset;
 mod spin;
 mod stuck;
 
 use barrier::Barrier;
+pub(crate) use group::Group;
 use preset::set;
 use spin::Watch;
 
@@ -47,6 +49,9 @@ pub(crate) struct Cta {
     stay: u64,
     /// Whether it does nothing but wait, and how that is found.
     watch: Watch,
+    /// Whether it has ended, and whether all its warps wait at barriers.
+    is_over: bool,
+    is_parked: bool,
 }
 
 /// What a round of turns came to.
@@ -98,70 +103,68 @@ impl Worker {
     pub(crate) fn work(&mut self, job: &Job) {
         self.enter(job);
         let cooperative = job.limits.cooperative;
-        while cooperative && let Some(cta) = self.begin(job) {
-            queue(job).push_back(cta);
+        while cooperative && let Some(group) = self.begin(job) {
+            queue(job).push_back(group);
         }
         let (mut own, mut idle) = (None, 0);
         while !job.aborted() {
-            let Some(mut cta) = own.take().or_else(|| self.next(job)) else {
+            let Some(mut group) = own.take().or_else(|| self.next(job)) else {
                 if !cooperative || job.is_done() {
                     break;
                 }
                 std::thread::yield_now();
                 continue;
             };
-            cta.resume(&mut self.ctx, job);
-            let mut round = cta.round(&mut self.ctx, job);
-            while round == Round::Progress && !(cooperative || cta.gives_way() || job.aborted()) {
-                round = cta.round(&mut self.ctx, job);
+            group.resume(&mut self.ctx, job);
+            let mut round = group.round(&mut self.ctx, job);
+            while round == Round::Progress && !(cooperative || group.gives_way() || job.aborted()) {
+                round = group.round(&mut self.ctx, job);
             }
             // Whom a CTA waits for may need this core.
-            let waits = std::mem::take(&mut self.ctx.slept) || cta.watch.waits;
+            let waits = std::mem::take(&mut self.ctx.slept) || group.waits();
             idle = if waits { idle + 1 } else { 0 };
             match round {
-                Round::Done => {
-                    cta.end(&mut self.ctx);
-                    job.end(cta.index, cta.watch.waited);
-                    self.spare.push(cta);
-                }
-                Round::Progress | Round::Stuck => own = Some(self.swap(job, cta)),
+                Round::Done => self.spare.extend(group.ctas),
+                Round::Progress | Round::Stuck => own = Some(self.swap(job, group)),
             }
             if idle > PATIENCE {
                 std::thread::yield_now();
             }
         }
-        self.spare.extend(own);
+        self.spare.extend(own.into_iter().flat_map(|own| own.ctas));
         if job.aborted() {
-            self.spare.extend(queue(job).drain(..));
+            let all = queue(job)
+                .drain(..)
+                .flat_map(|group| group.ctas)
+                .collect::<Vec<_>>();
+            self.spare.extend(all);
         }
     }
 
-    /// A CTA that nobody has begun, at its start.
-    fn begin(&mut self, job: &Job) -> Option<Box<Cta>> {
-        let index = job.take()?;
-        let mut cta = self.spare.pop().unwrap_or_else(|| Box::new(Cta::new()));
-        cta.start(&mut self.ctx, job, index);
-        Some(cta)
+    /// CTAs that nobody has begun, at their start.
+    fn begin(&mut self, job: &Job) -> Option<Group> {
+        let number = job.take()?;
+        Some(Group::start(&mut self.ctx, job, number, &mut self.spare))
     }
 
-    /// A CTA to work on.
-    fn next(&mut self, job: &Job) -> Option<Box<Cta>> {
+    /// CTAs to work on.
+    fn next(&mut self, job: &Job) -> Option<Group> {
         self.begin(job).or_else(|| queue(job).pop_front())
     }
 
-    /// The CTA to go on with after a round of this one.
-    fn swap(&mut self, job: &Job, mut cta: Box<Cta>) -> Box<Cta> {
-        if !(job.limits.cooperative || cta.gives_way()) {
-            return cta;
+    /// The CTAs to go on with after a round of these.
+    fn swap(&mut self, job: &Job, mut group: Group) -> Group {
+        if !(job.limits.cooperative || group.gives_way()) {
+            return group;
         }
-        cta.stay = 0;
+        group.rest();
         if !job.limits.cooperative {
             job.tighten();
         }
         let Some(next) = self.next(job) else {
-            return cta;
+            return group;
         };
-        queue(job).push_back(cta);
+        queue(job).push_back(group);
         next
     }
 
@@ -181,6 +184,9 @@ impl Worker {
         view.params.extend_from_slice(&job.view.params);
         view.grid = job.view.grid;
         view.block = job.view.block;
+        view.cluster = job.view.cluster;
+        view.clustered = job.view.clustered;
+        view.peers.clear();
         view.grid_id = job.serial.load(Ordering::Relaxed);
         view.dynamic_shared = job.view.dynamic_shared;
         view.shared = job.shared_bytes;
@@ -189,7 +195,7 @@ impl Worker {
     }
 }
 
-fn queue(job: &Job) -> std::sync::MutexGuard<'_, std::collections::VecDeque<Box<Cta>>> {
+fn queue(job: &Job) -> std::sync::MutexGuard<'_, std::collections::VecDeque<Group>> {
     job.queue.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -210,6 +216,8 @@ impl Cta {
             rounds: 0,
             stay: 0,
             watch: Watch::default(),
+            is_over: false,
+            is_parked: false,
         }
     }
 
@@ -220,6 +228,8 @@ impl Cta {
         let program = job.program(compiled);
         let [x, y, _] = job.view.grid.map(u64::from);
         self.index = index;
+        self.is_over = false;
+        self.is_parked = false;
         self.stay = 0;
         self.watch = Watch::default();
         self.cta = [
@@ -263,11 +273,6 @@ impl Cta {
                 set(ctx, preset, first);
             }
         }
-    }
-
-    /// Whether another CTA should run in its place: it can only wait, or has run for long.
-    fn gives_way(&self) -> bool {
-        self.watch.waits || self.stay >= SLICE
     }
 
     /// Tells the checker that the CTA is over.
@@ -364,9 +369,6 @@ impl Cta {
             self.weigh(ctx, job, jumps);
             Round::Progress
         } else {
-            let waiting = self.waiting(ctx, job.program(self.compiled));
-            let fault = self.stuck(ctx, job, waiting, 0);
-            job.fail(fault);
             Round::Stuck
         }
     }

@@ -3,6 +3,7 @@
 use crate::{
     bytes::Bytes,
     check::{Checker, LaunchOrder, StreamOrder},
+    clusters::clusters,
     error::{Error, Limit},
     job::{Job, Limits, Workspace},
     machine::{Inner, Machine, check},
@@ -41,6 +42,8 @@ pub struct Launch {
     pub params: Vec<u8>,
     /// Whether all CTAs exist at once.
     pub cooperative: bool,
+    /// CTAs of a cluster; `None` for as many as the kernel's own `.reqnctapercluster` says, or one.
+    pub cluster: Option<[u32; 3]>,
 }
 
 /// Launches that were checked once and are enqueued together.
@@ -201,6 +204,7 @@ impl Stream {
             dynamic_shared,
             params,
             cooperative,
+            cluster,
         } = launch;
         let name = kernel.name().clone();
         if !Arc::ptr_eq(kernel.machine(), &self.machine.0) {
@@ -260,6 +264,8 @@ impl Stream {
                 u64::from(config.shared_per_block),
             ));
         }
+        let (cluster, grid) = clusters(kernel.function(), config.target.sm, cluster, grid)
+            .map_err(|(what, found, expected)| refuse(what, found, expected))?;
         let total: u64 = grid.iter().map(|n| u64::from(*n)).product();
         if cooperative && total > config.cooperative_ctas {
             let most = config.cooperative_ctas;
@@ -282,6 +288,8 @@ impl Stream {
             grid,
             block,
             cta: [0; 3],
+            cluster: cluster.unwrap_or([1; 3]),
+            clustered: cluster.is_some(),
             grid_id: 0,
             dynamic_shared,
             shared,
@@ -289,6 +297,7 @@ impl Stream {
             workspace: workspace.as_ref().map_or(0, |workspace| workspace.address),
             params,
             own: Own::default(),
+            peers: Vec::new(),
         };
         let global = self.machine.0.arena.window();
         let limits = Limits {

@@ -441,6 +441,7 @@ impl Rig {
             dynamic_shared: 0,
             params: Vec::new(),
             cooperative: false,
+            cluster: None,
         };
         launch.params = params.iter().flat_map(|p| p.to_le_bytes()).collect();
         self.bench

@@ -108,6 +108,7 @@ fn replays(compile: Compile, prepared: bool, workers: usize, seed: Option<u64>) 
         dynamic_shared: 0,
         params,
         cooperative: false,
+        cluster: None,
     };
     let ready = stream.prepare(vec![launch.clone()]).expect("it is right");
     let wanted = expected(CTAS, ROUNDS);

@@ -227,6 +227,7 @@ fn on_sm_100(body: &str, words: &[u32]) -> Vec<u32> {
         dynamic_shared: 0,
         params: at.to_le_bytes().to_vec(),
         cooperative: false,
+        cluster: None,
     };
     stream.launch(launch).expect("enqueued");
     stream.synchronize().expect("no fault");

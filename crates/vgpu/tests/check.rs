@@ -48,6 +48,7 @@ fn run(body: &str, grid: u32, block: u32, bytes: u64, written: u64) -> Vec<Findi
         dynamic_shared: 0,
         params: buffer.to_le_bytes().to_vec(),
         cooperative: false,
+        cluster: None,
     };
     bench.stream.launch(launch).expect("launches");
     // A deadlock is an error as well as a finding.
@@ -401,6 +402,7 @@ fn memory_that_was_given_back_or_never_written_or_never_given_back() {
         dynamic_shared: 0,
         params: buffer.to_le_bytes().to_vec(),
         cooperative: false,
+        cluster: None,
     };
     let kinds = || -> Vec<Kind> {
         let findings = bench.machine.take_findings();

@@ -50,6 +50,7 @@ fn launch(bench: &Bench, stream: &Stream, kernel: &str, buffer: u64) {
         dynamic_shared: 0,
         params: buffer.to_le_bytes().to_vec(),
         cooperative: false,
+        cluster: None,
     };
     stream.launch(launch).expect("launches");
 }
@@ -122,6 +123,7 @@ fn a_replay_is_a_row_of_launches() {
         dynamic_shared: 0,
         params: buffer.to_le_bytes().to_vec(),
         cooperative: false,
+        cluster: None,
     });
     let prepared = bench.stream.prepare(each.to_vec()).expect("prepared");
     bench.stream.replay(&prepared).expect("enqueued");

@@ -79,6 +79,7 @@ fn gives(module: &Verified, cases: &[(&str, u64)], compile: Compile) {
             dynamic_shared: 0,
             params: out.to_le_bytes().to_vec(),
             cooperative: false,
+            cluster: None,
         };
         if let Err(error) = stream.launch(launch).and_then(|()| stream.synchronize()) {
             faults.push(format!("{statement}: {error}"));

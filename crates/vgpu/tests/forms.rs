@@ -17,12 +17,9 @@ use warpsmith_ptx::{
 };
 use warpsmith_vgpu::{Config, Error, Launch, Machine};
 
-/// What is refused by name: warp-group products, bulk copies, clusters and video instructions.
-fn is_outside(op: Op, quals: &Quals) -> bool {
-    let video = op.name().starts_with('v') && op != Op::Vote;
-    let clusters = op == Op::Mapa || (op == Op::Barrier && quals.has(Qual::Cluster));
-    let bulk = op == Op::Cp && quals.has(Qual::Bulk);
-    op == Op::Wgmma || video || clusters || bulk
+/// What is refused by name: video instructions.
+fn is_outside(op: Op) -> bool {
+    op.name().starts_with('v') && op != Op::Vote
 }
 
 /// Forms that need more than operands of their types: branches, calls and the parameters of calls, which
@@ -59,7 +56,7 @@ fn each_form_can_be_run_or_is_refused_by_name() {
         };
         for _ in 0..4 {
             let found = refusal(&mut random, &machine, &stream, (op, &quals), target);
-            match (found, is_outside(op, &quals)) {
+            match (found, is_outside(op)) {
                 (Ok(()), false) => {}
                 (Ok(()), true) => faults.push(format!("{line}: not refused")),
                 (Err(Error::Unsupported { what, .. }), true) if what == line => {}
@@ -107,6 +104,7 @@ fn refusal(
         block: [32, 1, 1],
         dynamic_shared: 0,
         cooperative: false,
+        cluster: None,
     };
     stream.prepare(vec![launch]).map(drop)
 }

@@ -103,6 +103,7 @@ impl Script {
                 dynamic_shared: number(&launch["dynamic_smem"]) as u32,
                 params,
                 cooperative: self.json["co_resident"] == true,
+                cluster: None,
             };
             stream.launch(launch).map_err(|e| e.to_string())?;
             stream.synchronize().map_err(|e| e.to_string())?;

@@ -256,6 +256,7 @@ fn run(
             dynamic_shared: built.dynamic_shared,
             params,
             cooperative: false,
+            cluster: None,
         };
         stream.launch(launch).expect("launches");
         // A deadlock is an error as well as a finding.

@@ -203,6 +203,7 @@ impl Ready {
             dynamic_shared: case.dynamic_shared,
             params: self.params.clone(),
             cooperative: false,
+            cluster: None,
         }
     }
 

@@ -258,6 +258,7 @@ impl BackQueue for VirtualQueue {
             dynamic_shared,
             params,
             cooperative: placement == Placement::Cooperative,
+            cluster: None,
         }))
     }
 

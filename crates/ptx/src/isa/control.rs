@@ -41,6 +41,12 @@ fence .{sc,acq_rel,acquire@8.6/90,release@8.6/90}? .{$scope} | | 6.0/70 | 9.7.13
 fence .mbarrier_init .release .cluster | | 8.0/90 | 9.7.13.4
 fence .proxy .{alias,async@8.0/90} | | 7.5/70 | 9.7.13.4
 fence .proxy .async .{global,shared::cta,shared::cluster} | | 8.0/90 | 9.7.13.4
+fence .proxy .tensormap::generic .release .{$scope} | | 8.3/90 | 9.7.13.4
+fence .proxy .tensormap::generic .acquire .{$scope} | [], # | 8.3/90 | 9.7.13.4
+fence .proxy .async::generic .acquire .sync_restrict::shared::cluster .cluster | | 8.6/90 | 9.7.13.4
+fence .proxy .async::generic .release .sync_restrict::shared::cta .cluster | | 8.6/90 | 9.7.13.4
+fence .acquire .sync_restrict::shared::cluster .cluster | | 8.6/90 | 9.7.13.4
+fence .release .sync_restrict::shared::cta .cluster | | 8.6/90 | 9.7.13.4
 activemask .b32 | =b32 | 6.2/30 | 9.7.13.12
 vote .sync .{all,any,uni} .pred | =pred, !pred, b32 | 6.0/30 | 9.7.13.9
 vote .sync .ballot .b32 | =b32, !pred, b32 | 6.0/30 | 9.7.13.9

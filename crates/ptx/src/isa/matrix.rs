@@ -65,6 +65,19 @@ movmatrix .sync .aligned .m8n8 .trans .b16 | =b32, b32 | 7.8/75 | 9.7.14.5.17
 wgmma .fence .sync .aligned | | 8.0/90a | 9.7.15.7.1
 wgmma .commit_group .sync .aligned | | 8.0/90a | 9.7.15.7.2
 wgmma .wait_group .sync .aligned | # | 8.0/90a | 9.7.15.7.3
-wgmma .mma_async .sync .aligned .{$wgmma} T={f32,f16} .f16 .f16 | ={* T}, wgmma, b64, pred, #, #, #?, #? | 8.0/90a | 9.7.15.5.2
-wgmma .mma_async .sync .aligned .{$wgmma} .f32 .bf16 .bf16 | ={* f32}, wgmma, b64, pred, #, #, #?, #? | 8.0/90a | 9.7.15.5.2
+wgmma .mma_async .sync .aligned .{$wgmma16} .f32 .f16 .f16 | ={* f32}, wgmma, b64, !pred, #, #, #, #? | 8.0/90a | 9.7.15.5.2
+wgmma .mma_async .sync .aligned .{$wgmma16} .f16 .f16 .f16 | ={* f16x2}, wgmma, b64, !pred, #, #, #, #? | 8.0/90a | 9.7.15.5.2
+wgmma .mma_async .sync .aligned .{$wgmma16} .f32 .bf16 .bf16 | ={* f32}, wgmma, b64, !pred, #, #, #, #? | 8.0/90a | 9.7.15.5.2
+wgmma .mma_async .sync .aligned .{$wgmma8} .f32 .tf32 .tf32 | ={* f32}, wgmma, b64, !pred, #, # | 8.0/90a | 9.7.15.5.2
+wgmma .mma_async .sync .aligned .{$wgmma32} .f32 .{e4m3,e5m2} .{e4m3,e5m2} | ={* f32}, wgmma, b64, !pred, #, # | 8.0/90a | 9.7.15.5.2
+wgmma .mma_async .sync .aligned .{$wgmma32} .f16 .{e4m3,e5m2} .{e4m3,e5m2} | ={* f16x2}, wgmma, b64, !pred, #, # | 8.0/90a | 9.7.15.5.2
+wgmma .mma_async .sync .aligned .{$wgmmas8} .satfinite? .s32 .s8 .s8 | ={* s32}, wgmma, b64, !pred | 8.0/90a | 9.7.15.5.2
+wgmma .mma_async .sync .aligned .{$wgmmas8} .s32 .s8 .s8 .satfinite | ={* s32}, wgmma, b64, !pred | 8.0/90a | 9.7.15.5.2
+wgmma .mma_async .sync .aligned .{$wgmmas8} .satfinite? .s32 .u8 .u8 | ={* s32}, wgmma, b64, !pred | 8.0/90a | 9.7.15.5.2
+wgmma .mma_async .sync .aligned .{$wgmmas8} .s32 .u8 .u8 .satfinite | ={* s32}, wgmma, b64, !pred | 8.0/90a | 9.7.15.5.2
+wgmma .mma_async .sync .aligned .{$wgmmas8} .satfinite? .s32 .s8 .u8 | ={* s32}, wgmma, b64, !pred | 8.4/90a | 9.7.15.5.2
+wgmma .mma_async .sync .aligned .{$wgmmas8} .s32 .s8 .u8 .satfinite | ={* s32}, wgmma, b64, !pred | 8.4/90a | 9.7.15.5.2
+wgmma .mma_async .sync .aligned .{$wgmmas8} .satfinite? .s32 .u8 .s8 | ={* s32}, wgmma, b64, !pred | 8.4/90a | 9.7.15.5.2
+wgmma .mma_async .sync .aligned .{$wgmmas8} .s32 .u8 .s8 .satfinite | ={* s32}, wgmma, b64, !pred | 8.4/90a | 9.7.15.5.2
+wgmma .mma_async .sync .aligned .{$wgmma256} .s32 .b1 .b1 .and .popc | ={* s32}, wgmma, b64, !pred | 8.0/90a | 9.7.15.5.2
 ";

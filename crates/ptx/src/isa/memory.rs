@@ -9,6 +9,7 @@ isspacep .{global,local,shared,const@3.1/20,shared::cta@7.8/30,shared::cluster@7
 prefetch .{global,local} .{L1,L2} | [] | 2.0/20 | 9.7.9.15
 prefetch .{L1,L2} | [] | 2.0/20 | 9.7.9.15
 prefetch .global .{L2::evict_last,L2::evict_normal} | [] | 7.4/80 | 9.7.9.15
+prefetch .{param,const}? .tensormap | [] | 8.0/90 | 9.7.9.15
 prefetchu .L1 | [] | 2.0/20 | 9.7.9.15
 applypriority .global? .L2::evict_normal | [], # | 7.4/80 | 9.7.9.16
 discard .global? .L2 | [], # | 7.4/80 | 9.7.9.17
@@ -80,6 +81,28 @@ cp .async .bulk .prefetch .L2 .global .L2::cache_hint? | [global], u32, hint | 8
 cp .async .bulk .tensor .{1d,2d,3d,4d,5d} .{shared::cluster,shared::cta@8.6/90} .global .tile? .mbarrier::complete_tx::bytes .L2::cache_hint? | [shared], tensor, [shared], hint | 8.0/90 | 9.7.9.27.1.1
 cp .async .bulk .tensor .{1d,2d,3d,4d,5d} .shared::cluster .global .tile? .mbarrier::complete_tx::bytes .multicast::cluster .L2::cache_hint? | [shared], tensor, [shared], u16, hint | 8.0/90 | 9.7.9.27.1.1
 cp .async .bulk .tensor .{1d,2d,3d,4d,5d} .global .shared::cta .tile? .bulk_group .L2::cache_hint? | tensor, [shared], hint | 8.0/90 | 9.7.9.27.1.1
+cp .async .bulk .tensor .{3d,4d,5d} .{shared::cluster,shared::cta@8.6/90} .global .im2col .mbarrier::complete_tx::bytes .L2::cache_hint? | [shared], tensor, [shared], {* u16}, hint | 8.0/90 | 9.7.9.27.1.1
+cp .async .bulk .tensor .{3d,4d,5d} .shared::cluster .global .im2col .mbarrier::complete_tx::bytes .multicast::cluster .L2::cache_hint? | [shared], tensor, [shared], {* u16}, u16, hint | 8.0/90 | 9.7.9.27.1.1
+cp .async .bulk .tensor .{3d,4d,5d} .global .shared::cta .im2col_no_offs .bulk_group .L2::cache_hint? | tensor, [shared], hint | 8.0/90 | 9.7.9.27.1.1
+cp .async .bulk .prefetch .tensor .{1d,2d,3d,4d,5d} .L2 .global .tile? .L2::cache_hint? | tensor, hint | 8.0/90 | 9.7.9.27.1.3
+cp .async .bulk .prefetch .tensor .{3d,4d,5d} .L2 .global .im2col .L2::cache_hint? | tensor, {* u16}, hint | 8.0/90 | 9.7.9.27.1.3
+cp .reduce .async .bulk .tensor .{1d,2d,3d,4d,5d} .global .shared::cta .{add,min,max,inc,dec,and,or,xor} .tile? .bulk_group .L2::cache_hint? | tensor, [shared], hint | 8.0/90 | 9.7.9.27.1.2
+cp .reduce .async .bulk .tensor .{3d,4d,5d} .global .shared::cta .{add,min,max,inc,dec,and,or,xor} .im2col_no_offs .bulk_group .L2::cache_hint? | tensor, [shared], hint | 8.0/90 | 9.7.9.27.1.2
+cp .reduce .async .bulk .shared::cluster .shared::cta .mbarrier::complete_tx::bytes .{and,or,xor} T={b32} | [shared], [shared], u32, [shared] | 8.0/90 | 9.7.9.25.4.2
+cp .reduce .async .bulk .shared::cluster .shared::cta .mbarrier::complete_tx::bytes .add T={u32,s32,u64} | [shared], [shared], u32, [shared] | 8.0/90 | 9.7.9.25.4.2
+cp .reduce .async .bulk .shared::cluster .shared::cta .mbarrier::complete_tx::bytes .{inc,dec} T={u32} | [shared], [shared], u32, [shared] | 8.0/90 | 9.7.9.25.4.2
+cp .reduce .async .bulk .shared::cluster .shared::cta .mbarrier::complete_tx::bytes .{min,max} T={u32,s32} | [shared], [shared], u32, [shared] | 8.0/90 | 9.7.9.25.4.2
+cp .reduce .async .bulk .global .shared::cta .bulk_group .L2::cache_hint? .{and,or,xor} T={b32,b64} | [global], [shared], u32, hint | 8.0/90 | 9.7.9.25.4.2
+cp .reduce .async .bulk .global .shared::cta .bulk_group .L2::cache_hint? .add T={u32,s32,u64,f32,f64} | [global], [shared], u32, hint | 8.0/90 | 9.7.9.25.4.2
+cp .reduce .async .bulk .global .shared::cta .bulk_group .L2::cache_hint? .add .noftz T={f16,bf16} | [global], [shared], u32, hint | 8.0/90 | 9.7.9.25.4.2
+cp .reduce .async .bulk .global .shared::cta .bulk_group .L2::cache_hint? .{inc,dec} T={u32} | [global], [shared], u32, hint | 8.0/90 | 9.7.9.25.4.2
+cp .reduce .async .bulk .global .shared::cta .bulk_group .L2::cache_hint? .{min,max} T={u32,s32,u64,s64,f16,bf16} | [global], [shared], u32, hint | 8.0/90 | 9.7.9.25.4.2
+tensormap .replace .tile .global_address .{global,shared::cta}? .b1024 T={b64} | [], T | 8.3/90a 8.6/100f 8.6/101f 8.7/120f | 9.7.9.28
+tensormap .replace .tile .rank .{global,shared::cta}? .b1024 T={b32} | [], T | 8.3/90a 8.6/100f 8.6/101f 8.7/120f | 9.7.9.28
+tensormap .replace .tile .{box_dim,global_dim,element_stride} .{global,shared::cta}? .b1024 T={b32} | [], #, T | 8.3/90a 8.6/100f 8.6/101f 8.7/120f | 9.7.9.28
+tensormap .replace .tile .global_stride .{global,shared::cta}? .b1024 T={b64} | [], #, T | 8.3/90a 8.6/100f 8.6/101f 8.7/120f | 9.7.9.28
+tensormap .replace .tile .{elemtype,interleave_layout,swizzle_mode,fill_mode} .{global,shared::cta}? .b1024 T={b32} | [], # | 8.3/90a 8.6/100f 8.6/101f 8.7/120f | 9.7.9.28
+tensormap .cp_fenceproxy .global .shared::cta .tensormap::generic .release .{$scope} .sync .aligned | [global], [shared], # | 8.3/90 | 9.7.13.17
 mbarrier .init .{shared,shared::cta@7.8/80}? .b64 | [], u32 | 7.0/80 | 9.7.13.16.9
 mbarrier .inval .{shared,shared::cta@7.8/80}? .b64 | [] | 7.0/80 | 9.7.13.16.10
 mbarrier .expect_tx .{shared,shared::cta,shared::cluster}? .b64 | [], u32 | 8.0/90 | 9.7.13.16.11

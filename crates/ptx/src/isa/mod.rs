@@ -16,7 +16,7 @@ mod order;
 pub mod pattern;
 mod slot;
 
-pub use order::{canonical, is_open, is_word};
+pub use order::{canonical, is_open, is_word, section};
 pub use pattern::Need;
 pub use slot::{Access, Presence, Shape, Slot, Ty};
 

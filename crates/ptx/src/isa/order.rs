@@ -242,6 +242,20 @@ const OTHER_WORDS: &[&str] = &[
     "f8x4",
 ];
 
+/// The section of the manual that has an opcode's forms, for what is refused: that of the first one that the table has.
+pub fn section(op: Op, quals: &Quals) -> &'static str {
+    let has = |word| quals.has(word);
+    match op {
+        Op::Tcgen05 => "9.7.16",
+        Op::Mma if has(Qual::Sp) => "9.7.14.6",
+        Op::Wgmma if has(Qual::Sp) => "9.7.15.6",
+        _ => {
+            let rows = TABLE.by_op.get(&op);
+            rows.map_or("9.7", |rows| TABLE.rows[rows.start].section)
+        }
+    }
+}
+
 /// Whether the manual has a qualifier of this name of an opcode, and the table does not know it.
 pub fn is_word(op: Op, name: &str) -> bool {
     // Of some opcodes the table has nothing.

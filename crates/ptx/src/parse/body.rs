@@ -468,7 +468,8 @@ impl<'t> Parser<'t> {
             let qual = Qual::from_name(text).ok_or_else(|| {
                 let name = text.to_owned();
                 let code = if isa::is_open(op, &quals) && isa::is_word(op, text) {
-                    let what = format!("`.{name}` of `{}`", op.name());
+                    let section = isa::section(op, &quals);
+                    let what = format!("`.{name}` of `{}` (PTX ISA {section})", op.name());
                     Code::Unsupported { what }
                 } else {
                     let op = op.name();

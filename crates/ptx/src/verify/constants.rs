@@ -3,10 +3,31 @@
 use super::{Check, form_text, operands::Place};
 use crate::{
     diag::Code,
-    ir::{Imm, Operand},
+    ir::{Imm, Inst, Operand},
     op::Op,
-    qual::Qual,
+    qual::{Qual, Quals},
+    types::Type,
 };
+
+/// The dimensions of the tensor that a copy is of: `.1d` to `.5d`.
+pub(super) fn dimensions(quals: &Quals) -> Option<usize> {
+    let all = [Qual::D1d, Qual::D2d, Qual::D3d, Qual::D4d, Qual::D5d];
+    all.iter().position(|dim| quals.has(*dim)).map(|at| at + 1)
+}
+
+/// How many elements a vector has whose row leaves that open: offsets of a tensor, results of `wgmma`.
+pub(super) fn elements(inst: &Inst) -> Option<u8> {
+    match inst.op {
+        Op::Cp => dimensions(&inst.quals).map(|dims| dims.saturating_sub(2) as u8),
+        Op::Wgmma => {
+            let [_, n, _] = inst.quals.as_slice().iter().find_map(|word| word.shape())?;
+            // A warp has 16 of 64 rows, a lane a 32nd of what is in them; halves lie two in a register.
+            let halves = inst.quals.types().next() == Some(Type::F16);
+            Some((n / if halves { 4 } else { 2 }) as u8)
+        }
+        _ => None,
+    }
+}
 
 impl Check<'_> {
     /// Constants that some forms limit.
@@ -21,7 +42,25 @@ impl Check<'_> {
         // Where a barrier's number stands: behind the result of a reduction.
         let first = usize::from(has(Qual::Red));
         // Each: the operand, and the values it may have.
+        let element = if has(Qual::GlobalStride) { 3 } else { 4 };
+        let field: [(usize, i64, i64); 1] = [(
+            1,
+            0,
+            match () {
+                () if has(Qual::Elemtype) && self.module.target.sm >= 100 => 15,
+                () if has(Qual::Elemtype) => 12,
+                () if has(Qual::InterleaveLayout) => 2,
+                () if has(Qual::SwizzleMode) => 3,
+                () if has(Qual::FillMode) => 1,
+                () => element,
+            },
+        )];
         let limits: &[(usize, i64, i64)] = match inst.op {
+            Op::Tensormap if has(Qual::CpFenceproxy) => &[(2, 128, 128)],
+            Op::Tensormap if !has(Qual::GlobalAddress) && !has(Qual::Rank) => &field,
+            Op::Fence if has(Qual::TensormapGeneric) => &[(1, 128, 128)],
+            Op::Setmaxnreg => &[(0, 24, 256)],
+            Op::Wgmma if has(Qual::MmaAsync) => &[(3, 0, 1), (6, 0, 1), (7, 0, 1)],
             Op::Cp if has(Qual::Cg) && has(Qual::Async) => &[(2, 16, 16)],
             Op::Cp if has(Qual::Ca) && has(Qual::Async) => match constant(2) {
                 Some(4 | 8 | 16) => &[],
@@ -54,6 +93,25 @@ impl Check<'_> {
             };
             self.report(place.function, code, place.span);
         }
+        // Rows and sizes of the asynchronous proxy, and registers in the units they are given in.
+        let unit = match inst.op {
+            Op::Setmaxnreg => Some((0, 8)),
+            Op::Cp if has(Qual::Bulk) && has(Qual::Prefetch) && !has(Qual::Tensor) => Some((1, 16)),
+            Op::Cp if has(Qual::Bulk) && inst.operands.len() > 2 && !has(Qual::Tensor) => {
+                Some((2, 16))
+            }
+            _ => None,
+        };
+        if let Some((at, of)) = unit
+            && let Some(value) = constant(at).filter(|value| value % of != 0)
+        {
+            let form = form_text(inst);
+            let code = Code::ConstantMultiple { form, value, of };
+            self.report(place.function, code, place.span);
+        }
+        if inst.op == Op::Wgmma && has(Qual::MmaAsync) {
+            self.product(place);
+        }
         for (at, least, most) in limits.iter().copied() {
             let Some(value) = constant(at) else {
                 continue;
@@ -67,6 +125,44 @@ impl Check<'_> {
                 };
                 self.report(place.function, code, place.span);
             }
+        }
+    }
+    /// Signs of `wgmma`, and which of its matrices may be transposed: A in registers may not.
+    fn product(&mut self, place: Place<'_>) {
+        let inst = place.inst;
+        for at in [4, 5] {
+            if let Some(Operand::Imm(Imm::Int(value))) = inst.operands.get(at)
+                && !matches!(value, -1 | 1)
+            {
+                let code = Code::ConstantRange {
+                    form: form_text(inst),
+                    value: *value,
+                    least: -1,
+                    most: 1,
+                };
+                self.report(place.function, code, place.span);
+            }
+        }
+        let halves = [Type::F16, Type::BF16].map(Qual::T);
+        let transposes = inst
+            .quals
+            .as_slice()
+            .last()
+            .is_some_and(|ty| halves.contains(ty));
+        let registers = matches!(inst.operands.get(1), Some(Operand::Vec(_)));
+        let wanted = match (transposes, registers) {
+            (true, true) => 7,
+            (true, false) => 8,
+            (false, _) => return,
+        };
+        if inst.operands.len() != wanted {
+            let code = Code::OperandCount {
+                form: form_text(inst),
+                least: wanted,
+                most: wanted,
+                found: inst.operands.len(),
+            };
+            self.report(place.function, code, place.span);
         }
     }
 }

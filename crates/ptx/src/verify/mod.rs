@@ -9,6 +9,7 @@ mod flow;
 mod forms;
 mod init;
 mod operands;
+mod tensor;
 mod vars;
 
 use crate::{
@@ -401,7 +402,8 @@ impl<'m> Check<'m> {
         let Some(form) = form else {
             let form = form_text(inst);
             let code = if self.may_exist(inst) {
-                let what = format!("the form `{form}`");
+                let section = isa::section(inst.op, &inst.quals);
+                let what = format!("the form `{form}` (PTX ISA {section})");
                 Code::Unsupported { what }
             } else {
                 Code::UnknownForm { form }

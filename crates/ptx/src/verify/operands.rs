@@ -1,6 +1,6 @@
 //! Operands: how many, of what kind, type and state space.
 
-use super::{Check, Known, form_text, reg_name, special_need};
+use super::{Check, Known, constants, form_text, reg_name, special_need};
 use crate::{
     diag::Code,
     ir::{
@@ -20,14 +20,14 @@ pub(super) struct Place<'a> {
     pub(super) inst: &'a Inst,
     // A reference: copies of what was just written would wait for each other.
     form: &'a Form,
-    index: usize,
+    pub(super) index: usize,
     access: Access,
     pub(super) span: Span,
 }
 
 /// How a register's width may differ from the type's.
 #[derive(Clone, Copy, PartialEq)]
-enum Width {
+pub(super) enum Width {
     Equal,
     OrWider,
 }
@@ -150,7 +150,7 @@ impl<'m> Check<'m> {
         found
     }
 
-    fn kind(&mut self, place: Place<'_>, expected: &'static str, operand: &Operand) {
+    pub(super) fn kind(&mut self, place: Place<'_>, expected: &'static str, operand: &Operand) {
         let code = Code::OperandKind {
             form: form_text(place.inst),
             index: place.index,
@@ -160,7 +160,7 @@ impl<'m> Check<'m> {
         self.report(place.function, code, place.span);
     }
 
-    fn register(&mut self, place: Place<'_>, id: RegId, ty: Type, width: Width) {
+    pub(super) fn register(&mut self, place: Place<'_>, id: RegId, ty: Type, width: Width) {
         if let Some(found) = self.reg(place.function, id, place.span)
             && !fits(ty, found, width)
         {
@@ -190,6 +190,7 @@ impl<'m> Check<'m> {
                 self.vector(place, operand, count, form.ty(ty), Width::OrWider);
             }
             Shape::Fragment(count, ty) => {
+                let count = count.or_else(|| constants::elements(place.inst));
                 self.vector(place, operand, count, form.ty(ty), Width::Equal);
             }
             Shape::Move(ty) => self.moved(place, operand, form.ty(ty)),
@@ -254,7 +255,7 @@ impl<'m> Check<'m> {
                 }
                 other => self.value(place, other, Type::U32, Width::Equal),
             },
-            Shape::Texture | Shape::Tensor => match operand {
+            Shape::Texture => match operand {
                 Operand::List(items) => {
                     for item in items {
                         self.exists(place, item);
@@ -262,6 +263,7 @@ impl<'m> Check<'m> {
                 }
                 other => self.kind(place, "a list of a texture and coordinates", other),
             },
+            Shape::Tensor => self.tensor(place, operand),
             Shape::Wgmma => match operand {
                 Operand::Vec(_) => self.vector(place, operand, Some(4), Type::B32, Width::Equal),
                 other => self.value(place, other, Type::B64, Width::Equal),
@@ -271,7 +273,7 @@ impl<'m> Check<'m> {
     }
 
     /// A single value.
-    fn value(&mut self, place: Place<'m>, operand: &Operand, ty: Type, width: Width) {
+    pub(super) fn value(&mut self, place: Place<'m>, operand: &Operand, ty: Type, width: Width) {
         let reads = place.access == Access::Read;
         match operand {
             Operand::Reg(id) => self.register(place, *id, ty, width),
@@ -339,7 +341,10 @@ impl<'m> Check<'m> {
                     self.report(place.function, Code::Unsupported { what }, place.span);
                 }
                 Operand::Sink if place.access == Access::Write => {}
-                Operand::Imm(_) if fragment => self.kind(place, "a vector of registers", item),
+                // Offsets of a tensor are the only such vector of numbers.
+                Operand::Imm(_) if fragment && ty != Type::U16 => {
+                    self.kind(place, "a vector of registers", item);
+                }
                 item => self.value(place, item, ty, width),
             }
         }
@@ -468,7 +473,7 @@ impl<'m> Check<'m> {
     }
 
     /// Whether what an operand names exists, where nothing more is known of it.
-    fn exists(&mut self, place: Place<'m>, operand: &Operand) {
+    pub(super) fn exists(&mut self, place: Place<'m>, operand: &Operand) {
         match operand {
             Operand::Reg(id) | Operand::NotReg(id) => {
                 self.reg(place.function, *id, place.span);

@@ -186,6 +186,15 @@ pub fn instruction_of(random: &mut Random, op: Op, quals: &Quals, target: Target
         let operand = operand(random, &inst, &form, slot, at);
         inst.operands.push(operand);
     }
+    // A of a product may be in registers, which are not transposed.
+    let registers = if least == most {
+        random.below(2) == 0
+    } else {
+        count == least
+    };
+    if op == Op::Wgmma && quals.has(Qual::MmaAsync) && registers {
+        inst.operands[1] = Operand::Vec(several(random, Type::B32, 4));
+    }
     isa::form_of(&inst)?.lowest_version(target)?;
     Some(inst)
 }
@@ -259,6 +268,15 @@ fn address(random: &mut Random, inst: &Inst, space: Space) -> Operand {
     Operand::Addr(Address { base, offset })
 }
 
+/// The dimensions of the tensor that a copy is of.
+fn dimensions(inst: &Inst) -> usize {
+    let all = [Qual::D1d, Qual::D2d, Qual::D3d, Qual::D4d, Qual::D5d];
+    1 + all
+        .iter()
+        .position(|dim| inst.quals.has(*dim))
+        .expect("a tensor has dimensions")
+}
+
 fn operand(random: &mut Random, inst: &Inst, form: &Form, slot: &Slot, at: usize) -> Operand {
     let has = |qual| inst.quals.has(qual);
     let int = |value| Operand::Imm(Imm::Int(value));
@@ -294,6 +312,10 @@ fn operand(random: &mut Random, inst: &Inst, form: &Form, slot: &Slot, at: usize
             return reg(random, form.ty(ty));
         }
         (Op::Setmaxnreg, Shape::Immediate) => return int(64),
+        (Op::Tensormap | Op::Fence, Shape::Immediate) => {
+            let whole = has(Qual::CpFenceproxy) || inst.op == Op::Fence;
+            return int(if whole { 128 } else { 1 });
+        }
         (Op::Mma | Op::Wmma | Op::Wgmma, Shape::Immediate) => return int(1),
         (
             Op::St | Op::Cp | Op::Alloca | Op::Vote | Op::Elect | Op::Stackrestore,
@@ -314,9 +336,14 @@ fn operand(random: &mut Random, inst: &Inst, form: &Form, slot: &Slot, at: usize
         }
         Shape::Vector(ty) => reg(random, form.ty(ty)),
         Shape::Fragment(count, ty) => {
-            let count = count.unwrap_or(match inst.op {
-                Op::Wgmma => 8,
-                _ => 4,
+            let count = count.unwrap_or_else(|| match inst.op {
+                Op::Wgmma => {
+                    let shape = inst.quals.as_slice().iter().find_map(|word| word.shape());
+                    let [_, n, _] = shape.expect("a product has a shape");
+                    let halves = inst.quals.types().next() == Some(Type::F16);
+                    (n / if halves { 4 } else { 2 }) as u8
+                }
+                _ => dimensions(inst) as u8 - 2,
             });
             Operand::Vec(several(random, form.ty(ty), count))
         }
@@ -342,7 +369,12 @@ fn operand(random: &mut Random, inst: &Inst, form: &Form, slot: &Slot, at: usize
         Shape::Pointer => reg(random, Type::U64),
         Shape::Immediate => int(random.below(16) as i64),
         Shape::Size => reg(random, Type::U32),
-        Shape::Texture | Shape::Tensor => {
+        Shape::Tensor => {
+            let count = dimensions(inst) as u8;
+            let coordinates = Operand::Vec(several(random, Type::B32, count));
+            Operand::List(Box::new([reg(random, Type::U64), coordinates]))
+        }
+        Shape::Texture => {
             let coordinates = Operand::Vec(several(random, Type::B32, 2));
             Operand::List(Box::new([reg(random, Type::U64), coordinates]))
         }

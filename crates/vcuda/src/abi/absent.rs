@@ -92,14 +92,13 @@ absent! {
     cuModuleGetTexRef cuMulticastAddDevice cuMulticastBindAddr
     cuMulticastBindAddr_v2 cuMulticastBindMem cuMulticastBindMem_v2
     cuMulticastCreate cuMulticastGetGranularity cuMulticastUnbind
-    cuOccupancyMaxActiveClusters cuOccupancyMaxPotentialClusterSize cuParamSetSize
+    cuParamSetSize
     cuParamSetTexRef cuParamSetf cuParamSeti
     cuParamSetv cuSignalExternalSemaphoresAsync
     cuStreamBeginCaptureToCig cuStreamBeginRecaptureToGraph cuStreamEndCaptureToCig
     cuStreamGetDevResource cuStreamGetGreenCtx cuSurfObjectCreate
     cuSurfObjectDestroy cuSurfObjectGetResourceDesc cuSurfRefGetArray
-    cuSurfRefSetArray cuTensorMapEncodeIm2col cuTensorMapEncodeIm2colWide
-    cuTensorMapEncodeTiled cuTensorMapReplaceAddress cuTensorMapSetAllocationClass
+    cuSurfRefSetArray cuTensorMapEncodeIm2colWide cuTensorMapSetAllocationClass
     cuTexObjectCreate cuTexObjectDestroy cuTexObjectGetResourceDesc
     cuTexObjectGetResourceViewDesc cuTexObjectGetTextureDesc cuTexRefCreate
     cuTexRefDestroy cuTexRefGetAddress cuTexRefGetAddressMode

@@ -18,6 +18,7 @@ pub(super) struct Wanted {
     pub(super) dynamic_shared: u32,
     pub(super) stream: Handle,
     pub(super) cooperative: bool,
+    pub(super) cluster: Option<[u32; 3]>,
 }
 
 fn params(function: &Function, pointers: Pointers, extra: Pointers) -> Result<Vec<u8>, Status> {
@@ -64,6 +65,7 @@ pub(super) fn gathered(
         dynamic_shared,
         stream: _,
         cooperative,
+        cluster,
     } = *wanted;
     let function = function(handle)?;
     let launch = vgpu::Launch {
@@ -73,6 +75,7 @@ pub(super) fn gathered(
         dynamic_shared,
         params: params(&function, pointers, extra)?,
         cooperative,
+        cluster,
     };
     function.allows(&launch)?;
     Ok((function, launch))
@@ -98,6 +101,28 @@ pub(crate) struct Config {
     count: c_uint,
 }
 
+impl Config {
+    /// Threads of a block, and bytes of its dynamic shared memory.
+    pub(super) fn sizes(&self) -> (c_uint, c_uint) {
+        (self.block.iter().product(), self.dynamic_shared)
+    }
+
+    /// The blocks of a cluster, if it asks for some.
+    pub(super) fn cluster(&self) -> Result<Option<[u32; 3]>, Status> {
+        for index in 0..self.count as usize {
+            let Attribute {
+                number,
+                padding: _,
+                value,
+            } = self.attributes.at(index)?;
+            if number == CLUSTER && value[..3] != [0; 3] {
+                return Ok(Some([value[0], value[1], value[2]]));
+            }
+        }
+        Ok(None)
+    }
+}
+
 /// `CUlaunchAttribute`: a number and a value of 64 bytes.
 #[derive(Clone, Copy)]
 #[repr(C)]
@@ -107,10 +132,9 @@ pub(crate) struct Attribute {
     value: [u32; 16],
 }
 
-/// `CU_LAUNCH_ATTRIBUTE_COOPERATIVE`, and those of clusters.
+/// `CU_LAUNCH_ATTRIBUTE_COOPERATIVE`, and that of clusters. Another one prefers a size, and need not get it.
 const COOPERATIVE: c_uint = 2;
 const CLUSTER: c_uint = 4;
-const PREFERRED_CLUSTER: c_uint = 11;
 /// Those of events, and of nodes that kernels change.
 const EVENTS: [c_uint; 3] = [7, 12, 13];
 
@@ -129,7 +153,7 @@ stream_entries! {
         extra: Pointers,
     ) {
         let (grid, block) = ([gx, gy, gz], [bx, by, bz]);
-        launch(Wanted { function, grid, block, dynamic_shared, stream, cooperative: false }, params, extra)
+        launch(Wanted { function, grid, block, dynamic_shared, stream, cooperative: false, cluster: None }, params, extra)
     }
 
     cuLaunchCooperativeKernel(
@@ -145,21 +169,19 @@ stream_entries! {
         params: Pointers,
     ) {
         let (grid, block) = ([gx, gy, gz], [bx, by, bz]);
-        let wanted = Wanted { function, grid, block, dynamic_shared, stream, cooperative: true };
+        let wanted = Wanted { function, grid, block, dynamic_shared, stream, cooperative: true, cluster: None };
         launch(wanted, params, Pointers::NONE)
     }
 
     cuLaunchKernelEx(config: In<Config>, function: Handle, params: Pointers, extra: Pointers) {
-        let Config { grid, block, dynamic_shared, stream, attributes, count } = config.value()?;
+        let config = config.value()?;
+        let cluster = config.cluster()?;
+        let Config { grid, block, dynamic_shared, stream, attributes, count } = config;
         let mut cooperative = false;
         for index in 0..count as usize {
             let Attribute { number, padding: _, value } = attributes.at(index)?;
             match number {
                 COOPERATIVE => cooperative = value[0] as c_int != 0,
-                CLUSTER | PREFERRED_CLUSTER if value[..3] != [1; 3] => {
-                    crate::report::lacks("launches in clusters of more than one block");
-                    return Err(Status::NotSupported);
-                }
                 number if EVENTS.contains(&number) => {
                     crate::report::lacks(&format!("launch attribute {number}"));
                     return Err(Status::NotSupported);
@@ -169,6 +191,6 @@ stream_entries! {
                 _ => return Err(Status::InvalidValue),
             }
         }
-        launch(Wanted { function, grid, block, dynamic_shared, stream, cooperative }, params, extra)
+        launch(Wanted { function, grid, block, dynamic_shared, stream, cooperative, cluster }, params, extra)
     }
 }

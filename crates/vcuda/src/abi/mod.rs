@@ -95,6 +95,7 @@ mod raw;
 mod reserve;
 mod rows;
 mod stream;
+mod tensor;
 mod values;
 
 pub(crate) use python::{caller, is_interpreter};
@@ -126,6 +127,7 @@ pub(crate) fn entries() -> impl Iterator<Item = &'static Entry> {
         reserve::ENTRIES,
         rows::ENTRIES,
         stream::ENTRIES,
+        tensor::ENTRIES,
         values::ENTRIES,
         absent::ENTRIES,
     ];

@@ -1,6 +1,9 @@
 //! Modules, the linker, functions and their attributes.
 
-use super::raw::{Image, In, JitOptions, Out, Text};
+use super::{
+    launch::Config,
+    raw::{Image, In, JitOptions, Out, Text},
+};
 use crate::{
     context::{current, usable},
     driver::driver,
@@ -168,6 +171,21 @@ entries! {
         _flags: c_uint,
     ) {
         blocks.put(resident(function, threads, dynamic)?)
+    }
+
+    /// Every card has clusters of eight.
+    cuOccupancyMaxPotentialClusterSize(size: Out<c_int>, function: Handle, _config: In<Config>) {
+        crate::library::function(function)?;
+        size.put(8)
+    }
+
+    cuOccupancyMaxActiveClusters(count: Out<c_int>, function: Handle, config: In<Config>) {
+        let config = config.value()?;
+        let (threads, dynamic) = config.sizes();
+        let blocks = resident(function, threads as c_int, dynamic as usize)?;
+        let sms = usable()?.core.settings.sms as c_int;
+        let each = config.cluster()?.map_or(1, |cluster| cluster.iter().product::<u32>().max(1));
+        count.put(blocks * sms / each as c_int)
     }
 
     /// The block that fills a multiprocessor best, and the grid that fills the card with it.

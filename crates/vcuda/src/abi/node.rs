@@ -87,6 +87,7 @@ impl Kernel {
             dynamic_shared: self.dynamic_shared,
             stream: Handle::NULL,
             cooperative: false,
+            cluster: None,
         };
         let (function, launch) = gathered(&wanted, self.params, self.extra)?;
         Ok(Work::Kernel(function, Box::new(launch)))

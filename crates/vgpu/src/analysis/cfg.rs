@@ -98,6 +98,8 @@ pub(crate) struct BarrierTerm {
     /// Kind, destination and predicate.
     pub(crate) reduce: Option<(BarRed, Operand, Operand)>,
     pub(crate) arrive: bool,
+    /// It is the barrier of the cluster, and whether what came before is known to those who wait.
+    pub(crate) cluster: Option<bool>,
     /// All lanes of a warp must come together.
     pub(crate) aligned: bool,
     pub(crate) guard: Option<(RegId, u32)>,
@@ -469,7 +471,16 @@ impl Labels<'_> {
     fn barrier(&self, inst: &Inst, guard: Option<(RegId, u32)>, next: u32) -> Option<Term> {
         let has = |word| inst.quals.has(word);
         if has(Qual::Cluster) {
-            return None;
+            return Some(Term::Barrier(Box::new(BarrierTerm {
+                id: Operand::Imm(Imm::Int(0)),
+                count: None,
+                reduce: None,
+                arrive: has(Qual::Arrive),
+                cluster: Some(!has(Qual::Relaxed)),
+                aligned: has(Qual::Aligned),
+                guard,
+                next,
+            })));
         }
         let mut operands = inst.operands.iter().cloned();
         let reduce = if has(Qual::Red) {
@@ -491,6 +502,7 @@ impl Labels<'_> {
             count: operands.next(),
             reduce,
             arrive: has(Qual::Arrive),
+            cluster: None,
             aligned: inst.op == Op::Bar || has(Qual::Aligned),
             guard,
             next,

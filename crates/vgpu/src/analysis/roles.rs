@@ -59,14 +59,17 @@ pub(crate) fn has_destination(inst: &Inst) -> bool {
                 || (inst.quals.has(Qual::ExpectTx) && !inst.quals.has(Qual::Arrive))
                 || inst.quals.has(Qual::CompleteTx))
         }
-        Op::Wgmma => inst.quals.has(Qual::MmaAsync),
+        // Loads of fragments and products of bits are made of `wgmma.mma_async` (`warpgroup.rs`).
+        Op::Wgmma => [Qual::MmaAsync, Qual::Load, Qual::Popc]
+            .iter()
+            .any(|word| inst.quals.has(*word)),
         _ => true,
     }
 }
 
 /// Whether the destination is also read.
 pub(crate) fn reads_destination(inst: &Inst) -> bool {
-    inst.guard.is_some() || inst.op == Op::Wgmma
+    inst.guard.is_some() || inst.op == Op::Wgmma && !inst.quals.has(Qual::Load)
 }
 
 /// How the results of lanes relate, given whether the kernel has local memory.

@@ -122,7 +122,7 @@ impl<'a> Lowerer<'a> {
                     roles::space(inst),
                     Space::Shared | Space::Local | Space::Param
                 );
-                inst.op == Op::Cvta && other && !inst.quals.has(Qual::To)
+                inst.op == Op::Mapa || inst.op == Op::Cvta && other && !inst.quals.has(Qual::To)
             })
         })
     }

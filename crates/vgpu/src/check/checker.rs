@@ -4,6 +4,7 @@ use super::{
     Access, Checks, Finding, Observer, Place,
     cell::Cell,
     clock::{Before, Known, SyncPlace, WarpClock},
+    cluster::Meeting,
     copies::{Bounds, Pending},
     history::History,
     holes::Holes,
@@ -11,6 +12,7 @@ use super::{
     memory::Global,
     order::LaunchOrder,
     pages::Pages,
+    proxy::Proxy,
     report::{Findings, New},
     subject::Subject,
     undefined::Origins,
@@ -92,6 +94,8 @@ pub(super) struct Cta {
     pub(super) origins: Origins,
     /// Where `mbarrier` objects are, with the thread that began each and its place.
     pub(super) objects: FxHashMap<u64, (u32, SpanId)>,
+    /// What the asynchronous proxy knows of shared memory.
+    pub(super) proxy: Proxy,
     /// What stores left undefined, of shared memory, and of the local memories thread after thread.
     pub(super) holes: [Holes; 2],
 }
@@ -117,6 +121,10 @@ pub(crate) struct Checker {
     pub(super) before: Before,
     pub(super) history: History,
     pub(super) sync: FxHashMap<(Option<u32>, u64), SyncPlace>,
+    /// Whether the launch has clusters, their barriers, and the marks of accesses that CTAs make to the memory of others.
+    pub(super) clustered: bool,
+    pub(super) meetings: FxHashMap<u32, Meeting>,
+    pub(super) peer_marks: FxHashMap<(u32, u32), Vec<Mark>>,
     /// The CTA that runs, by its number.
     pub(super) current: Option<(u32, Box<Cta>)>,
     /// Those between their turns.
@@ -151,6 +159,9 @@ impl Checker {
             before: Before::default(),
             history: History::mapped(base, size)?,
             sync: FxHashMap::default(),
+            clustered: false,
+            meetings: FxHashMap::default(),
+            peer_marks: FxHashMap::default(),
             current: None,
             waiting: FxHashMap::default(),
             spare: Vec::new(),
@@ -199,6 +210,9 @@ impl Checker {
             order,
         });
         self.sync.clear();
+        self.clustered = view.cluster_size() > 1;
+        self.meetings.clear();
+        self.peer_marks.clear();
         self.lent = Bounds::default();
         self.told.clear();
         self.constants = Bounds::default();
@@ -247,6 +261,7 @@ impl Checker {
         cta.crossed = false;
         cta.origins.clear();
         cta.objects.clear();
+        cta.proxy.clear();
         cta.holes.iter_mut().for_each(Holes::clear);
         self.park();
         self.current = Some((index, cta));
@@ -274,7 +289,11 @@ impl Checker {
 
     /// A CTA has ended.
     pub(crate) fn end_cta(&mut self) {
-        if let Some((_, cta)) = self.current.take() {
+        if let Some((index, cta)) = self.current.take() {
+            if !self.peer_marks.is_empty() {
+                self.peer_marks
+                    .retain(|(from, to), _| *from != index && *to != index);
+            }
             self.spare.push(cta);
         }
         self.copies_ended();
@@ -297,6 +316,15 @@ impl Checker {
     pub(super) fn of_waiting<R>(&self, find: &impl Fn(u32, &Cta) -> Option<R>) -> Option<R> {
         let mut all = self.waiting.iter();
         all.find_map(|(index, cta)| find(*index, cta))
+    }
+
+    /// Takes a CTA between its turns, and puts it back.
+    pub(super) fn take_waiting(&mut self, index: u32) -> Option<Box<Cta>> {
+        self.waiting.remove(&index)
+    }
+
+    pub(super) fn put_waiting(&mut self, index: u32, cta: Box<Cta>) {
+        self.waiting.insert(index, cta);
     }
 
     /// The CTA that runs.

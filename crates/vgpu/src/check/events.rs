@@ -172,6 +172,8 @@ impl Checker {
         if !self.findings.wants_races() {
             return;
         }
+        // Of a cluster other CTAs access the same memory.
+        let all = all && !self.clustered;
         if let Some(cta) = self.cta() {
             cta.barriers[barrier & 15] = Default::default();
             if all {

@@ -62,6 +62,8 @@ kinds! {
     Mask = "mask";
     /// Data of an asynchronous copy read or written again, or its source written, before the copy was waited for.
     AsyncEarly = "async_early";
+    /// Shared memory that threads stored to, read by the asynchronous proxy without a `fence.proxy.async` in between.
+    ProxyFence = "proxy_fence";
     /// Memory that was given back.
     UseAfterFree = "use_after_free";
     /// A host read of an element that no kernel wrote, or that one wrote with undefined bytes.

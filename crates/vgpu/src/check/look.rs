@@ -11,10 +11,10 @@ use super::{
 use crate::memory::{Foreign, PARAM_BASE, WINDOW, lent};
 
 /// What one lane stores.
-struct Stores<'a> {
+pub(super) struct Stores<'a> {
     /// Undefined bytes of each element.
-    gaps: [u32; MOST],
-    stored: &'a dyn Stored,
+    pub(super) gaps: [u32; MOST],
+    pub(super) stored: &'a dyn Stored,
 }
 
 impl Checker {
@@ -73,7 +73,7 @@ impl Checker {
     }
 
     /// One lane's access: the undefined bytes of what it reads, or nothing if it must not be done.
-    fn lane(
+    pub(super) fn lane(
         &mut self,
         at: &At<'_>,
         request: &Request<'_>,
@@ -82,6 +82,9 @@ impl Checker {
     ) -> Option<[u32; MOST]> {
         let info = request.info;
         let bytes = info.bytes();
+        if let Some(peer) = Self::peer_of(at, info, address) {
+            return self.lane_of_peer(at, request, (lane, address), (peer, stores));
+        }
         let (memory, inside) = Self::resolve(at, info, lane, address);
         let coming = self.is_coming(info);
         if !address.is_multiple_of(bytes.next_power_of_two()) {

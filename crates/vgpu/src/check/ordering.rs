@@ -191,6 +191,19 @@ impl Checker {
         };
         for lane in at.lanes() {
             let address = addresses[lane as usize];
+            if let Some(peer) = Self::peer_of(at, request.info, address) {
+                let mut there = [0; 32];
+                there[lane as usize] = address - peer.base + at.view.own.shared;
+                let at = At {
+                    mask: 1 << lane,
+                    ..*at
+                };
+                // Of a CTA that has ended it was told when the memory was read.
+                self.at_peer(peer.index, |checker| {
+                    checker.settle(&at, number, &there, stored);
+                });
+                continue;
+            }
             let (memory, inside) = Self::resolve(at, request.info, lane, address);
             if matches!(memory, Memory::Local | Memory::Param) {
                 continue;

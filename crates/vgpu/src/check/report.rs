@@ -154,6 +154,9 @@ fn help(kind: Kind) -> &'static str {
         Kind::AsyncEarly => {
             "wait with cp.async.wait_group and a barrier before the data are read, written to again, or their source is"
         }
+        Kind::ProxyFence => {
+            "put fence.proxy.async behind the stores, before the barrier that the one who starts the copy or product waits at"
+        }
         Kind::UseAfterFree => "the memory was given back before this launch",
         Kind::UnwrittenOutput => {
             "every element needs a value: is the last part covered, and was what it was made of written?"

@@ -198,7 +198,7 @@ impl Place for InGeneric {
         let local = own.local(ctx.warp.index * 32 + lane);
         let own = [own.shared, local, PARAM_BASE];
         let own = own.iter().any(|base| address.wrapping_sub(*base) < WINDOW);
-        if !own {
+        if !own && ctx.peer_at(address).is_none() {
             return Memories::Global;
         }
         let (window, address) = ctx.generic(address, lane);

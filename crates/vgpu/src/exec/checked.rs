@@ -553,6 +553,17 @@ fn check(l: &mut Lowerer, place: &Operand, info: AccessInfo) -> Result<Check, Er
     })
 }
 
+/// Where an operand's address is, and what is added to it.
+pub(crate) fn place_of(l: &mut Lowerer, operand: &Operand) -> Result<(Base, u64), Error> {
+    let at = ldst::address(l, operand)?;
+    let base = Base {
+        slot: at.src.slot,
+        scalar: at.src.uniform,
+        wide: at.wide,
+    };
+    Ok((base, at.offset))
+}
+
 /// Ends what the checks from `at` on cover.
 pub(crate) fn end_access(l: &mut Lowerer, at: usize) {
     let end = l.ops.len();

@@ -10,6 +10,7 @@
 mod apart;
 mod barrier;
 mod call;
+mod cluster;
 mod gate;
 mod guard;
 mod hint;

@@ -14,7 +14,7 @@ use crate::{
     analysis::roles,
     build::Lowerer,
     error::Error,
-    memory::{Foreign, LOCAL_BASE, PARAM_BASE, SHARED_BASE, WINDOW},
+    memory::{Foreign, LOCAL_BASE, PARAM_BASE, RANK, SHARED_BASE, WINDOW},
 };
 use warpsmith_ptx::{
     ir::{Inst, Operand},
@@ -55,6 +55,8 @@ args! {
         dst: Slot,
         a: Slot,
         window: Window,
+        /// Of any CTA of the cluster.
+        cluster: bool,
     }
 }
 
@@ -111,6 +113,28 @@ fn converted(address: u64, base: u64, to: bool) -> u64 {
     }
 }
 
+/// The same of shared memory: of that of the CTA itself, or of the others of its cluster.
+fn of_shared(ctx: &Ctx, address: u64, to: bool) -> u64 {
+    let own = ctx.view.own.shared;
+    if to {
+        let peers = ctx.view.peers.iter().enumerate();
+        let mut others = peers.filter(|(_, peer)| peer.base != own);
+        let found = others.find(|(_, peer)| address.wrapping_sub(peer.base) < WINDOW);
+        return match found {
+            Some((rank, peer)) => (rank as u64 + 1) << RANK | (address - peer.base),
+            None => converted(address, own, to),
+        };
+    }
+    let peer = ctx
+        .view
+        .peers
+        .get((address >> RANK).wrapping_sub(1) as usize);
+    match peer {
+        Some(peer) => peer.base + (address & ((1 << RANK) - 1)),
+        None => converted(address, own, to),
+    }
+}
+
 /// Addresses of a memory made generic, or the reverse.
 struct Convert;
 impl Handler for Convert {
@@ -120,12 +144,11 @@ impl Handler for Convert {
         let first = ctx.warp.index * 32;
         let at = ctx.cells::<u64>(op.a);
         let out = lanes(|i| {
-            let base = if op.window == Window::Local {
-                own.local(first + i as u32)
+            if op.window == Window::Local {
+                converted(at[i], own.local(first + i as u32), op.to)
             } else {
-                own.shared
-            };
-            converted(at[i], base, op.to)
+                of_shared(ctx, at[i], op.to)
+            }
         });
         ctx.put_cells(op.dst, out);
     }
@@ -136,7 +159,7 @@ struct ConvertScalar;
 impl Handler for ConvertScalar {
     type Args = Conversion;
     fn run(ctx: &mut Ctx, op: &Micro<Conversion>) {
-        let address = converted(ctx.scalar(op.a), ctx.view.own.shared, op.to);
+        let address = of_shared(ctx, ctx.scalar(op.a), op.to);
         ctx.set_scalar(op.dst, address);
     }
 }
@@ -152,9 +175,19 @@ impl Handler for IsIn {
             Window::Local => (LOCAL_BASE, Some(Foreign::Local)),
             Window::Param => (PARAM_BASE, None),
         };
+        let own = u64::from(ctx.view.rank());
         let bits = mask_of(|i| {
             let tagged = foreign.is_some() && Foreign::of(at[i]) == foreign;
-            at[i].wrapping_sub(start) < WINDOW || tagged
+            let inside = at[i].wrapping_sub(start);
+            let is_other = op.window == Window::Shared
+                && !op.cluster
+                && match ctx.peer_at(at[i]) {
+                    Some(peer) => peer.base != ctx.view.own.shared,
+                    None => {
+                        inside < WINDOW && !matches!(inside >> RANK, 0) && inside >> RANK != own + 1
+                    }
+                };
+            (inside < WINDOW || tagged) && !is_other
         });
         ctx.put_mask(op.dst, bits);
     }
@@ -165,7 +198,7 @@ pub(super) fn emit_is_in(
     l: &mut Lowerer,
     to: &Operand,
     address: &Operand,
-    space: Space,
+    (space, cluster): (Space, bool),
 ) -> Result<(), Error> {
     let window = match space {
         Space::Shared => Window::Shared,
@@ -177,6 +210,11 @@ pub(super) fn emit_is_in(
     };
     let a = l.src64(address)?;
     let dst = l.dst(to)?.slot;
-    l.emit(l.cold::<IsIn>(Question { dst, a, window }));
+    l.emit(l.cold::<IsIn>(Question {
+        dst,
+        a,
+        window,
+        cluster,
+    }));
     Ok(())
 }

@@ -35,6 +35,7 @@
 mod approx;
 mod atomic;
 mod bits;
+mod bulk;
 mod chain;
 pub(crate) mod checked;
 mod cmp;
@@ -62,9 +63,11 @@ pub(crate) mod shadows;
 mod stored;
 pub(crate) mod unset;
 mod warp;
+mod warpgroup;
 mod watch;
 mod watched;
 
+pub(crate) use bulk::{emit_stored, is_read_by_proxy};
 pub(crate) use count::emit_count;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use flow::part;
@@ -164,7 +167,8 @@ fn common(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
         | Op::Applypriority
         | Op::Discard
         | Op::Brkpt
-        | Op::Griddepcontrol => flow::lower_hint(l, inst),
+        | Op::Griddepcontrol
+        | Op::Setmaxnreg => flow::lower_hint(l, inst),
         Op::Call => rare::print::lower(l, inst),
         Op::Addc
         | Op::Alloca
@@ -183,7 +187,6 @@ fn common(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
         | Op::Mbarrier
         | Op::Multimem
         | Op::Ret
-        | Op::Setmaxnreg
         | Op::Stackrestore
         | Op::Stacksave
         | Op::Subc

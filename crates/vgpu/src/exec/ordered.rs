@@ -6,7 +6,7 @@ use super::{
 use crate::{
     analysis::immediate,
     build::Lowerer,
-    check::{Kind, New, ObjectEvent},
+    check::{Kind, New, ObjectEvent, Reader},
     error::Error,
 };
 use warpsmith_ptx::{
@@ -59,6 +59,13 @@ args! {
         left: u32,
     }
 
+    struct Grouping {
+        /// Of products, or of bulk copies.
+        products: bool,
+        /// Groups that are not waited for.
+        left: u32,
+    }
+
     struct Naming {
         /// The member mask: one for the warp, or one for each lane.
         members: Slot,
@@ -101,6 +108,49 @@ impl Handler for Wait {
     }
 }
 
+struct ProxyFence;
+impl Handler for ProxyFence {
+    type Args = ();
+    fn run(ctx: &mut Ctx, op: &Micro<()>) {
+        let mask = ctx.mask;
+        ask(ctx, op.span(), mask, |checker, at, _| {
+            checker.proxy_fence(at)
+        });
+    }
+}
+
+struct CommitGroup;
+impl Handler for CommitGroup {
+    type Args = Grouping;
+    fn run(ctx: &mut Ctx, op: &Micro<Grouping>) {
+        let mask = ctx.mask;
+        ask(ctx, op.span(), mask, |checker, at, _| {
+            checker.commit_group(at, op.reader());
+        });
+    }
+}
+
+struct WaitGroups;
+impl Handler for WaitGroups {
+    type Args = Grouping;
+    fn run(ctx: &mut Ctx, op: &Micro<Grouping>) {
+        let mask = ctx.mask;
+        ask(ctx, op.span(), mask, |checker, at, _| {
+            checker.wait_groups(at, op.reader(), op.left);
+        });
+    }
+}
+
+impl Grouping {
+    fn reader(&self) -> Reader {
+        if self.products {
+            Reader::Product
+        } else {
+            Reader::Copy
+        }
+    }
+}
+
 /// Lanes whose member mask lacks them.
 struct Members;
 impl Handler for Members {
@@ -120,10 +170,47 @@ impl Handler for Members {
     }
 }
 
+/// Lanes come to the barrier of the cluster, with what they did before if it `orders` that.
+pub(super) fn meets(ctx: &mut Ctx, span: SpanId, lanes: u32, orders: bool) {
+    ask(ctx, span, lanes, |checker, at, _| {
+        checker.meets(at, orders);
+    });
+}
+
+/// Lanes have waited for the barrier of the cluster.
+pub(super) fn has_met(ctx: &mut Ctx, span: SpanId, lanes: u32) {
+    ask(ctx, span, lanes, |checker, at, _| checker.has_met(at));
+}
+
 /// What an operation on an `mbarrier` at a shared address orders.
-pub(super) fn object(ctx: &mut Ctx, span: SpanId, lane: u32, inside: u64, event: ObjectEvent) {
-    ask(ctx, span, 1 << lane, |checker, at, _| {
-        checker.object(at, lane, inside, event);
+pub(super) fn object(
+    ctx: &mut Ctx,
+    span: SpanId,
+    lane: u32,
+    (peer, inside): (Option<u32>, u64),
+    event: ObjectEvent,
+) {
+    ask(ctx, span, 1 << lane, |checker, at, _| match peer {
+        Some(peer) => {
+            checker.at_peer(peer, |checker| checker.object(at, lane, inside, event));
+        }
+        None => checker.object(at, lane, inside, event),
+    });
+}
+
+/// Bytes that an `mbarrier` expects, or that came, and whether its phase ended.
+pub(super) fn transacts(
+    ctx: &mut Ctx,
+    span: SpanId,
+    lane: u32,
+    (peer, inside): (Option<u32>, u64),
+    (bytes, ended): ([u32; 2], bool),
+) {
+    ask(ctx, span, 1 << lane, |checker, _, _| match peer {
+        Some(peer) => {
+            checker.at_peer(peer, |checker| checker.transacts(inside, bytes, ended));
+        }
+        None => checker.transacts(inside, bytes, ended),
     });
 }
 
@@ -168,7 +255,25 @@ pub(crate) fn emit_order(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
             scalar: src.uniform,
         }));
     }
+    let number = || match inst.operands.first() {
+        Some(Operand::Imm(imm)) => immediate(*imm, 32) as u32,
+        _ => 0,
+    };
+    let grouped = inst.op == Op::Wgmma || inst.op == Op::Cp && has(Qual::Bulk);
+    let products = inst.op == Op::Wgmma;
     match inst.op {
+        // That of device memory alone is for others.
+        Op::Fence if has(Qual::Proxy) && has(Qual::Async) && !has(Qual::Global) => {
+            l.emit(l.cold::<ProxyFence>(()));
+        }
+        Op::Fence if has(Qual::Proxy) => {}
+        Op::Wgmma | Op::Cp if grouped && has(Qual::CommitGroup) => {
+            l.emit(l.cold::<CommitGroup>(Grouping { products, left: 0 }));
+        }
+        Op::Wgmma | Op::Cp if grouped && has(Qual::WaitGroup) => {
+            let left = number();
+            l.emit(l.cold::<WaitGroups>(Grouping { products, left }));
+        }
         Op::Membar | Op::Fence => {
             let within = has(Qual::Cta);
             l.emit(l.cold::<Fence>(Fencing { within }));
@@ -177,13 +282,9 @@ pub(crate) fn emit_order(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
             l.emit(l.cold::<Commit>(()));
         }
         Op::Cp if has(Qual::WaitGroup) || has(Qual::WaitAll) => {
-            let left = match inst.operands.first() {
-                Some(Operand::Imm(imm)) => immediate(*imm, 32),
-                _ => 0,
-            };
             l.emit(l.cold::<Wait>(Waiting {
                 all: has(Qual::WaitAll),
-                left: left as u32,
+                left: number(),
             }));
         }
         _ => {}

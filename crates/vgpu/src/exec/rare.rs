@@ -2,8 +2,10 @@
 
 mod arith;
 mod carry;
+mod cluster;
 mod convert;
 mod mbarrier;
+pub(super) use mbarrier::complete;
 pub(crate) use mbarrier::phase;
 mod misc;
 mod pieces;
@@ -20,6 +22,7 @@ use warpsmith_ptx::{ir::Inst, op::Op, qual::Qual, types::Type};
 pub(super) fn takes(inst: &Inst) -> bool {
     match inst.op {
         Op::Add | Op::Sub | Op::Mad => inst.quals.has(Qual::Cc),
+        Op::St | Op::Red => inst.quals.has(Qual::Async),
         Op::Lop3 => inst.operands.len() > 5,
         Op::Cvt => {
             let pack = inst.quals.has(Qual::Pack);
@@ -54,7 +57,10 @@ pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Option<Result<(), Error>> {
         .or_else(|| arith::integer(l, inst))
         .or_else(|| arith::float(l, inst))
         .or_else(|| misc::lower(l, inst))
+        .or_else(|| super::bulk::lower(l, inst))
+        .or_else(|| super::warpgroup::lower(l, inst))
         .or_else(|| mbarrier::lower(l, inst))
+        .or_else(|| cluster::lower(l, inst))
         .or_else(|| wmma::lower(l, inst))
         .or_else(|| redux::lower(l, inst))
         .or_else(|| pieces::lower(l, inst))

@@ -74,7 +74,11 @@ pub(crate) fn awaited(polled: &Polled, ctx: &Ctx) -> Awaited {
     let value = part(ctx, polled.memory, polled.address, polled.bytes.min(8)).0;
     let shared = in_shared(polled, ctx);
     match shared {
-        Some(address) if polled.object => rare::phase(address, value),
+        Some(address) if polled.object => {
+            let checker = ctx.checker.as_ref();
+            let counts = checker.and_then(|checker| checker.transactions(address));
+            rare::phase(address, value, counts)
+        }
         _ => Awaited::Word {
             address: shared.unwrap_or(polled.address),
             shared: shared.is_some(),

@@ -14,6 +14,10 @@ use warpsmith_ptx::{
 /// Which operand of an instruction is an address, and what is done there.
 pub(super) fn access(inst: &Inst) -> Option<(usize, AccessInfo)> {
     let has = |word| inst.quals.has(word);
+    // Of another proxy: their ops ask the checker themselves.
+    if has(Qual::Async) && matches!(inst.op, Op::St | Op::Red) {
+        return None;
+    }
     let (at, access) = match inst.op {
         Op::Ld | Op::Ldu | Op::Ldmatrix => (1, Access::Read),
         Op::St | Op::Stmatrix => (0, Access::Write),
@@ -130,7 +134,6 @@ fn object(inst: &Inst) -> Option<(usize, AccessInfo)> {
         count: 1,
         order: Order {
             strong: access != Access::Write,
-            cta_scope: true,
             ..Order::default()
         },
         constant: false,

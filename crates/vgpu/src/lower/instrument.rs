@@ -10,8 +10,9 @@ use super::{
 };
 use crate::{
     analysis::{Block, Term, roles, uniform::insts},
+    check::{AccessInfo, Space},
     error::Error,
-    exec::{checked, deferred, ordered, shadows},
+    exec::{self, checked, deferred, ordered, shadows},
     op::Slot,
 };
 use rustc_hash::FxHashSet;
@@ -34,6 +35,8 @@ pub(crate) struct Shadows {
     depends: Depends,
     preds: Preds,
     deferred: Deferred,
+    /// Whether the asynchronous proxy reads shared memory.
+    proxy: bool,
     /// The statement that is lowered, and its block.
     here: usize,
     block: usize,
@@ -202,6 +205,9 @@ impl Shadows {
             depends: Depends::new(function, body, blocks),
             preds: Preds::new(l, body, blocks, &preds),
             deferred: Deferred::new(l, body, blocks, &guesses),
+            proxy: body
+                .iter()
+                .any(|stmt| stmt.inst().is_some_and(exec::is_read_by_proxy)),
             guesses,
             here: 0,
             block: 0,
@@ -378,6 +384,10 @@ pub(super) fn before(
                 info.deferred = true;
                 deferred::emit_clear(l, reading);
             }
+            let stores = matches!(inst.op, Op::St | Op::Stmatrix | Op::Atom | Op::Red);
+            if shadows.proxy && stores {
+                note_store(l, inst, at, &info)?;
+            }
             let access = checked::emit_access(l, inst, at, info)?;
             if let Some(reading) = reading {
                 let known = deferred::emit_begin(l, reading);
@@ -387,6 +397,22 @@ pub(super) fn before(
         }
         None => Ok(None),
     }
+}
+
+/// Emits what tells of a store that the asynchronous proxy may read, if it can be to shared memory.
+fn note_store(l: &mut Lowerer<'_>, inst: &Inst, at: usize, info: &AccessInfo) -> Result<(), Error> {
+    if !matches!(info.space, Space::Shared | Space::Generic) {
+        return Ok(());
+    }
+    let place = inst.operands.get(at).ok_or_else(|| l.unsupported(inst))?;
+    let (base, offset) = checked::place_of(l, place)?;
+    let lanes = match info.matrix {
+        Some(_) => !0 >> (32 - 8 * info.rows.clamp(1, 4)),
+        None => !0,
+    };
+    let (bytes, generic) = (info.bytes() as u32, info.space == Space::Generic);
+    exec::emit_stored(l, base, (offset, bytes), lanes, generic);
+    Ok(())
 }
 
 /// Emits what comes after it.

@@ -6,10 +6,10 @@
 
 use super::{Cell, LaneOrder, MicroOp, Pred, Program, Run, Slot, SpanId, Stop, Tiles, Warp, Words};
 use crate::{
-    error::{Fault, FaultKind},
-    memory::{Bad, PARAM_BASE, WINDOW, Window},
+    error::{Fault, FaultKind, Misuse},
+    memory::{Bad, FOREIGN, PARAM_BASE, RANK, WINDOW, Window},
     printed::Printed,
-    view::LaunchView,
+    view::{LaunchView, Peer},
 };
 use std::sync::Arc;
 
@@ -51,6 +51,8 @@ pub(crate) struct Ctx {
     pub(crate) changes: u64,
     /// What decides the order of lanes, if anything does.
     pub(crate) lanes: Option<LaneOrder>,
+    /// Whether lanes have come to the barrier of the cluster.
+    pub(crate) met: bool,
     /// Whether a warp has slept since this was last asked.
     pub(crate) slept: bool,
     /// The checker, while a checked launch runs.
@@ -87,6 +89,7 @@ impl Ctx {
             spent_at: SpanId(0),
             changes: 0,
             lanes: None,
+            met: false,
             slept: false,
             checker: None,
             printed: None,
@@ -280,6 +283,7 @@ impl Ctx {
     #[inline(never)]
     pub(crate) fn refuse(&mut self, span: SpanId, bad: Bad, lane: u32, address: u64, bytes: u32) {
         let kind = match bad {
+            Bad::Bounds if self.has_ended(address) => FaultKind::Misuse(Misuse::EndedCta),
             Bad::Bounds => FaultKind::OutOfBounds { bytes },
             Bad::Align => FaultKind::Misaligned { bytes },
         };
@@ -299,14 +303,51 @@ impl Ctx {
         let own = &self.view.own;
         let local = address.wrapping_sub(own.local(self.warp.index * 32 + lane));
         if address.wrapping_sub(own.shared) < WINDOW {
-            (&self.shared, address - own.shared)
+            self.shared_at(address - own.shared)
         } else if local < WINDOW {
             (&self.local, self.local_address(local, lane))
         } else if address.wrapping_sub(PARAM_BASE) < WINDOW {
             (&self.params, address)
+        } else if let Some(peer) = self.peer_at(address) {
+            (&peer.shared, address - peer.base)
         } else {
             (&self.global, address)
         }
+    }
+
+    /// The shared memory at an address in the window of the CTA or its cluster, and the address in that memory.
+    #[inline(always)]
+    pub(crate) fn shared_at(&self, inside: u64) -> (&Window, u64) {
+        match self
+            .view
+            .peers
+            .get((inside >> RANK).wrapping_sub(1) as usize)
+        {
+            None => (&self.shared, inside),
+            Some(peer) => (&peer.shared, inside & ((1 << RANK) - 1)),
+        }
+    }
+
+    /// The CTA of the cluster whose shared memory a generic address is of, where each has its own addresses.
+    #[inline(always)]
+    pub(crate) fn peer_at(&self, address: u64) -> Option<&Peer> {
+        if address < FOREIGN {
+            return None;
+        }
+        let mut peers = self.view.peers.iter();
+        peers.find(|peer| address.wrapping_sub(peer.base) < WINDOW)
+    }
+
+    /// Whether a generic address is of the shared memory of a CTA of the cluster that has ended.
+    fn has_ended(&self, address: u64) -> bool {
+        let inside = address.wrapping_sub(self.view.own.shared);
+        let peer = if inside < WINDOW {
+            let rank = (inside >> RANK).wrapping_sub(1);
+            self.view.peers.get(rank as usize)
+        } else {
+            self.peer_at(address)
+        };
+        peer.is_some_and(|peer| !peer.lives)
     }
 
     /// Whether a generic address is of a parameter.

@@ -33,7 +33,7 @@ pub(crate) use show::{Show, choices};
 pub(crate) use stay::{Calls, How, Stay};
 pub(crate) use tiles::{Spread, TILES_A, TILES_B, TileA, TileB, Tiles};
 pub(crate) use trace::{Memory, Note, Noted, Notes, Polled, Reaches, Trace};
-pub(crate) use warp::{LaneOrder, Parked, Reduce, SPIN_COST, Stack, Stop, Warp};
+pub(crate) use warp::{CLUSTER, LaneOrder, Parked, Reduce, SPIN_COST, Stack, Stop, Warp};
 
 /// Straight code. `run` is `#[inline(always)]`.
 pub(crate) trait Handler: 'static {

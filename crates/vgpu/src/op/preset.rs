@@ -38,6 +38,10 @@ pub(crate) fn is_per_cta(special: Special) -> bool {
             | Special::ClusteridX
             | Special::ClusteridY
             | Special::ClusteridZ
+            | Special::ClusterCtaidX
+            | Special::ClusterCtaidY
+            | Special::ClusterCtaidZ
+            | Special::ClusterCtarank
             | Special::Smid
     )
 }

@@ -17,6 +17,9 @@ pub(crate) enum Stop {
     Blocked,
 }
 
+/// The number by which lanes at the barrier of the cluster are known: behind those of the CTA.
+pub(crate) const CLUSTER: u32 = 16;
+
 /// Lanes at a barrier.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Parked {
@@ -80,6 +83,9 @@ pub(crate) struct Warp {
     pub(crate) parked: Vec<Parked>,
     /// Entries of `parked` and arrivals that the barriers have not counted.
     pub(crate) arrivals: Vec<Parked>,
+    /// Lanes that have come to the barrier of the cluster in its phase, and those that have not waited since they came.
+    pub(crate) met: u32,
+    pub(crate) owes: u32,
     /// The calls that each lane is in.
     pub(crate) calls: Vec<Stack>,
     /// What it does, while that is watched.
@@ -113,6 +119,8 @@ impl Warp {
         self.cursor = 0;
         self.rotate = false;
         self.came = None;
+        self.met = 0;
+        self.owes = 0;
         self.parked.clear();
         self.arrivals.clear();
         self.calls.clear();

@@ -52,24 +52,31 @@ fn special_of(ctx: &Ctx, special: Special, thread: u32) -> u64 {
         Special::NtidX => view.block[0],
         Special::NtidY => view.block[1],
         Special::NtidZ => view.block[2],
-        Special::CtaidX | Special::ClusteridX => view.cta[0],
-        Special::CtaidY | Special::ClusteridY => view.cta[1],
-        Special::CtaidZ | Special::ClusteridZ => view.cta[2],
-        Special::NctaidX | Special::NclusteridX => view.grid[0],
-        Special::NctaidY | Special::NclusteridY => view.grid[1],
-        Special::NctaidZ | Special::NclusteridZ => view.grid[2],
-        Special::ClusterCtaidX
-        | Special::ClusterCtaidY
-        | Special::ClusterCtaidZ
-        | Special::ClusterCtarank
-        | Special::IsExplicitCluster
-        | Special::ReservedSmemOffsetBegin
+        Special::CtaidX => view.cta[0],
+        Special::CtaidY => view.cta[1],
+        Special::CtaidZ => view.cta[2],
+        Special::NctaidX => view.grid[0],
+        Special::NctaidY => view.grid[1],
+        Special::NctaidZ => view.grid[2],
+        Special::ClusteridX => view.cta[0] / view.cluster[0],
+        Special::ClusteridY => view.cta[1] / view.cluster[1],
+        Special::ClusteridZ => view.cta[2] / view.cluster[2],
+        Special::NclusteridX => view.grid[0] / view.cluster[0],
+        Special::NclusteridY => view.grid[1] / view.cluster[1],
+        Special::NclusteridZ => view.grid[2] / view.cluster[2],
+        Special::ClusterCtaidX => view.in_cluster()[0],
+        Special::ClusterCtaidY => view.in_cluster()[1],
+        Special::ClusterCtaidZ => view.in_cluster()[2],
+        Special::ClusterNctaidX => view.cluster[0],
+        Special::ClusterNctaidY => view.cluster[1],
+        Special::ClusterNctaidZ => view.cluster[2],
+        Special::ClusterCtarank => view.rank(),
+        Special::ClusterNctarank => view.cluster_size(),
+        // A predicate: one bit for each lane.
+        Special::IsExplicitCluster if view.clustered => !0,
+        Special::ReservedSmemOffsetBegin
         | Special::ReservedSmemOffsetEnd
         | Special::ReservedSmemOffsetCap => 0,
-        Special::ClusterNctaidX
-        | Special::ClusterNctaidY
-        | Special::ClusterNctaidZ
-        | Special::ClusterNctarank => 1,
         Special::Laneid => lane,
         Special::Warpid => thread / 32,
         Special::Nwarpid => threads.div_ceil(32),

@@ -6,7 +6,7 @@ use crate::{
     error::{Awaited, Fault, FaultKind, Waiting, names},
     exec::{awaited, gate},
     job::Job,
-    op::{Ctx, How, MicroOp, Program, SpanId},
+    op::{CLUSTER, Ctx, How, MicroOp, Program, SpanId},
 };
 
 /// Who is named first: those that wait for what somebody would have to do.
@@ -15,7 +15,7 @@ fn rank(waiting: &Waiting) -> u32 {
         Awaited::Word { .. } | Awaited::Phase { .. } => 0,
         Awaited::Nothing => 1,
         Awaited::Lanes(_) => 2,
-        Awaited::Barrier(_) => 3,
+        Awaited::Barrier(_) | Awaited::Cluster => 3,
         Awaited::Others(_) => 4,
     }
 }
@@ -57,6 +57,13 @@ impl Cta {
                         }
                         None => (program.span(start), Awaited::Nothing),
                     },
+                    How::Barrier(CLUSTER) => {
+                        let own = warp.parked.iter().find(|parked| {
+                            parked.resume == stay.block && parked.lanes == stay.lanes
+                        });
+                        let span = own.map_or(start, |parked| parked.span);
+                        (program.span(span), Awaited::Cluster)
+                    }
                     How::Barrier(number) => {
                         let own = warp.parked.iter().find(|parked| {
                             parked.resume == stay.block && parked.lanes == stay.lanes
@@ -113,7 +120,11 @@ impl Cta {
                 address, shared, ..
             } => Some((address, shared)),
             Awaited::Phase { address, .. } => Some((address, true)),
-            Awaited::Barrier(_) | Awaited::Lanes(_) | Awaited::Others(_) | Awaited::Nothing => None,
+            Awaited::Barrier(_)
+            | Awaited::Cluster
+            | Awaited::Lanes(_)
+            | Awaited::Others(_)
+            | Awaited::Nothing => None,
         });
         // One barrier that never fills; where several are waited for, each waits for who waits elsewhere.
         let parked = || self.warps.iter().flat_map(|warp| &warp.parked);

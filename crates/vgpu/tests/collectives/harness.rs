@@ -92,6 +92,7 @@ pub(crate) fn run_on(
         dynamic_shared: 0,
         params: [a.to_le_bytes(), b.to_le_bytes()].concat(),
         cooperative: false,
+        cluster: None,
     })?;
     stream.synchronize()?;
     let mut out = vec![0; 4 * words];

@@ -172,6 +172,7 @@ fn what_is_not_here_is_refused_by_name() {
             dynamic_shared: 0,
             params: vec![0; 16],
             cooperative: false,
+            cluster: None,
         })
         .expect_err("not supported");
     let Error::Unsupported { what, .. } = error else {

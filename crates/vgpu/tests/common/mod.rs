@@ -71,6 +71,7 @@ impl Bench {
             dynamic_shared: 0,
             params: params.iter().flat_map(|p| p.to_le_bytes()).collect(),
             cooperative: false,
+            cluster: None,
         }
     }
 

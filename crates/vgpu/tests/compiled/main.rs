@@ -60,6 +60,7 @@ fn run(text: &str, block: [u32; 3], input: &[u8], tier: Option<Tier>) -> Result<
         dynamic_shared: 0,
         params,
         cooperative: false,
+        cluster: None,
     };
     stream
         .launch(launch)

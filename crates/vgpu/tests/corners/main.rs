@@ -171,6 +171,7 @@ done:
             dynamic_shared: 0,
             params: params[..20].to_vec(),
             cooperative: self.cooperative,
+            cluster: None,
         };
         bench.stream.launch(launch).expect("launches");
         bench.stream.synchronize().expect("runs");

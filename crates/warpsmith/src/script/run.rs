@@ -120,11 +120,6 @@ impl<'s> Run<'s> {
         let text = read_ptx(&script.ptx).map_err(|error| self.place(error, "$.ptx"))?;
         self.report.source = Source::new(script.ptx.display().to_string(), text);
         let module = self.verified()?;
-        if script.cluster.is_some_and(|cluster| cluster != [1; 3]) {
-            return Err(Error::Unsupported {
-                what: "clusters are",
-            });
-        }
         let tell = self.settings.tell.clone();
         self.telling = tell.map(|tell| Telling::new(tell, &self.report.source));
         let config = self.config(&module)?;
@@ -406,6 +401,7 @@ impl<'s> Run<'s> {
             dynamic_shared: spec.dynamic_shared,
             params,
             cooperative: self.script.co_resident,
+            cluster: self.script.cluster,
         })
     }
 

@@ -3,6 +3,7 @@
 use super::super::{
     BlockId, Ctx, Flow, Micro, MicroOp, OptPred, OptSlot, Pred, Slot, args, choices, ordered,
 };
+use super::cluster;
 use crate::op::{Parked, Reduce, Stop};
 use crate::{
     analysis::{BarRed, BarrierTerm},
@@ -113,10 +114,14 @@ pub(super) fn emit(l: &mut Lowerer, term: &BarrierTerm) -> Result<MicroOp, Error
         count,
         reduce,
         arrive,
+        cluster,
         aligned,
         guard,
         next,
     } = term;
+    if let Some(orders) = cluster {
+        return Ok(cluster::emit(l, term, *orders));
+    }
     let number = l.scalar_src(id)?;
     let count = match count {
         Some(count) => Some(l.scalar_src(count)?),

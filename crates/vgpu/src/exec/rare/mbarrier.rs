@@ -1,4 +1,4 @@
-//! `mbarrier` objects in shared memory (PTX ISA 9.7.13.15), without clusters.
+//! `mbarrier` objects in shared memory (PTX ISA 9.7.13.16).
 //!
 //! The object's 64 bits: pending arrivals (20), expected arrivals (20), pending bytes (23), phase. The
 //! token of an arrival is the object before it.
@@ -16,7 +16,7 @@ use crate::{
     build::Lowerer,
     check::ObjectEvent,
     error::{Awaited, Error, FaultKind, Misuse},
-    memory::{Bad, WINDOW},
+    memory::{Bad, WINDOW, Window},
 };
 use warpsmith_ptx::{
     ir::{Inst, Operand},
@@ -107,15 +107,48 @@ impl Object {
     }
 }
 
+/// The most bytes that may be pending, of which as many may come before they are expected.
+const MOST_BYTES: i64 = (1 << 20) - 1;
+
+impl Object {
+    /// Bytes that have not come; of those that came too early there are less than none.
+    fn missing(self) -> i64 {
+        let bytes = self.bytes as i64;
+        if bytes > MOST_BYTES + 1 {
+            bytes - (1 << 23)
+        } else {
+            bytes
+        }
+    }
+
+    /// More, or fewer, bytes are pending; whether that may be.
+    fn count(&mut self, more: i64) -> bool {
+        let now = self.missing() + more;
+        self.bytes = now as u64 & BYTES;
+        now.abs() <= MOST_BYTES
+    }
+}
+
+/// Completes the transactions of so many bytes of the object at an address; whether so many were allowed, and whether the phase
+/// ended.
+pub(in crate::exec) fn complete(memory: &Window, at: u64, bytes: u32) -> Result<(bool, bool), Bad> {
+    let mut object = Object::of(memory.load(at)?);
+    let fits = object.count(-i64::from(bytes));
+    let turned = object.turned();
+    memory.store(at, turned.word())?;
+    Ok((fits, turned.phase != object.phase))
+}
+
 /// What is awaited of the object at an address.
-pub(crate) fn phase(address: u64, word: u64) -> Awaited {
+pub(crate) fn phase(address: u64, word: u64, transactions: Option<[u32; 2]>) -> Awaited {
     let object = Object::of(word);
     Awaited::Phase {
         address,
         parity: object.phase as u32,
         missing: object.pending as u32,
         expected: object.expected as u32,
-        bytes: object.bytes as u32,
+        bytes: object.missing() as i32,
+        transactions,
     }
 }
 
@@ -175,10 +208,13 @@ fn mbarrier(ctx: &mut Ctx, op: &Micro<Operation>) {
 /// Tells the checker what one lane's operation orders.
 #[cold]
 fn tell(ctx: &mut Ctx, op: &Micro<Operation>, lane: u32, address: u64, done: bool) {
-    let inside = if op.generic {
-        address.wrapping_sub(ctx.view.own.shared)
+    let (peer, inside) = if op.generic {
+        match ctx.peer_at(address) {
+            Some(peer) => (Some(peer.index), address - peer.base),
+            None => (None, address.wrapping_sub(ctx.view.own.shared)),
+        }
     } else {
-        address
+        (None, address)
     };
     let (releases, copies) = (!op.relaxed, op.copies);
     let event = match op.what {
@@ -190,7 +226,7 @@ fn tell(ctx: &mut Ctx, op: &Micro<Operation>, lane: u32, address: u64, done: boo
         }
         What::Test | What::Parity | What::Expect | What::Complete => return,
     };
-    ordered::object(ctx, op.span(), lane, inside, event);
+    ordered::object(ctx, op.span(), lane, (peer, inside), event);
 }
 
 /// One lane's operation: the result, if it has one.
@@ -201,13 +237,16 @@ fn step(
     address: u64,
     value: u64,
 ) -> Result<u64, Bad> {
+    let peer = ctx.peer_at(address).map(|peer| peer.index);
     let (window, at) = if op.generic {
-        // Objects are in shared memory only.
+        // Objects are in shared memory only, of the CTA or of another one of its cluster.
         let inside = address.wrapping_sub(ctx.view.own.shared);
-        if inside >= WINDOW {
-            return Err(Bad::Bounds);
-        }
-        (ctx.shared, inside)
+        let (window, at) = match ctx.peer_at(address) {
+            Some(peer) => (&peer.shared, address - peer.base),
+            None if inside < WINDOW => ctx.shared_at(inside),
+            None => return Err(Bad::Bounds),
+        };
+        (*window, at)
     } else {
         (ctx.shared, address)
     };
@@ -228,9 +267,15 @@ fn step(
             };
         }
         What::Inval => object = Object::of(0),
-        What::Expect => object.bytes = object.bytes.wrapping_add(value) & BYTES,
+        What::Expect => {
+            if !object.count(value as i64) {
+                misuse = Some(Misuse::Transactions);
+            }
+        }
         What::Complete => {
-            object.bytes = object.bytes.wrapping_sub(value) & BYTES;
+            if !object.count(-(value as i64)) {
+                misuse = Some(Misuse::Transactions);
+            }
             object = object.turned();
         }
         What::Copies => return Ok(word),
@@ -239,8 +284,8 @@ fn step(
         What::Arrive | What::Drop | What::ArriveExpect | What::DropExpect => {
             let expects = matches!(op.what, What::ArriveExpect | What::DropExpect);
             let count = if expects { 1 } else { value };
-            if expects {
-                object.bytes = object.bytes.wrapping_add(value) & BYTES;
+            if expects && !object.count(value as i64) {
+                misuse = Some(Misuse::Transactions);
             }
             if count > object.pending {
                 misuse = Some(Misuse::Arrivals);
@@ -256,6 +301,15 @@ fn step(
         ctx.fault(op.span(), FaultKind::Misuse(misuse), lane, Some(address));
     }
     window.store(at, object.word())?;
+    if ctx.checker.is_some() {
+        let ended = object.phase != word >> 63;
+        let bytes = match op.what {
+            What::Expect | What::ArriveExpect | What::DropExpect => [value as u32, 0],
+            What::Complete => [0, value as u32],
+            _ => [0; 2],
+        };
+        ordered::transacts(ctx, op.span(), lane, (peer, at), (bytes, ended));
+    }
     Ok(word)
 }
 
@@ -283,7 +337,7 @@ pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Option<Result<(), Error>> {
         };
         return Some(emit(l, inst, kind, None, place, None));
     }
-    if inst.op != Op::Mbarrier || has(Qual::SharedCluster) || has(Qual::Cluster) {
+    if inst.op != Op::Mbarrier {
         return None;
     }
     if has(Qual::PendingCount) {

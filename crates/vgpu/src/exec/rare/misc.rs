@@ -154,7 +154,7 @@ fn isspacep(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
     let space = roles::space(inst);
     if matches!(space, Space::Shared | Space::Local | Space::Param) {
         let (to, address) = (operand(l, inst, 0)?, operand(l, inst, 1)?);
-        return generic::emit_is_in(l, to, address, space);
+        return generic::emit_is_in(l, to, address, (space, inst.quals.has(Qual::SharedCluster)));
     }
     let a = Place::source(l, operand(l, inst, 1)?, 64)?;
     let dst = Place::target(l, operand(l, inst, 0)?)?;

@@ -168,6 +168,7 @@ fn check(
             dynamic_shared: built.dynamic_shared,
             params: arrays.params,
             cooperative: false,
+            cluster: None,
         })?;
     }
     let ran = stream.synchronize();

@@ -1,0 +1,8 @@
+//! What cards have since Hopper: clusters, transaction barriers, bulk copies, tensor maps, products of warp groups.
+#![allow(missing_docs)]
+
+mod bulk;
+mod clusters;
+mod harness;
+mod products;
+mod tensors;
