@@ -13,6 +13,7 @@ mod gpu;
 mod house;
 mod peers;
 mod pinned;
+mod python;
 mod run;
 mod tidy;
 
@@ -67,6 +68,8 @@ enum Command {
     Gpu(gpu::Args),
     /// Make an archive for other machines: the program, completions, manual pages, checksums.
     Dist(dist::Args),
+    /// Make a wheel of the Python package for other machines, and run the package's tests with it.
+    Wheel(python::Args),
 }
 
 fn main() -> ExitCode {
@@ -95,5 +98,6 @@ fn dispatch(command: Command) -> Result<()> {
         Command::Cuda { names } => cuda::cuda(&house, &names),
         Command::Gpu(args) => gpu::gpu(&house, &args),
         Command::Dist(args) => dist::dist(&house, &args),
+        Command::Wheel(args) => python::wheel(&house, &args),
     }
 }
