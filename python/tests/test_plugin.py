@@ -45,5 +45,7 @@ def test_findings_fail_tests_with_their_text(pytester):
     text = result.stdout.str()
     assert "error[oob_global]" in text and "st.global.f32 [%rd7], %f4;" in text
     assert "[uninit_register]" in text
+    # Once with the test, once in the summary.
+    assert text.count("findings in `saxpy`") == 2 and "During handling" not in text
     # No frames of the plugin or of the package.
     assert "pytest_plugin.py" not in text and "_native" not in text

@@ -45,9 +45,11 @@ _Managed._fields_ = [("tensor", _Tensor), ("context", ctypes.c_void_p), ("delete
 _alive: dict[int, Any] = {}
 
 
-@_Deleter
-def _delete(address: int) -> None:
+def _forget(address: int) -> None:
     _alive.pop(address, None)
+
+
+_delete = _Deleter(_forget)
 
 
 _api = ctypes.pythonapi
@@ -60,11 +62,13 @@ _api.PyCapsule_GetPointer.restype = ctypes.c_void_p
 _api.PyCapsule_GetPointer.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
 
 
-@_Destructor
-def _drop(capsule: int) -> None:
+def _untaken(capsule: int) -> None:
     # One that was taken has another name, and its taker calls the deleter.
     if _api.PyCapsule_IsValid(capsule, _NAME):
         _alive.pop(_api.PyCapsule_GetPointer(capsule, _NAME), None)
+
+
+_drop = _Destructor(_untaken)
 
 
 def capsule(owner: Any, address: int, shape: Any, dtype: Any, device: tuple[int, int]) -> Any:

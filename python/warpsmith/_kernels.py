@@ -90,7 +90,7 @@ def _triton(compiled: Any, name: str | None) -> Source:
 
 def _numba(kernel: Any, args: Sequence[Any], sm: Any, name: str | None) -> Source:
     """A kernel of Numba, compiled for the types of the arguments."""
-    from numba import cuda, typeof
+    from numba import cuda, typeof  # type: ignore
 
     digits = "".join(char for char in str(sm or 80) if char.isdigit())
     signature = tuple(typeof(arg) for arg in args)

@@ -114,15 +114,18 @@ class DeviceArray:
 
     @property
     def ptr(self) -> int:
+        """Its address on the device."""
         return self._native.address
 
     @property
     def size(self) -> int:
-        return self.nbytes // self.dtype.itemsize
+        """Elements."""
+        return self.nbytes // int(self.dtype.itemsize)
 
     @property
     def nbytes(self) -> int:
-        count = self.dtype.itemsize
+        """Bytes."""
+        count = int(self.dtype.itemsize)
         for size in self.shape:
             count *= size
         return count
@@ -134,7 +137,9 @@ class DeviceArray:
 
     def numpy(self) -> npt.NDArray[Any]:
         """A copy as an array of numpy, when all work before is done. Raises KernelFault if that failed."""
-        return np.frombuffer(self._native.download(), dtype=self.dtype).reshape(self.shape).copy()
+        raw = self._native.download()
+        copy: npt.NDArray[Any] = np.frombuffer(raw, dtype=self.dtype).reshape(self.shape).copy()
+        return copy
 
     def copy_from(self, contents: Any) -> None:
         """Writes all of it. Raises InputError for another shape or type."""
@@ -241,7 +246,7 @@ class Kernel:
         size = self._native.block() if block is None else block
         if size is None:
             raise InputError(f"block: expected the threads of a CTA, as `{self.name}` requires none, found None")
-        given = []
+        given: list[tuple[str, str, bytes, _native.Array | None, int]] = []
         for at, arg in enumerate(args):
             if isinstance(arg, DeviceArray):
                 if arg.nbytes:

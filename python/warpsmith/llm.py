@@ -6,7 +6,7 @@ import json
 import os
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Iterator, Mapping, Sequence, Union, overload
+from typing import TYPE_CHECKING, Any, Iterator, Literal, Mapping, Sequence, TypedDict, Union, overload
 
 import numpy as np
 
@@ -17,11 +17,27 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     import numpy.typing as npt
+    from typing_extensions import Unpack
 
 __all__ = ["LLM", "Completion", "Event", "Token"]
 
 Prompt = Union[str, Sequence[int]]
 Message = Mapping[str, Any]
+
+
+class Options(TypedDict, total=False):
+    """The options of `LLM.generate`, which says what they are."""
+
+    max_tokens: int | None
+    temperature: float
+    top_k: int
+    top_p: float
+    min_p: float
+    repeat_penalty: float
+    seed: int | None
+    stop: str | Sequence[str]
+    logprobs: int | None
+    logit_bias: Mapping[int, float] | None
 
 
 @dataclass(frozen=True)
@@ -182,14 +198,19 @@ class LLM:
     # Text.
 
     @overload
-    def generate(self, prompt: str, **options: Any) -> Completion: ...
+    def generate(self, prompt: str, **options: Unpack[Options]) -> Completion: ...
 
     @overload
-    def generate(self, prompt: Sequence[Any], **options: Any) -> Any: ...
+    def generate(self, prompt: Sequence[int], **options: Unpack[Options]) -> Completion: ...
+
+    @overload
+    def generate(
+        self, prompt: list[str] | Sequence[Sequence[int]], **options: Unpack[Options]
+    ) -> list[Completion]: ...
 
     def generate(
         self,
-        prompt: Prompt | Sequence[Prompt],
+        prompt: Any,
         *,
         max_tokens: int | None = 256,
         temperature: float = 0.8,
@@ -260,7 +281,9 @@ class LLM:
         ]
         return done[0] if alone else done
 
-    def stream(self, prompt: Prompt | Sequence[Prompt], **options: Any) -> Iterator[Event]:
+    def stream(
+        self, prompt: Prompt | Sequence[Prompt], **options: Unpack[Options]
+    ) -> Iterator[Event]:
         """Goes on with a text, or several, telling of each token as it comes: an iterator of `Event`.
 
         The arguments are those of `generate`. What is not consumed further, because the iterator was closed or dropped,
@@ -269,14 +292,34 @@ class LLM:
         prompts, _ = self._prompts(prompt)
         return _events(self._native, self._submit(prompts, **options))
 
+    @overload
+    def chat(
+        self,
+        messages: str | Sequence[Message],
+        *,
+        stream: Literal[False] = False,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        **options: Unpack[Options],
+    ) -> Completion: ...
+
+    @overload
+    def chat(
+        self,
+        messages: str | Sequence[Message],
+        *,
+        stream: Literal[True],
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        **options: Unpack[Options],
+    ) -> Iterator[Event]: ...
+
     def chat(
         self,
         messages: str | Sequence[Message],
         *,
         stream: bool = False,
         tools: Sequence[Mapping[str, Any]] | None = None,
-        **options: Any,
-    ) -> Any:
+        **options: Unpack[Options],
+    ) -> Completion | Iterator[Event]:
         """Answers a conversation, by the model's own chat template (ChatML if it has none).
 
         messages
@@ -328,8 +371,9 @@ class LLM:
         Returns float32 [tokens, vocab_size], or [vocab_size] if `last`. Raises ContextFullError, InputError.
         """
         ids = self._ids(tokens)
-        raw = np.frombuffer(self._native.logits(ids, last), dtype="<f4")
-        return raw.copy() if last else raw.reshape(len(ids), -1).copy()
+        raw = self._native.logits(ids, last)
+        rows: npt.NDArray[np.float32] = np.frombuffer(raw, dtype="<f4").reshape(-1, self.vocab_size).copy()
+        return rows[0] if last else rows
 
     def embed(
         self, texts: Prompt | Sequence[Prompt], *, pooling: str = "mean"
@@ -344,8 +388,9 @@ class LLM:
         Returns float32 [width], or [texts, width] for a list.
         """
         prompts, alone = self._prompts(texts)
-        rows = [np.frombuffer(self._native.embed(ids, pooling), dtype="<f4") for ids in prompts]
-        return rows[0].copy() if alone else np.array(rows).reshape(len(rows), self.width)
+        raw = b"".join(self._native.embed(ids, pooling) for ids in prompts)
+        rows: npt.NDArray[np.float32] = np.frombuffer(raw, dtype="<f4").reshape(len(prompts), self.width).copy()
+        return rows[0] if alone else rows
 
     def tokenize(self, text: str, *, special: bool = True) -> list[int]:
         """Token ids of a text; with `special=False` the names of control tokens in it are ordinary text."""

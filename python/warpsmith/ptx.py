@@ -253,9 +253,10 @@ def _told(findings: Sequence[Finding], report: Any) -> str:
     return "\n\n".join([head, *parts])
 
 
-def _failure(failure: Sequence[str]) -> Exception:
+def _failure(failure: Sequence[str]) -> errors.WarpsmithError:
     kind, text = failure
-    return getattr(errors, kind)(text)
+    made: errors.WarpsmithError = getattr(errors, kind)(text)
+    return made
 
 
 def findings_of(report: Any) -> list[Finding]:

@@ -52,10 +52,14 @@ class Checked:
         """Runs a kernel, and fails the test if the checker finds something. The arguments are those of `ptx.run`."""
         __tracebackhide__ = True
         options.setdefault("schedules", self.schedules)
+        made, said = None, ""
         try:
             made = _ptx.run(ptx, kernel, grid, block, args, **options)
         except FindingsError as found:
-            pytest.fail(str(found), pytrace=False)
+            said = str(found)
+        # Out of the handler, or pytest tells all of it twice.
+        if made is None:
+            pytest.fail(said, pytrace=False)
         for note in made.findings:
             print(note.text)
         if made.printed:
