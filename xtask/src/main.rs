@@ -11,6 +11,7 @@ mod error;
 mod fetch;
 mod gpu;
 mod house;
+mod page;
 mod peers;
 mod pinned;
 mod python;
@@ -68,6 +69,8 @@ enum Command {
     Gpu(gpu::Args),
     /// Make an archive for other machines: the program, completions, manual pages, checksums.
     Dist(dist::Args),
+    /// Drive the page of the server in headless Chromium, with real models.
+    Page(page::Args),
     /// Make a wheel of the Python package for other machines, and run the package's tests with it.
     Wheel(python::Args),
 }
@@ -98,6 +101,7 @@ fn dispatch(command: Command) -> Result<()> {
         Command::Cuda { names } => cuda::cuda(&house, &names),
         Command::Gpu(args) => gpu::gpu(&house, &args),
         Command::Dist(args) => dist::dist(&house, &args),
+        Command::Page(args) => page::page(&house, &args),
         Command::Wheel(args) => python::wheel(&house, &args),
     }
 }
