@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import threading
 import time
 
@@ -185,6 +186,19 @@ def test_ctrl_c_and_closing_an_iterator_end_the_work(llm, interrupted):
 def test_a_model_lives_as_long_as_its_stream():
     events = warpsmith.LLM(SMOLLM2, device="virtual", ctx_size=64, sequences=1).stream(PROMPT, max_tokens=8, temperature=0)
     assert "Paris" in "".join(event.text for event in events)
+
+
+def test_a_forked_process_is_told_that_the_model_is_not_its_own(llm):
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            llm.generate(PROMPT, max_tokens=1)
+        except ClosedError as error:
+            code = 0 if "spawn" in str(error) else 2
+        finally:
+            os._exit(code)
+    assert os.waitpid(child, 0)[1] == 0
 
 
 def test_a_closed_model_says_so():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Sequence
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class UnsupportedError(WarpsmithError, NotImplementedError):
 
 
 class ClosedError(WarpsmithError):
-    """The model was closed."""
+    """The model was closed, or is another process's."""
 
 
 class PtxError(WarpsmithError):
@@ -77,3 +78,12 @@ class FindingsError(WarpsmithError, AssertionError):
     def __init__(self, text: str, findings: Sequence[Finding] = ()) -> None:
         super().__init__(text)
         self.findings = list(findings)
+
+
+def own_process(number: int) -> None:
+    """Raises ClosedError in a process that was forked from the one with this number: the threads of a model are not in it."""
+    if os.getpid() != number:
+        raise ClosedError(
+            f"the model is of process {number}, and this is {os.getpid()}: load it here "
+            '(multiprocessing with the method "spawn" does)'
+        )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Iterator, Literal, Mapping, Sequence, Typ
 import numpy as np
 
 from . import _native
-from .errors import InputError
+from .errors import InputError, own_process
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -176,6 +176,7 @@ class LLM:
         #: Where the file does not agree with itself.
         self.warnings: list[str] = facts[5]
         self._path = os.fspath(path)
+        self._process = os.getpid()
 
     def __repr__(self) -> str:
         return f"LLM({self._path!r}, ctx_size={self.ctx_size}, device={self.device!r})"
@@ -370,6 +371,7 @@ class LLM:
 
         Returns float32 [tokens, vocab_size], or [vocab_size] if `last`. Raises ContextFullError, InputError.
         """
+        own_process(self._process)
         ids = self._ids(tokens)
         raw = self._native.logits(ids, last)
         rows: npt.NDArray[np.float32] = np.frombuffer(raw, dtype="<f4").reshape(-1, self.vocab_size).copy()
@@ -387,6 +389,7 @@ class LLM:
 
         Returns float32 [width], or [texts, width] for a list.
         """
+        own_process(self._process)
         prompts, alone = self._prompts(texts)
         raw = b"".join(self._native.embed(ids, pooling) for ids in prompts)
         rows: npt.NDArray[np.float32] = np.frombuffer(raw, dtype="<f4").reshape(len(prompts), self.width).copy()
@@ -429,6 +432,7 @@ class LLM:
         logprobs: int | None = None,
         logit_bias: Mapping[int, float] | None = None,
     ) -> _native.Generation:
+        own_process(self._process)
         stops = [stop] if isinstance(stop, str) else list(stop)
         bias = [(int(token), float(by)) for token, by in (logit_bias or {}).items()]
         numbers = {"max_tokens": max_tokens, "top_k": top_k, "seed": seed, "logprobs": logprobs}

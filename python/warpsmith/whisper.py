@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Iterator, Sequence, Union
 import numpy as np
 
 from . import _native
-from .errors import InputError
+from .errors import InputError, own_process
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -124,6 +124,7 @@ class Whisper:
     ) -> None:
         self._native = _native.Whisper(os.fspath(path), device, threads, weights, precision)
         self._path = os.fspath(path)
+        self._process = os.getpid()
         facts = self._native.facts()
         #: Whether it knows other languages than English.
         self.is_multilingual: bool = facts[0]
@@ -202,6 +203,7 @@ class Whisper:
 
         Raises AudioError for a sound that cannot be read, InputError for an argument out of its range.
         """
+        own_process(self._process)
         temperatures = [temperature] if isinstance(temperature, (int, float)) else list(temperature)
         vad = (vad_threshold, vad_min_silence_ms, vad_speech_pad_ms) if vad_filter else None
         listening = self._native.transcribe(
