@@ -7,6 +7,7 @@ use crate::demo::{self, Profile};
 use crate::error::{Error, Result};
 use crate::fetch::{self, Place, What};
 use crate::house::House;
+use crate::python;
 use crate::run::Run;
 use crate::tidy;
 
@@ -16,6 +17,7 @@ pub(crate) enum Step {
     Ptxas,
     Models,
     CudaClients,
+    Python,
     Fmt,
     Clippy,
     Tidy,
@@ -25,10 +27,11 @@ pub(crate) enum Step {
 }
 
 impl Step {
-    pub(crate) const ALL: [Step; 9] = [
+    pub(crate) const ALL: [Step; 10] = [
         Step::Ptxas,
         Step::Models,
         Step::CudaClients,
+        Step::Python,
         Step::Fmt,
         Step::Clippy,
         Step::Tidy,
@@ -42,6 +45,7 @@ impl Step {
             Step::Ptxas => "ptxas",
             Step::Models => "models",
             Step::CudaClients => "cuda-clients",
+            Step::Python => "python",
             Step::Fmt => "fmt",
             Step::Clippy => "clippy",
             Step::Tidy => "tidy",
@@ -56,6 +60,7 @@ impl Step {
             Step::Ptxas => "install NVIDIA's assemblers into .tools/",
             Step::Models => "fetch the models into the user's cache, OpenAI's client into .tools/",
             Step::CudaClients => "install programs that use CUDA into .tools/cuda-clients",
+            Step::Python => "install what the tests of the Python package need into .tools/pytest",
             Step::Fmt => "cargo fmt --all --check",
             Step::Clippy => "cargo clippy --workspace --all-targets -- -D warnings",
             Step::Tidy => "cargo xtask tidy",
@@ -160,6 +165,7 @@ fn run(house: &House, step: Step, tests: Tests, results: &mut Vec<String>) -> Re
             fetch::fetch(house, What::Whisper)
         }
         Step::CudaClients => cuda_clients::install(house),
+        Step::Python => python::install(house),
         Step::Fmt => house.cargo(["fmt", "--all", "--check"]).show(),
         Step::Clippy => house
             .cargo([

@@ -119,7 +119,7 @@ fn build(house: &House) -> Result<PathBuf> {
 }
 
 /// The folder with the linker, downloaded if it is not there.
-fn linker(house: &House) -> Result<PathBuf> {
+pub(crate) fn linker(house: &House) -> Result<PathBuf> {
     let folder = house.tools().join("zigbuild");
     let pins = folder.join("pins.txt");
     if fs::read_to_string(&pins).is_ok_and(|found| found == LINKER) {

@@ -11,8 +11,10 @@ mod error;
 mod fetch;
 mod gpu;
 mod house;
+mod page;
 mod peers;
 mod pinned;
+mod python;
 mod run;
 mod tidy;
 
@@ -67,6 +69,10 @@ enum Command {
     Gpu(gpu::Args),
     /// Make an archive for other machines: the program, completions, manual pages, checksums.
     Dist(dist::Args),
+    /// Drive the page of the server in headless Chromium, with real models.
+    Page(page::Args),
+    /// Make a wheel of the Python package for other machines, and run the package's tests with it.
+    Wheel(python::Args),
 }
 
 fn main() -> ExitCode {
@@ -95,5 +101,7 @@ fn dispatch(command: Command) -> Result<()> {
         Command::Cuda { names } => cuda::cuda(&house, &names),
         Command::Gpu(args) => gpu::gpu(&house, &args),
         Command::Dist(args) => dist::dist(&house, &args),
+        Command::Page(args) => page::page(&house, &args),
+        Command::Wheel(args) => python::wheel(&house, &args),
     }
 }

@@ -18,6 +18,7 @@ mod error;
 mod fields;
 mod http;
 mod metrics;
+mod page;
 mod queue;
 mod routes;
 mod serve;

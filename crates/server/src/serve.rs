@@ -4,6 +4,7 @@ use crate::{
     app::{App, Limits},
     error::ApiError,
     metrics::Metrics,
+    page,
     routes::{self, PATHS},
     speech::{Speech, SpeechModel},
     start::{Failure, Worker},
@@ -222,7 +223,7 @@ async fn either<T>(a: impl Future<Output = T>, b: impl Future<Output = T>) -> T 
 
 fn router(app: &App, cors: &Cors) -> Router {
     let keyed = middleware::from_fn_with_state(app.clone(), keys);
-    let router = routes::open(routes::guarded().route_layer(keyed))
+    let router = page::open(routes::open(routes::guarded().route_layer(keyed)))
         // Bodies are limited where they are read.
         .layer(DefaultBodyLimit::disable())
         .layer(middleware::from_fn_with_state(app.clone(), counted))

@@ -215,6 +215,7 @@ pub(crate) fn report(
     let script = Script {
         text: String::new(),
         ptx: Path::new(FOLDER).join(file).with_extension("ptx"),
+        ptx_text: None,
         target: None,
         sms: Some(4),
         max_blocks_per_sm: None,

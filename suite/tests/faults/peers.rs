@@ -147,6 +147,7 @@ fn run(name: &str, sizes: &Sizes, reference: Option<fn(u32) -> u32>) -> Report {
     let script = Script {
         text: String::new(),
         ptx: Path::new(FOLDER).join(name).with_extension("ptx"),
+        ptx_text: None,
         target: None,
         sms: Some(4),
         max_blocks_per_sm: Some(8),

@@ -86,6 +86,7 @@ const HOUSE: &[(&str, May)] = &[
             "warpsmith-server",
         ]),
     ),
+    ("warpsmith-python", May::Use(&["warpsmith"])),
     ("check-a-kernel", May::Use(&["warpsmith"])),
     ("ten-kernels", May::Use(&["warpsmith"])),
     ("small-model", May::Use(&["warpsmith"])),

@@ -139,6 +139,8 @@ pub struct Heard {
     pub segments: Vec<Segment>,
     /// The code of the language.
     pub language: String,
+    /// How probable that language is among all that the model knows, where it was heard and not told.
+    pub language_probability: Option<f64>,
 }
 
 /// One listener on a device.
@@ -272,10 +274,10 @@ impl Transcriber {
         let bundle = Arc::clone(&self.bundle);
         let (tokenizer, dims) = (&bundle.tokenizer, *bundle.model.dims());
         let special = *tokenizer.special();
-        let language = match &self.options.language {
-            Some(language) => language.clone(),
+        let (language, language_probability) = match &self.options.language {
+            Some(language) => (language.clone(), None),
             None if special.is_multilingual() => self.language(sound)?,
-            None => "en".to_owned(),
+            None => ("en".to_owned(), None),
         };
         let sequence = special.sequence(&language, self.options.task, Start::Timestamps)?;
         let window = 2 * dims.n_audio_ctx;
@@ -293,6 +295,7 @@ impl Transcriber {
             text: String::new(),
             segments: Vec::new(),
             language,
+            language_probability,
         };
         while let Some(request) = transcript.request() {
             if !ended && sound.reach(request.first + u64::from(window))? {
@@ -383,8 +386,8 @@ impl Transcriber {
         self.session.listen(&self.turned)
     }
 
-    /// The language of the first window.
-    fn language(&mut self, sound: &mut Spectrogram) -> Result<String, Error> {
+    /// The language of the first window, and how probable it is.
+    fn language(&mut self, sound: &mut Spectrogram) -> Result<(String, Option<f64>), Error> {
         let special = *self.bundle.tokenizer.special();
         self.listen(sound, 0, u64::MAX, Padding::Silence)?;
         self.session.encode()?;
@@ -392,7 +395,8 @@ impl Transcriber {
         let found = self.session.first(self.among)?;
         let best = found.first().and_then(|row| row.first());
         let code = best.and_then(|best| special.language_of(best.id));
-        Ok(code.unwrap_or("en").to_owned())
+        let probability = best.map(|best| f64::from(best.log_probability).exp());
+        Ok((code.unwrap_or("en").to_owned(), probability))
     }
 
     fn decode(&mut self, prompt: &[u32], start: usize, temperature: f32) -> Result<Decoded, Error> {

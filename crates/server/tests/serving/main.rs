@@ -5,6 +5,7 @@ mod faults;
 mod limits;
 mod malformed;
 mod more;
+mod page;
 mod sound;
 mod support;
 mod texts;

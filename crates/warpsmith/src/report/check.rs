@@ -1,7 +1,7 @@
 //! A PTX file checked without running it.
 
 use super::{Issue, Level, Report, Source};
-use crate::script::{Error, read_ptx};
+use crate::script::{Error, ptx_of, read_ptx};
 use std::path::Path;
 use warpsmith_ptx::{
     diag::{Code, Diagnostic},
@@ -13,8 +13,17 @@ use warpsmith_vgpu::check::Verdict;
 
 /// Parses, verifies and looks through a file; what does not parse could not be checked.
 pub fn check_file(path: &Path, limits: Limits) -> Report {
+    check(path, read_ptx(path), limits)
+}
+
+/// The same of a text that `name` is the name of.
+pub fn check_text(name: &Path, text: &str, limits: Limits) -> Report {
+    check(name, ptx_of(name, text.as_bytes()), limits)
+}
+
+fn check(path: &Path, text: Result<String, Error>, limits: Limits) -> Report {
     let mut report = Report::default();
-    let text = match read_ptx(path) {
+    let text = match text {
         Ok(text) => text,
         Err(error) => {
             report.source = Source::new(path.display().to_string(), String::new());

@@ -9,7 +9,7 @@ mod source;
 mod suppress;
 mod text;
 
-pub use check::check_file;
+pub use check::{check_file, check_text};
 pub use folders::Folders;
 pub use json::json;
 pub use sarif::sarif;

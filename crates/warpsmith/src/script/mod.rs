@@ -18,7 +18,7 @@ mod values;
 
 pub use compare::{Difference, Mode};
 pub use number::{Number, element, encode};
-pub(crate) use read::ptx as read_ptx;
+pub(crate) use read::{ptx as read_ptx, ptx_of};
 pub use run::{Kept, Settings};
 pub use schema::schema;
 pub use tell::Tell;
@@ -32,6 +32,8 @@ use warpsmith_ptx::{target::Target, types::Type};
 pub struct Script {
     /// The PTX file.
     pub ptx: PathBuf,
+    /// The PTX itself, if it is not to be read: `ptx` is then only its name.
+    pub ptx_text: Option<String>,
     /// The device's target; the module's own if not given.
     pub target: Option<Target>,
     /// Multiprocessors of the device.

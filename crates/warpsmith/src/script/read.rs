@@ -68,11 +68,16 @@ const MAX_PTX: u64 = 1 << 30;
 /// The text of a PTX file; what is no UTF-8 in it is replaced.
 pub(crate) fn ptx(path: &Path) -> Result<String, Error> {
     let bytes = file(path, MAX_PTX)?;
-    if let Some((found, help)) = other_kind(path, &bytes) {
+    ptx_of(path, &bytes)
+}
+
+/// The PTX that bytes are, `path` being their name; what is no UTF-8 in it is replaced.
+pub(crate) fn ptx_of(path: &Path, bytes: &[u8]) -> Result<String, Error> {
+    if let Some((found, help)) = other_kind(path, bytes) {
         let path = path.to_owned();
         return Err(Error::NotPtx { path, found, help });
     }
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    Ok(String::from_utf8_lossy(bytes).into_owned())
 }
 
 /// What a file is that is no PTX, and how PTX is made of it.
@@ -226,6 +231,7 @@ impl Reader {
         let cluster = root.key("cluster")?;
         Ok(Script {
             ptx,
+            ptx_text: None,
             target,
             sms: small("sms")?,
             max_blocks_per_sm: small("max_blocks_per_sm")?,

@@ -4,7 +4,7 @@ use super::{
     Contents, Error, Freed, LaunchSpec, Script, Wanted, WantedContents,
     compare::compare,
     launch::Checked,
-    read_ptx,
+    ptx_of, read_ptx,
     tell::{Tell, Telling},
 };
 use crate::report::{Issue, Level, Output, Report, Source, Spot};
@@ -117,7 +117,11 @@ impl<'s> Run<'s> {
     /// A machine with the module, and without buffers yet.
     pub(super) fn bench(&mut self) -> Result<Bench, Error> {
         let script = self.script;
-        let text = read_ptx(&script.ptx).map_err(|error| self.place(error, "$.ptx"))?;
+        let text = match &script.ptx_text {
+            Some(text) => ptx_of(&script.ptx, text.as_bytes()),
+            None => read_ptx(&script.ptx),
+        };
+        let text = text.map_err(|error| self.place(error, "$.ptx"))?;
         self.report.source = Source::new(script.ptx.display().to_string(), text);
         let module = self.verified()?;
         let tell = self.settings.tell.clone();

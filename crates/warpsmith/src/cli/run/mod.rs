@@ -310,6 +310,7 @@ impl RunPtx {
     fn launch_of(&self, ptx: &Path, entry: &str) -> Script {
         Script {
             ptx: ptx.to_owned(),
+            ptx_text: None,
             target: self.sm,
             sms: self.sms,
             max_blocks_per_sm: None,

@@ -481,6 +481,7 @@ fn listen(
         text: String::new(),
         segments: Vec::new(),
         language: String::new(),
+        language_probability: None,
     };
     let heard = transcriber.transcribe(&mut sound, &mut |step| {
         progress.set_length(step.total / per_second);
