@@ -6,5 +6,6 @@ mod limits;
 mod malformed;
 mod more;
 mod sound;
+mod structured;
 mod support;
 mod texts;
