@@ -7,7 +7,6 @@
 
 mod json;
 mod method;
-mod sandbox;
 mod source;
 mod time;
 
@@ -21,6 +20,7 @@ use serde::{Deserialize, Serialize};
 use warpsmith_formats::gguf::Metadata;
 
 use crate::Error;
+use crate::sandbox::{self, Stopped};
 use crate::tokenizer::Tokenizer;
 
 /// One turn of a conversation.
@@ -93,6 +93,9 @@ const OUTPUT_A_BYTE: u64 = 8;
 /// The longest text of one list or map that is printed.
 const MAX_PRINTED: u64 = 1 << 20;
 
+/// A hundred times what the longest conversations take.
+const MAX_SECONDS: u64 = 5;
+
 /// Macros, loops and conditions within each other.
 const MAX_DEPTH: usize = 100;
 
@@ -142,7 +145,7 @@ impl ChatTemplate {
     /// [`Error::Template`] where it does not parse; a template over 64 KiB.
     pub fn from_source(source: &str) -> Result<Self, Error> {
         let own = source.to_owned();
-        sandbox::run(move || compile(own, None).map(drop))?;
+        bounded(move || compile(own, None).map(drop))?;
         Ok(Self::new(Source::Own(source.into())))
     }
 
@@ -254,12 +257,27 @@ impl ChatTemplate {
             tools => tools,
             documents => (),
         };
-        sandbox::run(move || {
+        bounded(move || {
             let mut environment = compile(source, now)?;
             environment.set_fuel(Some(fuel));
             run(&environment, context, fuel, limit)
         })
     }
+}
+
+/// The result of a run of the template engine, on a stack of its own.
+fn bounded<T: Send + 'static>(
+    job: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    let failed = |message| Error::Template { line: 0, message };
+    sandbox::run("chat template", MAX_SECONDS, job).map_err(|stopped| match stopped {
+        Stopped::Panicked(reason) => failed(format!("the template engine panicked: {reason}")),
+        Stopped::NoThread(error) => failed(format!("no thread to run it on: {error}")),
+        Stopped::Late(limit) => Error::TemplateLimit {
+            what: "seconds",
+            limit,
+        },
+    })?
 }
 
 fn run(

@@ -150,6 +150,14 @@ pub enum Error {
         /// How much was allowed.
         limit: u64,
     },
+    /// A grammar that answers were to follow cannot be used.
+    #[error("{what}: {message}")]
+    Grammar {
+        /// Which kind of grammar.
+        what: &'static str,
+        /// What is wrong with it, by the keyword or the place.
+        message: String,
+    },
     /// A stop string is empty and would match everywhere.
     #[error("stop string {index} is empty")]
     EmptyStop {

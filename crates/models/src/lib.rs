@@ -4,11 +4,13 @@
 
 pub mod chat;
 mod error;
+pub mod grammar;
 pub mod llama;
 pub mod logprobs;
 mod quiet;
 mod rounding;
 pub mod sampling;
+mod sandbox;
 mod settings;
 pub mod text;
 pub mod tokenizer;

@@ -301,6 +301,39 @@ impl Tokenizer {
         }
     }
 
+    /// The bytes of every token, as [`Tokenizer::bytes`] has them.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for a `tokenizer.json` that does not say which bytes its tokens are.
+    pub(crate) fn words(&self) -> Result<Vec<Vec<u8>>, Error> {
+        match &self.engine {
+            Engine::Gguf(gguf) => (0..gguf.vocab.len() as u32)
+                .map(|id| {
+                    let mut bytes = Vec::new();
+                    gguf.print(id, &mut bytes)?;
+                    Ok(bytes)
+                })
+                .collect(),
+            Engine::Json(json) => json.words(),
+        }
+    }
+
+    /// The ids of a text in the middle of another one: nothing is put before it or behind it, and texts of control tokens
+    /// are text.
+    ///
+    /// # Errors
+    /// As [`Tokenizer::encode`].
+    pub(crate) fn within(&self, text: &str) -> Result<Vec<u32>, Error> {
+        match &self.engine {
+            Engine::Gguf(gguf) => {
+                let mut ids = Vec::new();
+                gguf.segments(text, Special::Plain, false, &mut ids);
+                Ok(ids)
+            }
+            Engine::Json(json) => json.within(text),
+        }
+    }
+
     /// The token that begins a text.
     pub fn bos(&self) -> Option<u32> {
         self.bos
@@ -334,7 +367,16 @@ impl Gguf {
     fn encode(&self, text: &str, special: Special) -> Vec<u32> {
         let mut ids = Vec::with_capacity(text.len() / 3 + 2);
         ids.extend(self.prefix);
-        let mut after_token = true;
+        self.segments(text, special, true, &mut ids);
+        if self.prefix.is_some() && ids.get(1).copied() == self.prefix {
+            ids.remove(0);
+        }
+        ids.extend(self.suffix);
+        ids
+    }
+
+    /// Appends the ids of a text, which may follow a control token.
+    fn segments(&self, text: &str, special: Special, mut after_token: bool, ids: &mut Vec<u32>) {
         for segment in self.matcher.segments(text, special) {
             match segment {
                 Segment::Token(id) => {
@@ -343,18 +385,13 @@ impl Gguf {
                 }
                 Segment::Text(text) => {
                     match &self.model {
-                        Model::Bpe(bpe) => bpe.encode(text, &self.vocab, &mut ids),
-                        Model::Spm(spm) => spm.encode(text, after_token, &self.vocab, &mut ids),
+                        Model::Bpe(bpe) => bpe.encode(text, &self.vocab, ids),
+                        Model::Spm(spm) => spm.encode(text, after_token, &self.vocab, ids),
                     }
                     after_token = false;
                 }
             }
         }
-        if self.prefix.is_some() && ids.get(1).copied() == self.prefix {
-            ids.remove(0);
-        }
-        ids.extend(self.suffix);
-        ids
     }
 
     /// Appends the bytes that `id` prints.

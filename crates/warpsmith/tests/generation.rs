@@ -502,3 +502,71 @@ fn guesses_give_the_same_text_and_are_counted() {
     assert_eq!(refused.status, 1);
     assert!(refused.err.contains("temperature 0.7"), "{}", refused.err);
 }
+
+#[test]
+fn a_text_has_the_form_that_was_asked_for() {
+    let folder = TempDir::new().expect("a folder");
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        fs::write(&path, text).expect("a file");
+        path.display().to_string()
+    };
+    let schema = json!({"type": "object", "properties": {"kind": {"enum": ["cat", "dog"]},
+        "age": {"type": "integer", "minimum": 0, "maximum": 30}}, "required": ["kind", "age"], "additionalProperties": false});
+    let schema = write("pet.json", &schema.to_string());
+    let lark = write("yes.lark", "start: (\"yes\" | \"no\") \"!\"\n");
+    for model_name in MODELS {
+        let path = model(model_name);
+        let made = |more: &[&str]| {
+            let usual = ["--raw", "Once", "--temperature", "1", "--seed", "3"];
+            generate(&path, &[&usual[..], more].concat())
+        };
+        let pet = made(&["--json-schema", &schema]);
+        let value: Value = serde_json::from_str(pet["text"].as_str().expect("text")).expect("JSON");
+        assert!(value["kind"] == "cat" || value["kind"] == "dog", "{value}");
+        assert!(value["age"].as_u64().expect("an age") <= 30, "{value}");
+        assert_eq!(pet["stop_reason"], "eog", "{model_name}");
+        // Told token by token it is the same text.
+        let told = made(&["--json-schema", &schema, "--logprobs", "1"]);
+        assert_eq!(told["text"], pet["text"], "{model_name}");
+        let logprobs = told["logprobs"].as_array().map(Vec::len);
+        assert_eq!(logprobs, told["ids"].as_array().map(Vec::len));
+        let yes = made(&["--grammar", &lark]);
+        assert!(yes["text"] == "yes!" || yes["text"] == "no!", "{yes}");
+        let date = made(&["--regex", "[0-9]{4}-[01][0-9]"]);
+        let date = date["text"].as_str().expect("text");
+        assert!(date.len() == 7 && date.as_bytes()[4] == b'-', "{date}");
+        let cut = made(&["--json-schema", &schema, "--max-tokens", "3"]);
+        assert_eq!(cut["stop_reason"], "length");
+        assert_eq!(cut["ids"].as_array().map(Vec::len), Some(3));
+    }
+    let path = model("tiny-llama3");
+    let refused = write("not.json", "{\"not\": {}}");
+    let broken = write("broken.json", "{");
+    for (more, says) in [
+        (vec!["--json-schema", &refused], "\"not\""),
+        (
+            vec!["--json-schema", &broken],
+            "broken.json: expected a JSON schema",
+        ),
+        (vec!["--json-schema", "none.json"], "none.json"),
+        (vec!["--grammar", &schema], "the grammar: "),
+        (vec!["--regex", "("], "the regular expression: "),
+        (
+            vec!["--regex", "a", "--parallel", "2"],
+            "go without --parallel",
+        ),
+        (
+            vec!["--regex", "a", "--prompt", "a"],
+            "--regex are for one prompt",
+        ),
+    ] {
+        let usual = [
+            "generate", "--model", &path, "--device", "virtual", "--prompt", "Once",
+        ];
+        let run = warpsmith(&[&usual[..], &more].concat());
+        assert_eq!((run.status, run.out.as_str()), (1, ""), "{more:?}");
+        assert!(run.err.contains(says), "{more:?}: {}", run.err);
+        assert_eq!(run.err.trim_end().lines().count(), 1, "{}", run.err);
+    }
+}

@@ -299,6 +299,14 @@ fn openais_client_curl_and_the_examples_of_the_document_work() {
         &sound.display().to_string(),
     ]);
     assert_eq!(found["text"], heard.ok().trim());
+
+    // One schema in nine; all of them by hand, with 1.
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients/schemas.py");
+    let mut command = Command::new(python());
+    command.arg(script).arg(&server.address);
+    command.args(["smollm2", "none", "9"]);
+    let found: Value = serde_json::from_str(&output(&mut command)).expect("JSON");
+    assert_eq!(found["asked"], 8, "{found}");
 }
 
 /// Prompts that all engines are compared with, as `generate` goes on with them: alone, and with 16 others. In exact

@@ -21,7 +21,9 @@ mod warning;
 
 pub use config::{Biases, Config, Head};
 pub use embed::Pooling;
-pub use engine::{Engine, EngineOptions, EngineReport, Event, Request, SequenceId, WhenFull};
+pub use engine::{
+    Engine, EngineOptions, EngineReport, Event, Penalties, Request, SequenceId, WhenFull,
+};
 pub use generate::Ended;
 pub use lookup::LookupReport;
 pub use model::{Bundle, Model, Progress};

@@ -332,7 +332,7 @@ pub struct Bundle {
     /// The model.
     pub model: Arc<Model>,
     /// Its tokenizer.
-    pub tokenizer: Tokenizer,
+    pub tokenizer: Arc<Tokenizer>,
     /// Its chat template.
     pub template: ChatTemplate,
 }
@@ -375,7 +375,7 @@ impl Bundle {
         tracing::info!(bytes, layers, "weights are on the device");
         Ok(Bundle {
             model,
-            tokenizer,
+            tokenizer: Arc::new(tokenizer),
             template,
         })
     }

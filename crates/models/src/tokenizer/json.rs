@@ -118,13 +118,7 @@ impl Json {
     ) -> Result<Vec<u32>, Error> {
         let tokenizer = match special {
             Special::Parse => &self.parse,
-            Special::Plain => guard("copying itself", || {
-                Ok(self.plain.get_or_init(|| {
-                    let mut plain = Box::new(self.parse.clone());
-                    plain.set_encode_special_tokens(true);
-                    plain
-                }))
-            })?,
+            Special::Plain => self.plain()?,
         };
         let encoded = guard("encoding", || tokenizer.encode_fast(text, true))?;
         let mut ids = encoded.get_ids().to_vec();
@@ -133,6 +127,47 @@ impl Json {
             ids.remove(0);
         }
         Ok(ids)
+    }
+
+    /// The same tokenizer, to which texts of control tokens are text.
+    fn plain(&self) -> Result<&tokenizers::Tokenizer, Error> {
+        guard("copying itself", || {
+            Ok(&**self.plain.get_or_init(|| {
+                let mut plain = Box::new(self.parse.clone());
+                plain.set_encode_special_tokens(true);
+                plain
+            }))
+        })
+    }
+
+    /// The ids of a text in the middle of another one.
+    pub(super) fn within(&self, text: &str) -> Result<Vec<u32>, Error> {
+        let plain = self.plain()?;
+        let encoded = guard("encoding", || plain.encode_fast(text, false))?;
+        let ids = encoded.get_ids().to_vec();
+        self.check(&ids)?;
+        Ok(ids)
+    }
+
+    /// The bytes that each token prints in the middle of a text.
+    pub(super) fn words(&self) -> Result<Vec<Vec<u8>>, Error> {
+        let text = guard("writing itself", || self.parse.to_string(false))?;
+        let unsupported = |why: String| Error::Unsupported {
+            what: format!("grammars with this tokenizer.json: {why}"),
+        };
+        let value: serde_json::Value =
+            serde_json::from_str(&text).map_err(|error| unsupported(error.to_string()))?;
+        let words = quiet::catch(|| llguidance::token_bytes_from_tokenizer_json(&value));
+        let words = words.map(|words| words.map_err(|error| format!("{error:#}")));
+        let mut words = words.flatten().map_err(unsupported)?;
+        words.resize(self.pieces.len(), Vec::new());
+        for word in &mut words {
+            // Control tokens print nothing.
+            if word.first() == Some(&llguidance::toktrie::TokTrie::SPECIAL_TOKEN_MARKER) {
+                word.clear();
+            }
+        }
+        Ok(words)
     }
 
     pub(super) fn decode(&self, ids: &[u32]) -> Result<String, Error> {

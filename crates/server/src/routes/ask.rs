@@ -9,6 +9,7 @@ use crate::{
 use serde_json::{Value, json};
 use warpsmith_models::{
     Error,
+    llama::Penalties,
     sampling::SamplerConfig,
     text::StopMatcher,
     tokenizer::{Special, Tokenizer},
@@ -46,10 +47,6 @@ pub(crate) fn sampler(fields: &mut Fields) -> Result<SamplerConfig, ApiError> {
     for name in ["repetition_penalty", "repeat_penalty"] {
         repeat_penalty = float(fields.number(name, 0.01..=100.0)?, repeat_penalty);
     }
-    let why = "the sampler has a repetition penalty (`repetition_penalty`) and no other";
-    for name in ["presence_penalty", "frequency_penalty"] {
-        fields.refuse(name, &[json!(0), json!(0.0)], why)?;
-    }
     let seed = match fields.take("seed") {
         None => clock::seed(),
         Some(value) => {
@@ -71,6 +68,18 @@ pub(crate) fn sampler(fields: &mut Fields) -> Result<SamplerConfig, ApiError> {
         _ => ApiError::malformed(error.to_string()),
     })?;
     Ok(config)
+}
+
+/// What is taken from the logits of tokens that were drawn before.
+pub(crate) fn penalties(fields: &mut Fields) -> Result<Penalties, ApiError> {
+    let mut read = |name| {
+        let found = fields.number(name, -2.0..=2.0);
+        found.map(|found| found.unwrap_or(0.0) as f32)
+    };
+    Ok(Penalties {
+        presence: read("presence_penalty")?,
+        frequency: read("frequency_penalty")?,
+    })
 }
 
 /// Stop strings: one, or a list.

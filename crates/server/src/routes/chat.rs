@@ -2,7 +2,9 @@
 
 use super::{
     ask::{self, MOST_CHOICES, Way, spelled, usage},
-    tools::{Call, Listener},
+    format::{Format, Layout, format},
+    functions::{Functions, Shape as Written, functions},
+    tools::{Heard, Said},
 };
 use crate::{
     app::{App, Body, Taken, finite},
@@ -17,6 +19,7 @@ use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use warpsmith_models::{
     chat::{GenerationPrompt, Message},
+    grammar::Grammar,
     tokenizer::Special,
 };
 
@@ -45,8 +48,9 @@ pub(crate) async fn chat(State(app): State<App>, Body(body): Body) -> Result<Res
         made: 0,
         told,
         begun: vec![false; choices],
-        listeners: vec![Listener::new(tools); choices],
-        calls: 0,
+        listeners: vec![tools.listener(); choices],
+        calls: vec![0; choices],
+        ids: 0,
     };
     match way {
         Way::Stream { usage } => {
@@ -65,8 +69,8 @@ struct Request {
     way: Way,
     /// Whether probabilities are told.
     told: bool,
-    /// Names of functions that may be called.
-    tools: Vec<String>,
+    /// Functions that may be called.
+    tools: Functions,
 }
 
 fn read(app: &App, body: &[u8]) -> Result<Taken<Request>, ApiError> {
@@ -84,8 +88,9 @@ fn read(app: &App, body: &[u8]) -> Result<Taken<Request>, ApiError> {
     let messages: Vec<Message> = messages
         .map(|(at, value)| message(&format!("messages[{at}]"), value))
         .collect::<Result<_, _>>()?;
-    let (tools, names) = tools(&mut fields, &text)?;
-    let prompt = rendered(&text, &messages, tools, app.limits.prompt, "messages")?;
+    let mut tools = functions(&mut fields, &text, Written::Nested)?;
+    let told_tools = std::mem::take(&mut tools.told);
+    let prompt = rendered(&text, &messages, told_tools, app.limits.prompt, "messages")?;
     let newer = fields.whole("max_completion_tokens", 1..=u64::from(u32::MAX))?;
     let older = fields.whole("max_tokens", 1..=u64::from(u32::MAX))?;
     let max_tokens = newer.or(older).map(|most| most as u32);
@@ -97,7 +102,8 @@ fn read(app: &App, body: &[u8]) -> Result<Taken<Request>, ApiError> {
         return Err(ApiError::field("top_logprobs", message));
     }
     let n = fields.whole("n", 1..=MOST_CHOICES)?.unwrap_or(1);
-    let asked = Asked {
+    let format = format(&mut fields, "response_format", Layout::Nested)?;
+    let mut asked = Asked {
         prompts: vec![prompt],
         n: n as usize,
         sampler: ask::sampler(&mut fields)?,
@@ -105,26 +111,53 @@ fn read(app: &App, body: &[u8]) -> Result<Taken<Request>, ApiError> {
         stops: ask::stops(&mut fields)?,
         logprobs: told.then_some(top.unwrap_or(0) as usize),
         bias: ask::bias(&mut fields, text.bundle.model.config().vocab)?,
+        penalties: ask::penalties(&mut fields)?,
+        guide: None,
     };
     let way = Way::of(&mut fields)?;
     refuse_others(&mut fields)?;
     fields.finish()?;
+    guide(&text, &mut asked, &format, &tools)?;
     Ok(Taken {
         text,
         asked: Request {
             asked,
             way,
             told,
-            tools: names,
+            tools,
         },
     })
 }
 
+/// Has an answer be a call, or have the form that was asked for.
+pub(crate) fn guide(
+    text: &Text,
+    asked: &mut Asked,
+    format: &Format,
+    tools: &Functions,
+) -> Result<(), ApiError> {
+    match (&format.grammar, &tools.grammar) {
+        (None, None) => Ok(()),
+        (None, Some(grammar)) => text.guide(asked, "tools", grammar).map_err(|error| {
+            // Which of the schemas it is about.
+            let mut schemas = tools.schemas.iter().filter_map(|(param, schema)| {
+                let grammar = Grammar::Schema(schema.clone());
+                text.guide(asked, param, &grammar).err()
+            });
+            schemas.next().unwrap_or(error)
+        }),
+        (Some(grammar), None) if tools.names.is_empty() => {
+            text.guide(asked, &format.param, grammar)
+        }
+        (Some(_), _) => {
+            let why = "an answer has this form or is a call (`tool_choice`: \"none\" is no call)";
+            Err(ApiError::unsupported(format.param.as_str(), why))
+        }
+    }
+}
+
 /// What would change the answer and is not done.
 fn refuse_others(fields: &mut Fields) -> Result<(), ApiError> {
-    let text = json!({"type": "text"});
-    let why = "what is written here follows no schema";
-    fields.refuse("response_format", &[text], why)?;
     fields.refuse("modalities", &[json!(["text"])], "text alone is made here")?;
     fields.refuse("audio", &[], "text alone is made here")?;
     fields.refuse("prediction", &[], "nothing is predicted here")?;
@@ -283,77 +316,6 @@ pub(crate) fn said(name: &str, content: Value) -> Result<String, ApiError> {
     Ok(all)
 }
 
-/// The functions that a model may call, as its template gets them, and their names.
-pub(crate) fn tools(
-    fields: &mut Fields,
-    text: &Text,
-) -> Result<(Vec<Value>, Vec<String>), ApiError> {
-    let all = fields.list("tools")?.unwrap_or_default();
-    let choice = fields.take("tool_choice");
-    let why = "several calls cannot be ruled out";
-    fields.refuse("parallel_tool_calls", &[json!(true)], why)?;
-    let called = match &choice {
-        None => true,
-        Some(Value::String(choice)) if choice == "auto" => true,
-        Some(Value::String(choice)) if choice == "none" => false,
-        Some(Value::String(choice)) if choice != "required" => {
-            let value = json!(choice);
-            return Err(wrong("tool_choice", &value, "\"auto\" or \"none\""));
-        }
-        Some(_) => {
-            let why = "a model decides by itself whether it calls (expected \"auto\" or \"none\")";
-            return Err(ApiError::unsupported("tool_choice", why));
-        }
-    };
-    if all.is_empty() || !called {
-        return Ok((Vec::new(), Vec::new()));
-    }
-    if !text.bundle.template.knows_tools() {
-        let name = &text.name;
-        let why = format!("the chat template of model `{name}` says nothing of tools");
-        return Err(ApiError::unsupported("tools", why));
-    }
-    let mut names = Vec::new();
-    for (at, tool) in all.iter().enumerate() {
-        let path = format!("tools[{at}]");
-        let mut tool = Fields::within(path.as_str(), tool.clone())?;
-        match tool.text("type")?.as_deref() {
-            Some("function") => {}
-            other => {
-                let found = shown(&json!(other));
-                let why = format!("a tool of type {found} (expected \"function\")");
-                return Err(ApiError::unsupported(tool.name("type"), why));
-            }
-        }
-        let function = tool.object("function")?;
-        let mut function = function.ok_or_else(|| {
-            ApiError::field(path.clone(), format!("`{path}.function` is missing"))
-        })?;
-        match function.need("name")? {
-            Value::String(name) => names.push(name),
-            other => return Err(wrong(&function.name("name"), &other, "a string")),
-        }
-        function.text("description")?;
-        function.refuse(
-            "strict",
-            &[json!(false)],
-            "arguments follow no schema by force",
-        )?;
-        if let Some(schema) = function.take("parameters")
-            && !schema.is_object()
-        {
-            return Err(wrong(
-                &function.name("parameters"),
-                &schema,
-                "a JSON schema",
-            ));
-        }
-        function.finish()?;
-        tool.finish()?;
-    }
-    Ok((all, names))
-}
-
 /// What all pieces of an answer have.
 struct Frame {
     id: String,
@@ -366,8 +328,11 @@ struct Frame {
     told: bool,
     /// Whose role was said.
     begun: Vec<bool>,
-    listeners: Vec<Listener>,
-    calls: u64,
+    listeners: Vec<Heard>,
+    /// Calls of each choice so far.
+    calls: Vec<usize>,
+    /// Calls of all.
+    ids: u64,
 }
 
 impl Frame {
@@ -381,32 +346,60 @@ impl Frame {
         object
     }
 
-    /// Calls with ids of their own.
-    fn called(&mut self, calls: &[Call]) -> Vec<Value> {
-        let each = calls.iter().map(|call| {
-            self.calls += 1;
-            let id = self.id.replacen("chatcmpl", "call", 1);
-            call.json(&format!("{id}{}", self.calls))
-        });
-        each.collect()
+    /// An id for a call.
+    fn call_id(&mut self) -> String {
+        self.ids += 1;
+        let id = self.id.replacen("chatcmpl", "call", 1);
+        format!("{id}{}", self.ids)
+    }
+
+    /// The events of what was heard.
+    fn heard(&mut self, choice: usize, said: Vec<Said>) -> Vec<Value> {
+        let mut deltas = Vec::new();
+        for said in said {
+            let index = self.calls[choice];
+            deltas.push(match said {
+                Said::Text(text) => json!({"content": text}),
+                Said::Begun(name) => {
+                    let function = json!({"name": name, "arguments": ""});
+                    let id = self.call_id();
+                    json!({"tool_calls": [{"index": index, "id": id, "type": "function", "function": function}]})
+                }
+                Said::Arguments(more) => {
+                    json!({"tool_calls": [{"index": index, "function": {"arguments": more}}]})
+                }
+                Said::Called(call) => {
+                    self.calls[choice] += 1;
+                    let mut call = call.json(&self.call_id());
+                    call["index"] = json!(index);
+                    json!({"tool_calls": [call]})
+                }
+                Said::Ended => {
+                    self.calls[choice] += 1;
+                    continue;
+                }
+            });
+        }
+        deltas
     }
 
     fn whole(&mut self, all: Vec<Made>) -> Value {
         let made = all.iter().map(|made| made.tokens).sum();
         let mut choices = Vec::new();
         for (index, made) in all.into_iter().enumerate() {
-            let mut listener = std::mem::take(&mut self.listeners[index]);
-            let mut content = listener.push(&made.text);
-            let (rest, calls) = listener.finish();
-            content.push_str(&rest);
+            let listener = std::mem::take(&mut self.listeners[index]);
+            let (content, calls) = listener.whole(&made.text);
             let mut message = json!({"role": "assistant", "content": content, "refusal": null});
             let mut reason = made.finish.map(Finish::name);
             if !calls.is_empty() {
                 if content.is_empty() {
                     message["content"] = Value::Null;
                 }
-                message["tool_calls"] = Value::Array(self.called(&calls));
-                reason = Some("tool_calls");
+                let calls = calls.iter().map(|call| call.json(&self.call_id()));
+                message["tool_calls"] = calls.collect();
+                if made.finish == Some(Finish::Stop) {
+                    reason = Some("tool_calls");
+                }
             }
             choices.push(json!({
                 "index": index,
@@ -474,30 +467,29 @@ impl Shape for Frame {
             } => {
                 self.made += tokens;
                 let mut out = self.role(choice);
-                let text = self.listeners[choice].push(&text);
-                if !text.is_empty() || told.is_some() {
-                    let told: Vec<Told> = told.into_iter().collect();
+                let said = self.listeners[choice].push(&text);
+                let mut deltas = self.heard(choice, said);
+                if deltas.is_empty() && told.is_some() {
+                    deltas.push(json!({"content": ""}));
+                }
+                let told: Vec<Told> = told.into_iter().collect();
+                for delta in deltas {
                     let logprobs = self.logprobs(&told);
-                    out += &self.delta(choice, json!({"content": text}), logprobs, None);
+                    out += &self.delta(choice, delta, logprobs, None);
                 }
                 out
             }
             Part::End { choice, finish } => {
                 let mut out = self.role(choice);
                 let listener = std::mem::take(&mut self.listeners[choice]);
-                let (rest, calls) = listener.finish();
-                if !rest.is_empty() {
-                    out += &self.delta(choice, json!({"content": rest}), Value::Null, None);
+                let said = listener.finish();
+                for delta in self.heard(choice, said) {
+                    out += &self.delta(choice, delta, Value::Null, None);
                 }
-                let mut reason = finish.name();
-                if !calls.is_empty() {
-                    reason = "tool_calls";
-                    let mut calls = self.called(&calls);
-                    for (index, call) in calls.iter_mut().enumerate() {
-                        call["index"] = json!(index);
-                    }
-                    out += &self.delta(choice, json!({"tool_calls": calls}), Value::Null, None);
-                }
+                let reason = match (finish, self.calls[choice]) {
+                    (Finish::Stop, 1..) => "tool_calls",
+                    (finish, _) => finish.name(),
+                };
                 out + &self.delta(choice, json!({}), Value::Null, Some(reason))
             }
             Part::Failed(error) => self.failed(&error),

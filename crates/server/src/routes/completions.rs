@@ -1,6 +1,9 @@
 //! `/v1/completions`: prompts that are gone on with.
 
-use super::ask::{self, MOST_CHOICES, Way, spelled, usage};
+use super::{
+    ask::{self, MOST_CHOICES, Way, spelled, usage},
+    format::{Layout, format},
+};
 use crate::{
     app::{App, Body, Taken, finite},
     clock,
@@ -66,13 +69,16 @@ fn read(app: &App, body: &[u8]) -> Result<Taken<(Asked, Way)>, ApiError> {
     }
     let n = fields.whole("n", 1..=MOST_CHOICES)?.unwrap_or(1);
     let logprobs = fields.whole("logprobs", 0..=MOST_TOLD)?;
-    let asked = Asked {
+    let format = format(&mut fields, "response_format", Layout::Nested)?;
+    let mut asked = Asked {
         n: n as usize,
         sampler: ask::sampler(&mut fields)?,
         max_tokens: Some(max_tokens),
         stops: ask::stops(&mut fields)?,
         logprobs: logprobs.map(|most| most as usize),
         bias: ask::bias(&mut fields, text.bundle.model.config().vocab)?,
+        penalties: ask::penalties(&mut fields)?,
+        guide: None,
         prompts,
     };
     let way = Way::of(&mut fields)?;
@@ -88,6 +94,9 @@ fn read(app: &App, body: &[u8]) -> Result<Taken<(Asked, Way)>, ApiError> {
         "every continuation is returned",
     )?;
     fields.finish()?;
+    if let Some(grammar) = &format.grammar {
+        text.guide(&mut asked, &format.param, grammar)?;
+    }
     Ok(Taken {
         text,
         asked: (asked, way),

@@ -1,8 +1,12 @@
-//! `/v1/responses`: text in and out, whole or as named events.
+//! `/v1/responses`: text and calls in and out, whole or as named events.
 
 use super::{
     ask,
-    chat::{message, rendered, said},
+    chat::{guide, message, rendered, said},
+    format::{Format, Layout, format},
+    functions::{Functions, Shape as Written, functions},
+    items::Items,
+    tools::Heard,
 };
 use crate::{
     app::{App, Body, Taken},
@@ -15,7 +19,7 @@ use crate::{
 use axum::{extract::State, response::Response};
 use serde_json::{Value, json};
 use std::sync::Arc;
-use warpsmith_models::{chat::Message, text::StopMatcher};
+use warpsmith_models::{chat::Message, llama::Penalties, text::StopMatcher};
 
 /// The route.
 pub(crate) async fn responses(
@@ -29,29 +33,32 @@ pub(crate) async fn responses(
         asked,
         streamed,
         echoed,
+        listener,
     } = asked;
     let prompt = asked.prompts.iter().map(|prompt| prompt.ids.len()).sum();
     let parts = text.ask(asked, arrived)?;
+    let id = app.id("resp");
     let mut frame = Frame {
-        id: app.id("resp"),
-        item: app.id("msg"),
+        items: Items::new(&id),
+        id,
         created: clock::unix(),
         text,
         echoed,
         prompt,
         made: 0,
-        said: String::new(),
+        listener,
         finish: None,
         number: 0,
     };
     if streamed {
         return stream(parts, 1, frame).await;
     }
-    let all = collect(parts, 1).await?;
-    for made in all {
+    for made in collect(parts, 1).await? {
         frame.made = made.tokens;
-        frame.said = made.text;
         frame.finish = made.finish;
+        let listener = std::mem::take(&mut frame.listener);
+        let (text, calls) = listener.whole(&made.text);
+        frame.items.whole(text, calls, frame.status());
     }
     Ok(json_response(&frame.object(None)))
 }
@@ -61,6 +68,7 @@ struct Request {
     streamed: bool,
     /// Fields that the answer repeats.
     echoed: Value,
+    listener: Heard,
 }
 
 fn read(app: &App, body: &[u8]) -> Result<Taken<Request>, ApiError> {
@@ -81,7 +89,7 @@ fn read(app: &App, body: &[u8]) -> Result<Taken<Request>, ApiError> {
         Value::String(text) => messages.push(Message::new("user", text)),
         Value::Array(items) => {
             for (at, item) in items.into_iter().enumerate() {
-                messages.push(read_item(&format!("input[{at}]"), item)?);
+                read_item(&format!("input[{at}]"), item, &mut messages)?;
             }
         }
         other => {
@@ -90,7 +98,9 @@ fn read(app: &App, body: &[u8]) -> Result<Taken<Request>, ApiError> {
             return Err(ApiError::field("input", message));
         }
     }
-    let prompt = rendered(&text, &messages, Vec::new(), app.limits.prompt, "input")?;
+    let mut tools = functions(&mut fields, &text, Written::Flat)?;
+    let told = std::mem::take(&mut tools.told);
+    let prompt = rendered(&text, &messages, told, app.limits.prompt, "input")?;
     let max_tokens = fields.whole("max_output_tokens", 1..=u64::from(u32::MAX))?;
     let max_tokens = max_tokens.map(|most| most as u32);
     text.fits("input", prompt.ids.len(), max_tokens)?;
@@ -100,21 +110,8 @@ fn read(app: &App, body: &[u8]) -> Result<Taken<Request>, ApiError> {
         options.ignore(&["include_obfuscation"]);
         options.finish()?;
     }
-    if let Some(mut text) = fields.object("text")? {
-        let plain = json!({"type": "text"});
-        text.refuse("format", &[plain], "what is written here follows no schema")?;
-        text.refuse(
-            "verbosity",
-            &[json!("medium")],
-            "models here have no such setting",
-        )?;
-        text.finish()?;
-    }
-    let why = "functions are called by way of /v1/chat/completions";
-    fields.refuse("tools", &[json!([])], why)?;
-    fields.refuse("tool_choice", &[json!("auto"), json!("none")], why)?;
-    fields.refuse("parallel_tool_calls", &[json!(true), json!(false)], why)?;
-    fields.refuse("max_tool_calls", &[], why)?;
+    let format = form(&mut fields)?;
+    fields.refuse("max_tool_calls", &[], "calls are not counted")?;
     fields.refuse("previous_response_id", &[], "nothing is stored here")?;
     fields.refuse("conversation", &[], "nothing is stored here")?;
     fields.refuse(
@@ -146,63 +143,118 @@ fn read(app: &App, body: &[u8]) -> Result<Taken<Request>, ApiError> {
         "metadata": metadata,
         "temperature": sampler.temperature,
         "top_p": sampler.top_p,
+        "text": {"format": format.value},
     });
+    let echoed = merged(echoed, &tools);
     let stops = StopMatcher::new::<String>([]);
+    let mut asked = Asked {
+        prompts: vec![prompt],
+        n: 1,
+        sampler,
+        max_tokens,
+        stops: stops.map_err(|error| ApiError::internal(error.to_string()))?,
+        logprobs: None,
+        bias: Vec::new(),
+        penalties: Penalties::default(),
+        guide: None,
+    };
+    guide(&text, &mut asked, &format, &tools)?;
     Ok(Taken {
         text,
         asked: Request {
-            asked: Asked {
-                prompts: vec![prompt],
-                n: 1,
-                sampler,
-                max_tokens,
-                stops: stops.map_err(|error| ApiError::internal(error.to_string()))?,
-                logprobs: None,
-                bias: Vec::new(),
-            },
+            asked,
             streamed,
             echoed,
+            listener: tools.listener(),
         },
     })
 }
 
-/// A message of an input.
-fn read_item(path: &str, value: Value) -> Result<Message, ApiError> {
-    let mut fields = Fields::within(path, value)?;
-    fields.refuse(
-        "type",
-        &[json!("message")],
-        "messages are read, and nothing else",
+/// The form of the text.
+fn form(fields: &mut Fields) -> Result<Format, ApiError> {
+    let text = fields.object("text")?;
+    let mut text = text.map_or_else(|| Fields::within("text", json!({})), Ok)?;
+    let found = format(&mut text, "format", Layout::Flat)?;
+    text.refuse(
+        "verbosity",
+        &[json!("medium")],
+        "models here have no such setting",
     )?;
+    text.finish()?;
+    Ok(found)
+}
+
+/// What an answer repeats, with what may be called.
+fn merged(mut echoed: Value, tools: &Functions) -> Value {
+    if let (Value::Object(all), Value::Object(given)) = (&mut echoed, &tools.given) {
+        all.extend(given.clone());
+    }
+    echoed
+}
+
+/// An item of an input: a message, a call that was made, or what came of one.
+fn read_item(path: &str, value: Value, messages: &mut Vec<Message>) -> Result<(), ApiError> {
+    let mut fields = Fields::within(path, value)?;
+    let kind = fields.text("type")?;
     fields.ignore(&["id", "status"]);
-    let role = fields.need("role")?;
-    let content = fields.need("content")?;
-    let content = said(&fields.name("content"), content)?;
-    fields.finish()?;
-    message(path, json!({"role": role, "content": content}))
+    match kind.as_deref() {
+        None | Some("message") => {
+            let role = fields.need("role")?;
+            let content = fields.need("content")?;
+            let content = said(&fields.name("content"), content)?;
+            fields.finish()?;
+            messages.push(message(path, json!({"role": role, "content": content}))?);
+        }
+        Some("function_call") => {
+            let id = fields.need("call_id")?;
+            let function =
+                json!({"name": fields.need("name")?, "arguments": fields.need("arguments")?});
+            fields.finish()?;
+            let call = json!({"id": id, "type": "function", "function": function});
+            let calling = message(path, json!({"role": "assistant", "tool_calls": [call]}))?;
+            // Calls that follow what the assistant said, or each other, are of one turn.
+            match messages.last_mut() {
+                Some(last) if last.role == "assistant" => {
+                    last.tool_calls.extend(calling.tool_calls)
+                }
+                Some(_) | None => messages.push(calling),
+            }
+        }
+        Some("function_call_output") => {
+            let id = fields.need("call_id")?;
+            let output = fields.need("output")?;
+            let output = said(&fields.name("output"), output)?;
+            fields.finish()?;
+            let answer = json!({"role": "tool", "tool_call_id": id, "content": output});
+            messages.push(message(path, answer)?);
+        }
+        Some(other) => {
+            let found = shown(&json!(other));
+            let why = format!(
+                "an item of type {found} (expected message, function_call or function_call_output)"
+            );
+            return Err(ApiError::unsupported(fields.name("type"), why));
+        }
+    }
+    Ok(())
 }
 
 /// What all pieces of an answer have.
 struct Frame {
     id: String,
-    item: String,
     created: u64,
     text: Arc<Text>,
     echoed: Value,
     prompt: usize,
     made: u64,
-    said: String,
+    listener: Heard,
+    items: Items,
     finish: Option<Finish>,
     /// Events so far.
     number: u64,
 }
 
 impl Frame {
-    /// The text as a part of a message.
-    fn content(&self) -> Value {
-        json!({"type": "output_text", "text": self.said, "annotations": [], "logprobs": []})
-    }
-
     fn status(&self) -> &'static str {
         match self.finish {
             None => "in_progress",
@@ -211,27 +263,12 @@ impl Frame {
         }
     }
 
-    /// The message.
-    fn output(&self) -> Value {
-        let content = match self.finish {
-            None => json!([]),
-            Some(_) => json!([self.content()]),
-        };
-        json!({
-            "type": "message",
-            "id": self.item,
-            "role": "assistant",
-            "status": self.status(),
-            "content": content,
-        })
-    }
-
     fn object(&self, error: Option<&ApiError>) -> Value {
         let incomplete =
             (self.finish == Some(Finish::Length)).then(|| json!({"reason": "max_output_tokens"}));
         let output = match self.finish {
             None => json!([]),
-            Some(_) => json!([self.output()]),
+            Some(_) => self.items.output(),
         };
         let status = error.map_or(self.status(), |_| "failed");
         let error =
@@ -255,12 +292,8 @@ impl Frame {
             "error": error,
             "incomplete_details": incomplete,
             "usage": usage,
-            "parallel_tool_calls": true,
             "previous_response_id": null,
             "store": false,
-            "text": {"format": {"type": "text"}},
-            "tool_choice": "auto",
-            "tools": [],
             "truncation": "disabled",
         });
         if let (Value::Object(object), Value::Object(echoed)) = (&mut object, &self.echoed) {
@@ -276,18 +309,12 @@ impl Frame {
         named(name, &fields)
     }
 
-    /// An event about the text.
-    fn text_event(&mut self, name: &str, field: &str, value: Value) -> String {
-        let mut fields = json!({
-            "item_id": self.item,
-            "output_index": 0,
-            "content_index": 0,
-        });
-        fields[field] = value;
-        if field != "part" {
-            fields["logprobs"] = json!([]);
-        }
-        self.event(name, fields)
+    /// Events of the items.
+    fn events(&mut self, events: Vec<(&'static str, Value)>) -> String {
+        let events = events.into_iter();
+        events
+            .map(|(name, fields)| self.event(name, fields))
+            .collect()
     }
 
     /// Says once what is to come.
@@ -300,11 +327,7 @@ impl Frame {
             let response = self.object(None);
             out += &self.event(name, json!({"response": response}));
         }
-        let item = self.output();
-        let fields = json!({"output_index": 0, "item": item});
-        out += &self.event("response.output_item.added", fields);
-        let part = self.content();
-        out + &self.text_event("response.content_part.added", "part", part)
+        out
     }
 }
 
@@ -314,20 +337,16 @@ impl Shape for Frame {
         match part {
             Part::Piece { text, tokens, .. } => {
                 self.made += tokens;
-                if !text.is_empty() {
-                    self.said.push_str(&text);
-                    out += &self.text_event("response.output_text.delta", "delta", json!(text));
-                }
+                let said = self.listener.push(&text);
+                let events = self.items.heard(said);
+                out += &self.events(events);
             }
             Part::End { finish, .. } => {
                 self.finish = Some(finish);
-                let text = json!(self.said);
-                out += &self.text_event("response.output_text.done", "text", text);
-                let part = self.content();
-                out += &self.text_event("response.content_part.done", "part", part);
-                let item = self.output();
-                let fields = json!({"output_index": 0, "item": item});
-                out += &self.event("response.output_item.done", fields);
+                let listener = std::mem::take(&mut self.listener);
+                let mut events = self.items.heard(listener.finish());
+                events.extend(self.items.end(self.status()));
+                out += &self.events(events);
             }
             Part::Failed(error) => out += &self.failed(&error),
         }

@@ -1,5 +1,6 @@
 //! Calls of tools in what a model writes: found, taken out of the text, given as OpenAI's objects.
 
+use super::functions::beginning;
 use serde_json::{Map, Value, json};
 
 /// What begins calls, beside text that is JSON from its first character: Hermes and Qwen, Mistral, Llama 3.
@@ -8,9 +9,9 @@ const MARKS: [&str; 3] = ["<tool_call>", "[TOOL_CALLS]", "<|python_tag|>"];
 /// A call of a function.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Call {
-    name: String,
+    pub(crate) name: String,
     /// An object as JSON text.
-    arguments: String,
+    pub(crate) arguments: String,
 }
 
 impl Call {
@@ -21,6 +22,179 @@ impl Call {
             "type": "function",
             "function": {"name": self.name, "arguments": self.arguments},
         })
+    }
+}
+
+/// What is certain of an answer.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Said {
+    Text(String),
+    /// A call of this function begins.
+    Begun(String),
+    /// More of its arguments.
+    Arguments(String),
+    /// Nothing follows of that call.
+    Ended,
+    /// A call, all at once.
+    Called(Call),
+}
+
+/// What hears text and calls in an answer as it comes.
+#[derive(Clone, Debug)]
+pub(crate) enum Heard {
+    /// Of a model that decides by itself.
+    Free(Listener),
+    /// Of one that has to call.
+    Forced(Forced),
+}
+
+impl Default for Heard {
+    fn default() -> Heard {
+        Heard::Free(Listener::default())
+    }
+}
+
+impl Heard {
+    /// For calls of functions with these names, if there are any.
+    pub(crate) fn free(names: Vec<String>) -> Heard {
+        Heard::Free(Listener::new(names))
+    }
+
+    /// For the one call that an answer is.
+    pub(crate) fn forced(names: &[String]) -> Heard {
+        Heard::Forced(Forced {
+            beginnings: names
+                .iter()
+                .map(|name| (beginning(name), name.clone()))
+                .collect(),
+            ..Forced::default()
+        })
+    }
+
+    /// What is certain with more of the text.
+    pub(crate) fn push(&mut self, text: &str) -> Vec<Said> {
+        match self {
+            Heard::Free(listener) => {
+                let text = listener.push(text);
+                let said = (!text.is_empty()).then_some(Said::Text(text));
+                said.into_iter().collect()
+            }
+            Heard::Forced(forced) => forced.push(text),
+        }
+    }
+
+    /// What is certain at the end.
+    pub(crate) fn finish(self) -> Vec<Said> {
+        match self {
+            Heard::Free(listener) => {
+                let (text, calls) = listener.finish();
+                let text = (!text.is_empty()).then_some(Said::Text(text));
+                text.into_iter()
+                    .chain(calls.into_iter().map(Said::Called))
+                    .collect()
+            }
+            Heard::Forced(forced) => forced.finish(),
+        }
+    }
+
+    /// The text and the calls of a whole answer.
+    pub(crate) fn whole(mut self, text: &str) -> (String, Vec<Call>) {
+        let mut said = self.push(text);
+        said.extend(self.finish());
+        let (mut content, mut calls) = (String::new(), Vec::<Call>::new());
+        for said in said {
+            match said {
+                Said::Text(text) => content += &text,
+                Said::Begun(name) => calls.push(Call {
+                    name,
+                    arguments: String::new(),
+                }),
+                Said::Arguments(more) => {
+                    if let Some(call) = calls.last_mut() {
+                        call.arguments += &more;
+                    }
+                }
+                Said::Called(call) => calls.push(call),
+                Said::Ended => {}
+            }
+        }
+        (content, calls)
+    }
+}
+
+/// An answer that is one call, as the grammar of forced calls has it, taken apart.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Forced {
+    /// What calls begin with, each with its function.
+    beginnings: Vec<(String, String)>,
+    /// Text before the arguments.
+    held: String,
+    begun: bool,
+    /// Brackets of the arguments that are open.
+    depth: usize,
+    /// Whether the arguments are within a string, and behind a backslash in it.
+    string: bool,
+    escaped: bool,
+    ended: bool,
+}
+
+impl Forced {
+    fn push(&mut self, text: &str) -> Vec<Said> {
+        let mut said = Vec::new();
+        let mut more = String::new();
+        for letter in text.chars() {
+            if self.ended {
+                break;
+            }
+            if self.begun {
+                more.push(letter);
+                self.letter(letter);
+                continue;
+            }
+            self.held.push(letter);
+            let known = self
+                .beginnings
+                .iter()
+                .find(|(begin, _)| *begin == self.held);
+            if let Some((_, name)) = known {
+                self.begun = true;
+                said.push(Said::Begun(name.clone()));
+            }
+        }
+        if !more.is_empty() {
+            said.push(Said::Arguments(more));
+        }
+        if self.ended {
+            // Once: what follows is the end of the object around them.
+            self.begun.then(|| said.push(Said::Ended));
+            self.begun = false;
+        }
+        said
+    }
+
+    /// Follows the arguments to the end of their object.
+    fn letter(&mut self, letter: char) {
+        match letter {
+            _ if std::mem::take(&mut self.escaped) => {}
+            '\\' if self.string => self.escaped = true,
+            '"' => self.string = !self.string,
+            '{' | '[' if !self.string => self.depth += 1,
+            '}' | ']' if !self.string => {
+                self.depth = self.depth.saturating_sub(1);
+                self.ended = self.depth == 0;
+            }
+            _ => {}
+        }
+    }
+
+    fn finish(self) -> Vec<Said> {
+        match (self.begun, self.ended) {
+            // A call that was cut off is open.
+            (true, _) | (false, true) => Vec::new(),
+            // Cut off before there was a call.
+            (false, false) if self.held.is_empty() => Vec::new(),
+            (false, false) => vec![Said::Text(self.held)],
+        }
     }
 }
 
@@ -213,6 +387,37 @@ mod tests {
             for cut in [1, 3, 1000] {
                 assert_eq!(heard(text, cut), (text.to_owned(), vec![]), "cut {cut}");
             }
+        }
+    }
+
+    #[test]
+    fn a_forced_call_is_taken_apart_however_it_is_cut() {
+        let names = ["time".to_owned(), "na\"me".to_owned(), "time_of".to_owned()];
+        let arguments = r#"{"a": "}{\"]", "b": [{}, "\\"]}"#;
+        for name in &names {
+            let text = format!("{}{arguments}}}", beginning(name));
+            let letters: Vec<char> = text.chars().collect();
+            for cut in [1, 3, 1000] {
+                let mut heard = Heard::forced(&names);
+                let pieces = letters
+                    .chunks(cut)
+                    .map(|piece| piece.iter().collect::<String>());
+                let mut said: Vec<Said> = pieces.flat_map(|piece| heard.push(&piece)).collect();
+                said.extend(heard.finish());
+                assert_eq!(said[0], Said::Begun(name.clone()));
+                // Once, at the end of the arguments.
+                assert_eq!(said.last(), Some(&Said::Ended));
+                let more = said[1..said.len() - 1].iter().map(|said| match said {
+                    Said::Arguments(more) => more.as_str(),
+                    other => panic!("{other:?}"),
+                });
+                assert_eq!(more.collect::<String>(), arguments, "cut {cut}");
+            }
+            let whole = Heard::forced(&names).whole(&text);
+            assert_eq!(whole, (String::new(), vec![of(name, arguments)]));
+            // One that is cut off has what there is of its arguments.
+            let whole = Heard::forced(&names).whole(&text[..text.len() - 4]);
+            assert_eq!(whole.1[0].arguments, arguments[..arguments.len() - 3]);
         }
     }
 

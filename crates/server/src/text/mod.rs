@@ -1,5 +1,6 @@
 //! A language model that is served: its queue, the threads of its engines, and what goes between them and requests.
 
+mod guide;
 mod worker;
 
 use crate::{
@@ -8,12 +9,14 @@ use crate::{
     queue::{self, Place, Queue},
     start::{Failure, Worker},
 };
+pub(crate) use guide::Guide;
+use guide::Guides;
 use std::{sync::Arc, time::Instant};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use warpsmith_device::Device;
 use warpsmith_models::{
     Error,
-    llama::{Bundle, Engine},
+    llama::{Bundle, Engine, Penalties},
     sampling::SamplerConfig,
     text::StopMatcher,
 };
@@ -50,6 +53,9 @@ pub(crate) struct Job {
     /// How many of the most probable tokens are told of each.
     pub(crate) logprobs: Option<usize>,
     pub(crate) bias: Vec<(u32, f32)>,
+    pub(crate) penalties: Penalties,
+    /// What it follows.
+    pub(crate) guide: Option<Guide>,
     /// Which of the continuations of its request it is.
     pub(crate) choice: usize,
     /// No more than one part for each token, and an end: what a slow client leaves there is bounded by its `max_tokens`.
@@ -120,6 +126,7 @@ pub(crate) struct Limits {
 pub(crate) struct Text {
     pub(crate) name: String,
     pub(crate) bundle: Arc<Bundle>,
+    guides: Guides,
     pub(crate) limits: Limits,
     pub(crate) queue: Arc<Queue<Job>>,
     pub(crate) embeddings: Option<crate::embeddings::Embeddings>,
@@ -178,6 +185,7 @@ impl Text {
         let text = Text {
             name,
             bundle,
+            guides: Guides::default(),
             limits,
             queue,
             embeddings,
@@ -203,6 +211,8 @@ impl Text {
             stops,
             logprobs,
             bias,
+            penalties,
+            guide,
         } = asked;
         let places = self.queue.places("n", prompts.len() * n)?;
         let (to, parts) = unbounded_channel();
@@ -223,6 +233,8 @@ impl Text {
                 stops: stops.clone(),
                 logprobs,
                 bias: bias.clone(),
+                penalties,
+                guide: guide.clone(),
                 choice,
                 to: to.clone(),
                 arrived,
@@ -289,4 +301,6 @@ pub(crate) struct Asked {
     pub(crate) stops: StopMatcher,
     pub(crate) logprobs: Option<usize>,
     pub(crate) bias: Vec<(u32, f32)>,
+    pub(crate) penalties: Penalties,
+    pub(crate) guide: Option<Guide>,
 }

@@ -8,9 +8,14 @@ use crate::{
     queue::{Popped, Queue, Wait},
     start::{Failure, Worker, guarded},
 };
-use std::{collections::BTreeMap, sync::Arc, time::Instant};
+use std::{
+    collections::BTreeMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 use warpsmith_models::{
     Error,
+    grammar::{Advance, Then, advance_all},
     llama::{Bundle, Ended, Engine, Event, Request, SequenceId},
     logprobs::Logprobs,
     text::{Streamed, Written},
@@ -66,6 +71,26 @@ struct Running<'a> {
     written: Written<'a>,
     /// When its last token came.
     last: Option<Instant>,
+    /// Tokens that are told with the first one: the grammar begins with them.
+    known: Vec<u32>,
+    /// The token drawn in this step.
+    drawn: Option<u32>,
+}
+
+impl Running<'_> {
+    /// Whether its grammar has nothing to follow what was drawn last.
+    fn is_complete(&mut self) -> bool {
+        let Some(guide) = &mut self.job.guide else {
+            return false;
+        };
+        match self.drawn {
+            Some(token) => guide
+                .constraint
+                .advance(token, 0)
+                .is_ok_and(|advance| advance.then == Then::Done),
+            None => guide.then == Then::Done,
+        }
+    }
 }
 
 struct Loop<'a> {
@@ -116,15 +141,27 @@ impl Loop<'_> {
         let Some(engine) = &mut self.engine else {
             return;
         };
-        let request = Request {
+        let mut request = Request {
             prompt: job.prompt.clone(),
             sampler: job.sampler,
             max_tokens: job.max_tokens,
             ends: self.tokenizer.end_of_generation().to_vec(),
             bias: job.bias.clone(),
+            penalties: job.penalties,
             mask: None,
             logits: job.logprobs.is_some(),
         };
+        let mut known = Vec::new();
+        if let Some(guide) = &job.guide {
+            known.clone_from(&guide.known);
+            request.prompt.extend(&known);
+            request.max_tokens = job.max_tokens.saturating_sub(known.len() as u32);
+            match &guide.then {
+                Then::Draw(mask) => request.mask = Some(mask.clone()),
+                // There is one answer, and nothing to be drawn.
+                Then::Done => request.max_tokens = 0,
+            }
+        }
         match guarded(|| engine.submit(request)) {
             Ok(id) => {
                 let written = Written::after(&job.prompt, self.tokenizer, job.stops.clone());
@@ -134,6 +171,8 @@ impl Loop<'_> {
                         job,
                         written,
                         last: None,
+                        known,
+                        drawn: None,
                     },
                 );
             }
@@ -182,10 +221,82 @@ impl Loop<'_> {
                 }
             }
         }
+        self.follow()?;
         if let Some(engine) = &self.engine {
             self.setup.metrics.report(&engine.report());
         }
         Ok(())
+    }
+
+    /// Has those that follow a grammar go on with it: what they may draw next, and what they need not draw.
+    fn follow(&mut self) -> Result<(), Failure> {
+        let Some(engine) = &mut self.engine else {
+            return Ok(());
+        };
+        let (mut ids, mut texts) = (Vec::new(), Vec::new());
+        for (id, running) in &mut self.running {
+            let token = running.drawn.take();
+            if let (Some(token), Some(guide)) = (token, &mut running.job.guide) {
+                let room = match running.job.logprobs {
+                    None => engine.room(*id),
+                    Some(_) => 0,
+                };
+                ids.push(*id);
+                texts.push((&mut guide.constraint, token, room));
+            }
+        }
+        for (id, advance) in ids.into_iter().zip(advance_all(&mut texts)) {
+            match advance {
+                Ok(advance) => self.advanced(id, advance)?,
+                Err(error) => {
+                    let error = ApiError::internal(error.to_string());
+                    self.fail(id, error)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What a grammar says of a sequence.
+    fn advanced(&mut self, id: SequenceId, advance: Advance) -> Result<(), Failure> {
+        let Advance { forced, then } = advance;
+        for token in &forced {
+            self.setup.metrics.next(Duration::ZERO);
+            self.write(id, *token, None)?;
+        }
+        let (Some(engine), true) = (&mut self.engine, self.running.contains_key(&id)) else {
+            return Ok(());
+        };
+        match then {
+            Then::Done => {
+                guarded(|| engine.cancel(id))?;
+                self.finished(id, Ended::Token);
+            }
+            Then::Draw(mask) => {
+                let taken = guarded(|| {
+                    let taken = engine.extend(id, &forced)?;
+                    engine.mask(id, Some(mask))?;
+                    Ok(taken)
+                })?;
+                if taken != forced.len() {
+                    let all = forced.len();
+                    let error = format!("{taken} of {all} tokens of a grammar found room");
+                    self.fail(id, ApiError::internal(error))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends a sequence with an error.
+    fn fail(&mut self, id: SequenceId, error: ApiError) -> Result<(), Failure> {
+        if let Some(running) = self.running.remove(&id) {
+            let _ = running.job.to.send(Part::Failed(error));
+        }
+        match &mut self.engine {
+            Some(engine) => guarded(|| engine.cancel(id)).map(drop),
+            None => Ok(()),
+        }
     }
 
     fn token(&mut self, id: SequenceId, token: u32, now: Instant) -> Result<(), Failure> {
@@ -196,6 +307,7 @@ impl Loop<'_> {
             None => self.setup.metrics.first(now - running.job.arrived),
             Some(last) => self.setup.metrics.next(now - last),
         }
+        running.drawn = Some(token);
         let is_text = !self.tokenizer.is_end_of_generation(token);
         let told = running.job.logprobs.filter(|_| is_text).and_then(|most| {
             let of = Logprobs::of(engine.logits(id)?);
@@ -205,17 +317,31 @@ impl Loop<'_> {
                 top: of.best(most).into_iter().map(ranked).collect(),
             })
         });
+        self.begin(id)?;
+        self.write(id, token, told)
+    }
+
+    /// Tells the tokens that the grammar begins with, if they are not told yet.
+    fn begin(&mut self, id: SequenceId) -> Result<(), Failure> {
+        let running = self.running.get_mut(&id);
+        let known = running.map(|running| std::mem::take(&mut running.known));
+        for token in known.unwrap_or_default() {
+            self.setup.metrics.next(Duration::ZERO);
+            self.write(id, token, None)?;
+        }
+        Ok(())
+    }
+
+    /// Sends the text that a token makes certain, if the sequence has not ended.
+    fn write(&mut self, id: SequenceId, token: u32, told: Option<Told>) -> Result<(), Failure> {
+        let Some(running) = self.running.get_mut(&id) else {
+            return Ok(());
+        };
         let choice = running.job.choice;
         let (text, stopped) = match running.written.push(token) {
             Ok(Streamed::Text(text)) => (text, false),
             Ok(Streamed::Stopped { text, stop: _ }) => (text, true),
-            Err(error) => {
-                let error = ApiError::internal(error.to_string());
-                let _ = running.job.to.send(Part::Failed(error));
-                self.running.remove(&id);
-                guarded(|| engine.cancel(id))?;
-                return Ok(());
-            }
+            Err(error) => return self.fail(id, ApiError::internal(error.to_string())),
         };
         let _ = running.job.to.send(Part::Piece {
             choice,
@@ -227,15 +353,23 @@ impl Loop<'_> {
             let finish = Finish::Stop;
             let _ = running.job.to.send(Part::End { choice, finish });
             self.running.remove(&id);
-            guarded(|| engine.cancel(id))?;
+            if let Some(engine) = &mut self.engine {
+                guarded(|| engine.cancel(id))?;
+            }
         }
         Ok(())
     }
 
     fn finished(&mut self, id: SequenceId, ended: Ended) {
-        let Some(Running { job, written, .. }) = self.running.remove(&id) else {
+        // One that has nothing to draw comes to its end without a token.
+        if let Err(failure) = self.begin(id) {
+            tracing::error!(%failure, "an engine failed at the end of a sequence");
+        }
+        let Some(mut running) = self.running.remove(&id) else {
             return;
         };
+        let complete = running.is_complete();
+        let Running { job, written, .. } = running;
         let Job { choice, to, .. } = job;
         let part = match written.finish() {
             Ok(text) => Part::Piece {
@@ -249,6 +383,7 @@ impl Loop<'_> {
         let _ = to.send(part);
         let finish = match ended {
             Ended::Token | Ended::Stopped => Finish::Stop,
+            Ended::Length | Ended::Context if complete => Finish::Stop,
             Ended::Length | Ended::Context => Finish::Length,
         };
         let _ = to.send(Part::End { choice, finish });

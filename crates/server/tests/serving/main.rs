@@ -7,5 +7,6 @@ mod malformed;
 mod more;
 mod page;
 mod sound;
+mod structured;
 mod support;
 mod texts;

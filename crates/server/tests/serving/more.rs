@@ -241,7 +241,7 @@ fn tools_go_through_the_models_own_template() {
             "tools[0].function.name",
         ),
         (
-            json!({"tool_choice": {"type": "function", "function": {"name": "weather"}}}),
+            json!({"tool_choice": {"type": "function", "function": {"name": "time"}}}),
             "tool_choice",
         ),
     ] {

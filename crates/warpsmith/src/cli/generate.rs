@@ -3,7 +3,8 @@
 use super::{
     files::Files,
     generation::{StopReason, Task, generate},
-    interrupt,
+    grammar::GrammarArgs,
+    guided, interrupt,
     open::open,
     options::{ModelArgs, SamplerArgs},
     output, parallel,
@@ -14,7 +15,7 @@ use super::{
 use anyhow::{Result, bail};
 use clap::Args;
 use std::{path::PathBuf, process::ExitCode, time::Instant};
-use warpsmith::models::text::StopMatcher;
+use warpsmith::models::{grammar::Grammars, text::StopMatcher};
 
 const OUTPUT: &str = "Output";
 
@@ -31,6 +32,7 @@ const OUTPUT: &str = "Output";
   warpsmith generate --model smollm2.gguf --prompt \"Name a cat\" --prompt \"Name a dog\" --json
   warpsmith generate --model smollm2.gguf --prompts questions.txt --max-tokens 64
   warpsmith generate --model smollm2.gguf --temperature 0 --lookup 6 --prompt-file report.txt
+  warpsmith generate --model smollm2.gguf --json-schema pet.json \"Describe a pet\"
   warpsmith generate --model smollm2.gguf --json --logprobs 5 --raw \"The capital of France is\"
   cat question.txt | warpsmith generate --model smollm2.gguf --system \"Answer in French\"")]
 pub(crate) struct Generate {
@@ -60,6 +62,8 @@ pub(crate) struct Generate {
     stop: Vec<String>,
     #[command(flatten)]
     sampler: SamplerArgs,
+    #[command(flatten)]
+    form: GrammarArgs,
     #[command(flatten)]
     trace: TraceArgs,
     /// Makes N continuations of the prompt at once, up to 64: with the seed, the next one, and so on. Each is printed
@@ -94,16 +98,29 @@ impl Generate {
         if let Some(path) = &self.prompts {
             files.reads("--prompts", path)?;
         }
+        self.form.files(&mut files)?;
+        let form = self.form.read()?;
         let texts = PromptArgs::several(&self.texts, self.prompts.as_deref())?;
         let prompts = match texts.is_empty() {
             true => vec![self.prompt.read()?],
             false => texts.iter().cloned().map(Prompt::Text).collect(),
         };
-        let alone = self.lookup.is_some() || self.logprobs.is_some() || self.trace.is_asked();
+        let alone = self.lookup.is_some()
+            || self.logprobs.is_some()
+            || self.trace.is_asked()
+            || form.is_some();
         if prompts.len() > 1 && alone {
             bail!(
-                "--lookup, --logprobs, --timeline and --trace-stats are for one prompt, not for {}",
+                "--lookup, --logprobs, --timeline, --trace-stats, --json-schema, --grammar and --regex are for one \
+                 prompt, not for {}",
                 prompts.len()
+            );
+        }
+        if form.is_some()
+            && (self.parallel.is_some() || self.lookup.is_some() || self.trace.is_asked())
+        {
+            bail!(
+                "--json-schema, --grammar and --regex go without --parallel, --lookup, --timeline and --trace-stats"
             );
         }
         let mut traces = self.trace.open(&mut files)?;
@@ -127,16 +144,6 @@ impl Generate {
         }
         let ids = ids.swap_remove(0);
         let need = ids.len() as u64 + u64::from(self.max_tokens);
-        let lookup = self.lookup.unwrap_or(0);
-        let run = self.trace.run(self.model.run.into());
-        let mut session = opened.guessing_session(&self.model, need, run, lookup)?;
-        session.sampler(&sampler)?;
-        if let Some(observer) = traces.observer() {
-            session.observe(Some(observer))?;
-        }
-        traces.begin(&opened.device)?;
-
-        let before_s = begin.elapsed().as_secs_f64();
         let task = Task {
             device: &opened.device,
             tokenizer: &opened.bundle.tokenizer,
@@ -145,26 +152,49 @@ impl Generate {
             stops,
             logprobs: self.logprobs.map(|most| most as usize),
         };
-        let made = if self.json {
-            generate(&mut session, task, &mut |_| Ok(()))
-        } else {
-            generate(&mut session, task, &mut output::print)
+        let show: &mut dyn FnMut(&str) -> Result<()> = match self.json {
+            true => &mut |_| Ok(()),
+            false => &mut output::print,
         };
-        let made = made.map_err(|error| opened.named(error))?;
-        traces.finish(&opened.device)?;
+        let trained = opened.bundle.model.config().context;
+        let (made, before_s, context, lookup, launches_per_step);
+        if let Some(form) = &form {
+            let grammars = Grammars::new(&opened.bundle.tokenizer)?;
+            let constraint = grammars.compile(form)?;
+            let mut engine = opened.engine(&self.model, 1, need)?;
+            before_s = begin.elapsed().as_secs_f64();
+            let generated = guided::generate(&mut engine, constraint, &sampler, task, show);
+            made = generated.map_err(|error| opened.named(error))?;
+            (context, lookup, launches_per_step) = (engine.context(), None, 0);
+        } else {
+            let guesses = self.lookup.unwrap_or(0);
+            let run = self.trace.run(self.model.run.into());
+            let mut session = opened.guessing_session(&self.model, need, run, guesses)?;
+            session.sampler(&sampler)?;
+            if let Some(observer) = traces.observer() {
+                session.observe(Some(observer))?;
+            }
+            traces.begin(&opened.device)?;
+            before_s = begin.elapsed().as_secs_f64();
+            let generated = generate(&mut session, task, show);
+            made = generated.map_err(|error| opened.named(error))?;
+            traces.finish(&opened.device)?;
+            context = session.context();
+            lookup = self.lookup.map(|_| session.lookup_report());
+            launches_per_step = match made.steps {
+                0 => session.launches_per_step()?,
+                _ => 0,
+            };
+        }
         let setting = Setting {
             prompt: &ids,
             seed: sampler.seed,
             device: &opened.device.info().name,
             load_s: opened.load_s,
             before_s,
-            lookup: self.lookup.map(|_| session.lookup_report()),
-            context: [session.context(), opened.bundle.model.config().context],
-            launches_per_step: if made.steps == 0 {
-                session.launches_per_step()?
-            } else {
-                0
-            },
+            lookup,
+            context: [context, trained],
+            launches_per_step,
         };
         let report = Report::new(&made, setting);
         if self.json {

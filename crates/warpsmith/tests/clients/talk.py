@@ -3,8 +3,10 @@
 import json
 import struct
 import sys
+import typing
 
 import openai
+import pydantic
 
 address, text_model, speech_model, sound, key = sys.argv[1:]
 client = openai.OpenAI(base_url=address + "/v1", api_key=key, max_retries=0, timeout=120)
@@ -67,6 +69,25 @@ with open(sound, "rb") as file:
 assert events[-1].type == "transcript.text.done" and events[-1].text == found["text"], events
 
 
+class Pet(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(extra="forbid")
+    name: typing.Annotated[str, pydantic.Field(max_length=20)]
+    kind: typing.Literal["cat", "dog"]
+    age: typing.Annotated[int, pydantic.Field(ge=0, le=30)]
+
+
+# As its users ask for a class: chat, a stream, responses.
+asked_pet = {**asked, "messages": [{"role": "user", "content": "Describe a pet."}], "max_tokens": 100}
+pet = client.chat.completions.parse(**asked_pet, response_format=Pet).choices[0].message.parsed
+assert isinstance(pet, Pet), pet
+with client.chat.completions.stream(**asked_pet, response_format=Pet) as stream:
+    assert stream.get_final_completion().choices[0].message.parsed == pet
+answer = client.responses.parse(
+    model=text_model, input="Describe a pet.", max_output_tokens=100, temperature=0, text_format=Pet
+)
+assert answer.output_parsed == pet, (answer.output_parsed, pet)
+
+
 def refused(kind, param, call):
     try:
         call()
@@ -80,8 +101,10 @@ tool = {"type": "function", "function": {"name": "f", "parameters": {"type": "ob
 refused(openai.BadRequestError, "tools", lambda: client.chat.completions.create(**asked, tools=[tool]))
 refused(
     openai.BadRequestError,
-    "response_format",
-    lambda: client.chat.completions.create(**asked, response_format={"type": "json_object"}),
+    "response_format.json_schema.schema",
+    lambda: client.chat.completions.create(
+        **asked, response_format={"type": "json_schema", "json_schema": {"name": "n", "schema": {"not": {}}}}
+    ),
 )
 refused(openai.NotFoundError, "model", lambda: client.chat.completions.create(**{**asked, "model": "gpt-5"}))
 refused(openai.BadRequestError, "file", lambda: client.audio.transcriptions.create(model=speech_model, file=b"noise"))

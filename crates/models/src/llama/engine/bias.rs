@@ -42,18 +42,7 @@ impl Bias {
         if !needed && !self.set[slot] {
             return Ok(());
         }
-        let mut row = vec![0.0; self.vocab as usize];
-        for (id, by) in &sequence.bias {
-            row[*id as usize] = *by;
-        }
-        if let Some(mask) = &sequence.mask {
-            for (at, x) in row.iter_mut().enumerate() {
-                let word = mask.get(at / 32).copied().unwrap_or(0);
-                if word >> (at % 32) & 1 == 0 {
-                    *x = f32::NEG_INFINITY;
-                }
-            }
-        }
+        let row = sequence.bias_row(self.vocab as usize);
         let range = self.range(slot);
         stream.upload(self.rows.view_mut().range(range)?, &row)?;
         self.set[slot] = needed;

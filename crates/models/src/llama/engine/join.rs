@@ -19,7 +19,7 @@ impl Engine {
             self.options.prompt_tokens as usize
         };
         while budget > 0 {
-            if self.joining.is_none() {
+            if self.joining.is_none() && !self.rejoin(events)? {
                 self.admit(events)?;
             }
             let Some(mut sequence) = self.joining.take() else {
@@ -49,8 +49,15 @@ impl Engine {
                 continue;
             }
             self.move_slot(self.staging, self.running.len() as u32)?;
-            sequence.joined = self.joined();
+            // One that ran before keeps its age.
+            if sequence.joined == 0 {
+                sequence.joined = self.joined();
+            }
+            let penalised = sequence.penalties.is_any();
             self.running.push(sequence);
+            if penalised {
+                self.write_bias(self.running.len() - 1)?;
+            }
         }
         Ok(())
     }
@@ -127,7 +134,7 @@ impl Engine {
     fn admit(&mut self, events: &mut Vec<Event>) -> Result<(), Error> {
         let page = self.options.page as usize;
         loop {
-            if self.running.len() == self.options.sequences as usize {
+            if self.taken() >= self.options.sequences as usize {
                 return Ok(());
             }
             let Some(mut sequence) = self.waiting.pop_front() else {

@@ -5,6 +5,7 @@
 //! sequence begins a new page; what comes back is a token of each sequence.
 
 mod bias;
+mod extend;
 mod join;
 mod options;
 mod passes;
@@ -12,7 +13,7 @@ mod pool;
 mod sequence;
 mod step;
 
-pub use options::{EngineOptions, EngineReport, Event, Request, SequenceId, WhenFull};
+pub use options::{EngineOptions, EngineReport, Event, Penalties, Request, SequenceId, WhenFull};
 
 use super::model::Model;
 use crate::{Error, sampling::SamplerConfig, watch::Watch};
@@ -84,6 +85,8 @@ pub struct Engine {
     /// The slot behind all others, where a sequence is while its prompt is evaluated.
     staging: u32,
     waiting: VecDeque<Sequence>,
+    /// Those that ran and have tokens to be evaluated first, with their pages.
+    extended: VecDeque<Sequence>,
     joining: Option<Sequence>,
     running: Vec<Sequence>,
     /// Events of what never runs.
@@ -155,6 +158,7 @@ impl Engine {
             pool: Pool::new(options.pages),
             staging,
             waiting: VecDeque::new(),
+            extended: VecDeque::new(),
             joining: None,
             running: Vec::new(),
             early: Vec::new(),
@@ -172,6 +176,7 @@ impl Engine {
     /// An empty prompt, one that the context does not hold, a token that is none, a setting out of its range.
     pub fn submit(&mut self, request: Request) -> Result<SequenceId, Error> {
         request.sampler.validate()?;
+        request.penalties.validate()?;
         let (vocab, context) = (self.model.config().vocab, self.options.context);
         let biased = request
             .bias
@@ -229,7 +234,7 @@ impl Engine {
         let parent = self.running.iter().position(|other| other.id == id);
         let parent = parent.ok_or(Error::NoSequence { sequence: id.0 })?;
         let slot = self.running.len() as u32;
-        if slot == self.options.sequences {
+        if self.taken() == self.options.sequences as usize {
             let sequences = self.options.sequences;
             return Err(Error::NoSlot { sequences });
         }
@@ -263,6 +268,13 @@ impl Engine {
         }
         if let Some(sequence) = self.joining.take_if(|other| other.id == id) {
             self.give(&sequence.pages);
+            return Ok(true);
+        }
+        if let Some(at) = self.extended.iter().position(|other| other.id == id) {
+            let sequence = self.extended.remove(at);
+            sequence
+                .iter()
+                .for_each(|sequence| self.give(&sequence.pages));
             return Ok(true);
         }
         let before = self.waiting.len();
@@ -304,13 +316,11 @@ impl Engine {
     pub fn mask(&mut self, id: SequenceId, mask: Option<Vec<u32>>) -> Result<bool, Error> {
         if let Some(slot) = self.running.iter().position(|other| other.id == id) {
             self.running[slot].mask = mask;
-            self.make_bias(self.running[slot].is_biased())?;
-            if let Some(bias) = &mut self.bias {
-                bias.set(&self.stream, slot, &self.running[slot])?;
-            }
+            self.write_bias(slot)?;
             return Ok(true);
         }
         let others = self.joining.iter_mut().chain(&mut self.waiting);
+        let others = others.chain(&mut self.extended);
         let found = others.into_iter().find(|other| other.id == id);
         Ok(match found {
             Some(sequence) => {
@@ -325,13 +335,28 @@ impl Engine {
     pub fn is_idle(&self) -> bool {
         self.running.is_empty()
             && self.joining.is_none()
+            && self.extended.is_empty()
             && self.waiting.is_empty()
             && self.early.is_empty()
     }
 
     /// Sequences that run.
     pub fn running(&self) -> usize {
-        self.running.len()
+        self.running.len() + self.extended.len()
+    }
+
+    /// Places that sequences have, or will have.
+    fn taken(&self) -> usize {
+        self.running.len() + self.extended.len() + usize::from(self.joining.is_some())
+    }
+
+    /// Writes what is added to the logits of a running sequence.
+    fn write_bias(&mut self, slot: usize) -> Result<(), Error> {
+        self.make_bias(self.running[slot].is_biased())?;
+        if let Some(bias) = &mut self.bias {
+            bias.set(&self.stream, slot, &self.running[slot])?;
+        }
+        Ok(())
     }
 
     /// Positions of a sequence.

@@ -93,11 +93,42 @@ pub struct Request {
     /// What is added to the logits of some tokens before one is drawn; minus infinity forbids a token. Of a token that is
     /// named twice the last counts.
     pub bias: Vec<(u32, f32)>,
+    /// What makes tokens that were drawn before less probable.
+    pub penalties: Penalties,
     /// The tokens of which the first one is drawn, all if there is no mask; see [`Engine::mask`](super::Engine::mask).
     pub mask: Option<Vec<u32>>,
     /// Whether [`Engine::logits`](super::Engine::logits) has what each token was drawn from: all logits come back, 4 bytes
     /// for each token of the vocabulary.
     pub logits: bool,
+}
+
+/// What is taken from the logits of tokens that were drawn before in the same sequence; those of its prompt do not count.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Penalties {
+    /// Once, however often.
+    pub presence: f32,
+    /// For each time.
+    pub frequency: f32,
+}
+
+impl Penalties {
+    /// Whether anything is taken.
+    pub fn is_any(&self) -> bool {
+        self.presence != 0.0 || self.frequency != 0.0
+    }
+
+    pub(super) fn validate(&self) -> Result<(), Error> {
+        for (field, got) in [
+            ("presence_penalty", self.presence),
+            ("frequency_penalty", self.frequency),
+        ] {
+            if !got.is_finite() {
+                let want = "a number";
+                return Err(Error::Sampler { field, want, got });
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The name of a sequence; an engine gives each one once.

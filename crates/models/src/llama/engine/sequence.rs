@@ -2,9 +2,10 @@
 
 use super::{
     super::generate::Ended,
-    options::{Event, Request, SequenceId},
+    options::{Event, Penalties, Request, SequenceId},
 };
 use crate::{Error, sampling::SamplerConfig};
+use std::collections::BTreeMap;
 
 /// A sequence: its tokens, and where their keys and values are.
 #[derive(Clone, Debug)]
@@ -19,6 +20,8 @@ pub(super) struct Sequence {
     pub(super) sampler: SamplerConfig,
     /// What is added to its logits.
     pub(super) bias: Vec<(u32, f32)>,
+    /// What is taken from the logits of tokens that were drawn before.
+    pub(super) penalties: Penalties,
     /// Which tokens may come next.
     pub(super) mask: Option<Vec<u32>>,
     /// Whether its logits are told.
@@ -39,6 +42,7 @@ impl Sequence {
             max_tokens,
             ends,
             bias,
+            penalties,
             mask,
             logits,
         } = request;
@@ -49,6 +53,7 @@ impl Sequence {
             pages: Vec::new(),
             sampler,
             bias,
+            penalties,
             mask,
             logits,
             made: 0,
@@ -75,7 +80,55 @@ impl Sequence {
 
     /// Whether something is added to its logits.
     pub(super) fn is_biased(&self) -> bool {
-        !self.bias.is_empty() || self.mask.is_some()
+        !self.bias.is_empty() || self.mask.is_some() || self.is_penalised()
+    }
+
+    /// Whether some of its tokens are less probable than they were.
+    fn is_penalised(&self) -> bool {
+        self.penalties.is_any() && self.made > 0
+    }
+
+    /// Tokens that may be appended without being drawn: one is left to be drawn, and has a place.
+    pub(super) fn room(&self, context: usize) -> usize {
+        let left = (self.most - self.made).saturating_sub(1) as usize;
+        left.min(context.saturating_sub(self.tokens.len()))
+    }
+
+    /// Appends tokens that were not drawn, and count as if they were.
+    pub(super) fn append(&mut self, tokens: &[u32]) {
+        self.tokens.extend(tokens);
+        self.made += tokens.len() as u32;
+    }
+
+    /// The row of what is added to its logits.
+    pub(super) fn bias_row(&self, vocab: usize) -> Vec<f32> {
+        let mut row = vec![0.0; vocab];
+        for (id, by) in &self.bias {
+            row[*id as usize] = *by;
+        }
+        if self.is_penalised() {
+            let Penalties {
+                presence,
+                frequency,
+            } = self.penalties;
+            let drawn = &self.tokens[self.tokens.len() - self.made as usize..];
+            let mut counts: BTreeMap<u32, u32> = BTreeMap::new();
+            drawn
+                .iter()
+                .for_each(|id| *counts.entry(*id).or_default() += 1);
+            for (id, count) in counts {
+                row[id as usize] -= presence + frequency * count as f32;
+            }
+        }
+        if let Some(mask) = &self.mask {
+            for (at, x) in row.iter_mut().enumerate() {
+                let word = mask.get(at / 32).copied().unwrap_or(0);
+                if word >> (at % 32) & 1 == 0 {
+                    *x = f32::NEG_INFINITY;
+                }
+            }
+        }
+        row
     }
 
     /// That no token can be drawn behind those in the pages.

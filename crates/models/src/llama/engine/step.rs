@@ -60,6 +60,11 @@ impl Engine {
                 ended.push(slot);
             }
         }
+        for slot in 0..n {
+            if self.running[slot].penalties.is_any() && !ended.contains(&slot) {
+                self.write_bias(slot)?;
+            }
+        }
         // From behind, so that who takes a place is never one of them.
         for slot in ended.into_iter().rev() {
             self.leave(slot)?;
@@ -68,7 +73,12 @@ impl Engine {
     }
 
     /// Has block `block` of a slot's pages be one that nobody else uses; `false` if there is none.
-    fn own(&mut self, pages: &mut Vec<u32>, slot: u32, block: usize) -> Result<bool, Error> {
+    pub(super) fn own(
+        &mut self,
+        pages: &mut Vec<u32>,
+        slot: u32,
+        block: usize,
+    ) -> Result<bool, Error> {
         let known = pages.get(block).copied();
         if known.is_some_and(|page| !self.pool.is_shared(page)) {
             return Ok(true);
@@ -128,18 +138,32 @@ impl Engine {
         }
     }
 
+    /// What becomes of a sequence that needs a page, has given its own and is alone in wanting one.
+    pub(super) fn without_page(&mut self, sequence: Sequence, events: &mut Vec<Event>) {
+        match self.options.when_full {
+            WhenFull::Fail => events.push(self.out_of_pages(&sequence)),
+            WhenFull::Evict => self.wait_again(sequence),
+        }
+    }
+
     /// A sequence whose pages are given waits in front of all others, to be evaluated from its beginning.
     fn wait_again(&mut self, mut sequence: Sequence) {
         self.counts.evicted += 1;
         sequence.pages.clear();
-        sequence.cached = 0;
+        (sequence.cached, sequence.joined) = (0, 0);
         self.waiting.push_front(sequence);
     }
 
     /// Takes the sequence out of its slot, which the last one gets; its pages are free.
     pub(super) fn leave(&mut self, slot: usize) -> Result<Sequence, Error> {
-        let sequence = self.running.swap_remove(slot);
+        let sequence = self.detach(slot)?;
         self.give(&sequence.pages);
+        Ok(sequence)
+    }
+
+    /// The same with its pages.
+    pub(super) fn detach(&mut self, slot: usize) -> Result<Sequence, Error> {
+        let sequence = self.running.swap_remove(slot);
         let last = self.running.len();
         if slot != last {
             self.move_slot(last as u32, slot as u32)?;
