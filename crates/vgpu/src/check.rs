@@ -3,6 +3,22 @@
 //! With [`crate::Config::checks`] set, kernels are lowered with an extra op before each access and each use of a
 //! value that may be undefined (`lower/instrument.rs`); the ops ask the checker, which one engine thread has at a
 //! time. Without it there is not one instruction more.
+//!
+//! Words of these rooms:
+//! - *cell*: who touched a piece of memory last, in one word: epoch, warp, lanes; *mark*: a cell without its lane;
+//! - *epoch*: a moment of a warp, which a barrier, a fence or a release ends;
+//! - *sector*: 16 bytes of memory with one history: the last write, and two reads since;
+//! - *floor*: the epoch that everybody has seen: what is older races with nothing;
+//! - *quiet*, *loud*: an earlier access that cannot race with this one, by its cell alone; one that must be looked at;
+//! - *glance*: the check of an access whose common case is decided before any history is read;
+//! - *sweep*: the note of an access to whole sectors in a row, all at once;
+//! - *plain*: an access of a warp that is inside one allocation, defined and of whole pieces; *look*: what others get, lane
+//!   by lane;
+//! - *stretch*: the memory between the first and the last byte of a warp's access;
+//! - *shadow*: which bytes of a register are undefined; *tainted*: a warp some of whose registers may be;
+//! - *hole*: bytes in memory that a store of undefined values left;
+//! - *crowd*: the strong accesses to 16 bytes, each kept, as they may come in any order;
+//! - *settle*: all so far comes before all that follows.
 
 mod access;
 mod cell;
