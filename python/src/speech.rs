@@ -256,6 +256,7 @@ impl Whisper {
         Ok(Listening {
             said: Mutex::new(said),
             alive: Mutex::new(Some(alive)),
+            done: AtomicBool::new(false),
         })
     }
 
@@ -297,6 +298,8 @@ impl Drop for Whisper {
 pub(crate) struct Listening {
     said: Mutex<Receiver<Said>>,
     alive: Mutex<Option<Arc<()>>>,
+    /// Whether its end has come.
+    done: AtomicBool,
 }
 
 /// `(word, start, end, probability)`
@@ -370,18 +373,21 @@ impl Listening {
             return Ok(None);
         }
         match wait::next(py, &self.said) {
-            Ok(None) => Ok(None),
+            Ok(None) if self.done.load(Ordering::Relaxed) => Ok(None),
+            Ok(None) => {
+                self.close();
+                let text = "the model was closed before the sound was written down";
+                Err(ClosedError::new_err(text))
+            }
             Ok(Some(Said::Came(segments, language, probability, seconds))) => {
                 let segments = segments.into_iter().map(piece).collect();
                 Ok(Some((segments, language, probability, seconds, None)))
             }
-            Ok(Some(Said::Done(language, probability, seconds, missing))) => Ok(Some((
-                Vec::new(),
-                language,
-                probability,
-                seconds,
-                Some(missing),
-            ))),
+            Ok(Some(Said::Done(language, probability, seconds, missing))) => {
+                self.done.store(true, Ordering::Relaxed);
+                let none = Vec::new();
+                Ok(Some((none, language, probability, seconds, Some(missing))))
+            }
             Ok(Some(Said::Failed(error))) | Err(error) => {
                 self.close();
                 Err(error)

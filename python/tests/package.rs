@@ -30,13 +30,13 @@ fn python() -> Option<PathBuf> {
     None
 }
 
-/// The library that cargo built for this test: beside it, or a folder above.
+/// The library that cargo built for this test: beside it. A folder above may be an older one.
 fn native() -> PathBuf {
     let this = std::env::current_exe().expect("the program of this test");
     let folder = this.parent().expect("it lies in a folder");
     let name = "libwarpsmith_python.so";
     let above = folder.parent().expect("that lies in a folder");
-    let places = [above.join(name), folder.join(name)];
+    let places = [folder.join(name), above.join(name)];
     let found = places.iter().find(|place| place.exists());
     found.expect("cargo built the library").clone()
 }

@@ -204,10 +204,13 @@ def test_a_forked_process_is_told_that_the_model_is_not_its_own(llm):
 def test_a_closed_model_says_so():
     model = warpsmith.LLM(SMOLLM2, device="virtual:sm80", ctx_size=128, sequences=1)
     with model:
+        # One runs, the other waits for its place.
         events = model.stream(PROMPT, max_tokens=100)
         next(events)
-    with pytest.raises(ClosedError):
-        list(events)
+        waits = model.stream(PROMPT, max_tokens=100)
+    for one in (events, waits):
+        with pytest.raises(ClosedError):
+            list(one)
     with pytest.raises(ClosedError):
         model.generate(PROMPT)
     model.close()

@@ -24,6 +24,9 @@ pub(crate) struct Args {
     /// The folder for pictures of the page [default: target/page].
     #[arg(long, value_name = "DIR")]
     pictures: Option<PathBuf>,
+    /// A `warpsmith` that is built already [default: one as tests build it].
+    #[arg(long, value_name = "FILE")]
+    program: Option<PathBuf>,
 }
 
 /// A server that ends with this.
@@ -51,7 +54,10 @@ pub(crate) fn page(house: &House, args: &Args) -> Result<()> {
     }
     let model = Place::smollm2()?.ensure(house)?;
     let whisper = fetch::whisper_base(house)?;
-    let program = demo::build(house, Profile::Dev)?;
+    let program = match &args.program {
+        Some(program) => program.clone(),
+        None => demo::build(house, Profile::Dev)?,
+    };
     let (_server, address) = serve(&program, &model, &whisper)?;
     let pictures = match &args.pictures {
         Some(pictures) => pictures.clone(),

@@ -12,7 +12,7 @@ use std::{
     path::PathBuf,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
         mpsc::{Receiver, Sender, channel},
     },
     thread::{self, JoinHandle},
@@ -198,6 +198,7 @@ impl Llm {
         let stops = StopMatcher::new(stop).map_err(errors::model)?;
         let (to, parts) = channel();
         let alive = Arc::new(());
+        let left = AtomicUsize::new(prompts.len());
         for (index, prompt) in prompts.into_iter().enumerate() {
             let room = shared.context;
             if prompt.len() as u64 > u64::from(room) {
@@ -225,6 +226,7 @@ impl Llm {
         Ok(Generation {
             parts: Mutex::new(parts),
             alive: Mutex::new(Some(alive)),
+            left,
             seed,
         })
     }
@@ -376,6 +378,8 @@ fn float_bytes<'py>(py: Python<'py>, floats: &[f32]) -> Bound<'py, PyBytes> {
 pub(crate) struct Generation {
     parts: Mutex<Receiver<Part>>,
     alive: Mutex<Option<Arc<()>>>,
+    /// Prompts whose end has not come.
+    left: AtomicUsize,
     /// What draws began with.
     #[pyo3(get)]
     seed: u64,
@@ -403,7 +407,13 @@ impl Generation {
             return Ok(None);
         }
         match wait::next(py, &self.parts) {
-            Ok(None) => Ok(None),
+            Ok(None) if self.left.load(Ordering::Relaxed) == 0 => Ok(None),
+            // What was waiting when the model was closed, or when its thread ended, is not a short text.
+            Ok(None) => {
+                self.close();
+                let text = "the model was closed before all texts were made";
+                Err(ClosedError::new_err(text))
+            }
             Ok(Some(Part::Piece {
                 index,
                 text,
@@ -417,7 +427,10 @@ impl Generation {
                 index,
                 text,
                 finish,
-            })) => Ok(Some((index, text, None, None, None, Some(finish)))),
+            })) => {
+                self.left.fetch_sub(1, Ordering::Relaxed);
+                Ok(Some((index, text, None, None, None, Some(finish))))
+            }
             Ok(Some(Part::Failed { error })) => {
                 self.close();
                 Err(error)
