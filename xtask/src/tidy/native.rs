@@ -58,6 +58,14 @@ const BANNED_FEATURES: &[(&str, &str, &str)] = &[
         "dynamic-linking",
         "the CUDA toolkit at build time",
     ),
+    ("rustls", "ring", "C code compiled at build time"),
+    ("rustls", "aws_lc_rs", "C code compiled at build time"),
+    ("rustls-webpki", "ring", "C code compiled at build time"),
+    (
+        "rustls-webpki",
+        "aws-lc-rs",
+        "C code compiled at build time",
+    ),
     ("esaxx-rs", "cpp", "C++ code compiled at build time"),
     ("tokenizers", "onig", "C code compiled at build time"),
     (
@@ -79,10 +87,16 @@ const COMPILERS: &[&str] = &[
 ];
 
 /// Packages that use one of those and yet compile nothing as we use them, and why.
-const COMPILES_NOTHING: &[(&str, &str)] = &[(
-    "esaxx-rs",
-    "only its feature `cpp` compiles, and that is banned above",
-)];
+const COMPILES_NOTHING: &[(&str, &str)] = &[
+    (
+        "esaxx-rs",
+        "only its feature `cpp` compiles, and that is banned above",
+    ),
+    (
+        "ring",
+        "rustls-webpki names it in `ring?/alloc`, which builds nothing; what would build it is banned above",
+    ),
+];
 
 /// Checks every package of the graph.
 pub(super) fn check(graph: &Graph) -> Vec<Violation> {

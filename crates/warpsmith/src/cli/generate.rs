@@ -88,7 +88,8 @@ pub(crate) struct Generate {
 }
 
 impl Generate {
-    pub(crate) fn run(self) -> Result<ExitCode> {
+    pub(crate) fn run(mut self) -> Result<ExitCode> {
+        self.model.localise()?;
         let begin = Instant::now();
         let sampler = self.sampler.config()?;
         let stops = StopMatcher::new(self.stop)?;

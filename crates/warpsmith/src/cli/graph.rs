@@ -36,7 +36,8 @@ pub(crate) struct ShowGraph {
 }
 
 impl ShowGraph {
-    pub(crate) fn run(self) -> Result<()> {
+    pub(crate) fn run(mut self) -> Result<()> {
+        self.model.localise()?;
         let mut files = Files::default();
         files.reads_model("--model", &self.model.model)?;
         let dot = files.draft("--dot", self.dot.as_deref())?;

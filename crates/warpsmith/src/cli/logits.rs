@@ -47,7 +47,8 @@ fn write(file: &mut Draft, values: &[f32]) -> Result<()> {
 }
 
 impl Logits {
-    pub(crate) fn run(self) -> Result<()> {
+    pub(crate) fn run(mut self) -> Result<()> {
+        self.model.localise()?;
         let mut files = Files::default();
         files.reads_model("--model", &self.model.model)?;
         self.prompt.files(&mut files)?;

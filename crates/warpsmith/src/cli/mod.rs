@@ -12,6 +12,7 @@ mod generation;
 mod grammar;
 mod graph;
 mod guided;
+mod hub;
 mod inspect;
 mod interrupt;
 mod kernels;
@@ -20,6 +21,7 @@ mod log;
 mod logits;
 mod logprobs;
 mod man;
+mod models;
 mod open;
 mod options;
 pub(crate) mod output;
@@ -54,6 +56,7 @@ use std::process::ExitCode;
   warpsmith perplexity --model smollm2.gguf text.txt
   warpsmith transcribe --model whisper-base speech.flac --format srt
   warpsmith serve --model smollm2.gguf --whisper whisper-base
+  warpsmith models list
   warpsmith profile --model smollm2.gguf --out profile
   warpsmith devices
   warpsmith kernels emit softmax --sm 90
@@ -87,6 +90,7 @@ enum Command {
     Kernels(kernels::Kernels),
     Run(run::RunPtx),
     Serve(serve::Serve),
+    Models(models::Models),
     Check(check::Check),
     Exec(exec::Exec),
     Completions(completions::Completions),
@@ -114,6 +118,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Command::Kernels(command) => command.run(),
         Command::Run(command) => command.run(),
         Command::Serve(command) => command.run(),
+        Command::Models(command) => command.run().map(|()| ExitCode::SUCCESS),
         Command::Check(command) => command.run(),
         Command::Exec(command) => command.run(),
         Command::Completions(command) => command.run().map(|()| ExitCode::SUCCESS),

@@ -1,5 +1,6 @@
 //! Options that several commands have.
 
+use super::hub;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use std::{
@@ -15,7 +16,8 @@ use warpsmith::{
 /// The model, and where and how it runs.
 #[derive(Debug, Args)]
 pub(crate) struct ModelArgs {
-    /// A GGUF file, or a folder with config.json, tokenizer.json and safetensors.
+    /// A GGUF file, a folder with config.json, tokenizer.json and safetensors, or hf:OWNER/NAME[:FILE], which is fetched
+    /// once.
     #[arg(long, short, value_name = "FILE")]
     pub(crate) model: PathBuf,
     /// Rounds F32, F16 and BF16 matrices to blocks of this type while they are loaded: q8_0, q5_1, q5_0, q4_1 or q4_0
@@ -47,6 +49,14 @@ pub(crate) struct ModelArgs {
 }
 
 impl ModelArgs {
+    /// Has the model be on this machine.
+    ///
+    /// # Errors
+    /// One that cannot be fetched.
+    pub(crate) fn localise(&mut self) -> Result<()> {
+        hub::localise(&mut self.model)
+    }
+
     /// The model's files, and what its matrices become.
     pub(crate) fn files(&self) -> Files<'_> {
         Files {

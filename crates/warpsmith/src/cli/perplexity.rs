@@ -73,7 +73,8 @@ struct Report<'a> {
 }
 
 impl Perplexity {
-    pub(crate) fn run(self) -> Result<ExitCode> {
+    pub(crate) fn run(mut self) -> Result<ExitCode> {
+        self.model.localise()?;
         let (least, how) = match self.chunks {
             true => (4, "chunks"),
             false => (2, "windows"),

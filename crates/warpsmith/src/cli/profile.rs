@@ -91,7 +91,8 @@ struct Profiled {
 }
 
 impl ProfileModel {
-    pub(crate) fn run(self) -> Result<()> {
+    pub(crate) fn run(mut self) -> Result<()> {
+        self.model.localise()?;
         let mut files = Files::default();
         files.reads_model("--model", &self.model.model)?;
         if let Some(sound) = &self.sound {

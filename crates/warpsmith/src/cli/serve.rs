@@ -1,7 +1,7 @@
 //! `serve`: models behind an address, as OpenAI's clients ask for them.
 
 use super::{
-    context,
+    context, hub,
     interrupt::{self, Watch},
     kind,
     open::{Opened, cache_folder, open, selector_with},
@@ -43,11 +43,12 @@ const ACCESS: &str = "Access";
   warpsmith serve --model smollm2.gguf --devices cuda:0,cuda:1
   curl -s http://127.0.0.1:8080/v1/chat/completions -d '{\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}]}'")]
 pub(crate) struct Serve {
-    /// A GGUF file, or a folder with config.json, tokenizer.json and safetensors; may be given several times. Requests call
-    /// it by its name without the extension.
+    /// A GGUF file, a folder with config.json, tokenizer.json and safetensors, or hf:OWNER/NAME[:FILE]; may be given several
+    /// times. Requests call it by its name without the extension.
     #[arg(long, short, value_name = "FILE", required_unless_present = "whisper")]
     model: Vec<PathBuf>,
-    /// A CTranslate2, ggml, GGUF or safetensors file of Whisper, or a folder with one; may be given several times.
+    /// A CTranslate2, ggml, GGUF or safetensors file of Whisper, a folder with one, or hf:OWNER/NAME[:FILE]; may be given
+    /// several times.
     #[arg(long, value_name = "PATH")]
     whisper: Vec<PathBuf>,
     /// The address to listen at.
@@ -198,7 +199,8 @@ impl Serve {
     }
 
     /// A language model on each device.
-    fn text(&self, path: &Path) -> Result<TextModel> {
+    fn text(&self, given: &Path) -> Result<TextModel> {
+        let path = &hub::local(given)?;
         let mut devices = Vec::new();
         let mut bundles = Vec::new();
         let mut engines: Vec<warpsmith_server::MakeEngine> = Vec::new();
@@ -243,7 +245,7 @@ impl Serve {
         let embeddings: warpsmith_server::MakeSession =
             Box::new(move || Session::new(&model, &options));
         Ok(TextModel {
-            name: name(path)?,
+            name: name(given, path)?,
             bundle,
             engines,
             devices,
@@ -255,7 +257,8 @@ impl Serve {
     }
 
     /// A speech model, on the first device.
-    fn speech(&self, path: &Path) -> Result<SpeechModel> {
+    fn speech(&self, given: &Path) -> Result<SpeechModel> {
+        let path = &hub::local(given)?;
         kind::expect(path, Kind::Speech)?;
         let settings = Settings {
             disk_cache: cache_folder(),
@@ -280,7 +283,7 @@ impl Serve {
         };
         let (model, first) = (Arc::clone(&bundle), options.clone());
         Ok(SpeechModel {
-            name: name(path)?,
+            name: name(given, path)?,
             bundle,
             make: Box::new(move || Transcriber::new(&model, first.clone())),
             options,
@@ -291,7 +294,11 @@ impl Serve {
 }
 
 /// What requests call a model: its file's name without the extension, or its folder's.
-fn name(path: &Path) -> Result<String> {
+fn name(given: &Path, path: &Path) -> Result<String> {
+    // A folder of the cache is called by its version.
+    if let (Some(name), true) = (hub::Name::of(given)?, path.is_dir()) {
+        return Ok(name.short().to_owned());
+    }
     let of = |path: &Path| {
         let name = match path.is_dir() {
             true => path.file_name(),

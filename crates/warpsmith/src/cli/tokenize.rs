@@ -1,6 +1,7 @@
 //! `tokenize`: text to token ids.
 
 use super::{
+    hub,
     output::{print, print_json, printable},
     prompt::read_text,
 };
@@ -24,7 +25,7 @@ use warpsmith::{
   warpsmith tokenize --model smollm2.gguf --no-special --json \"<|im_end|> as plain text\"
   warpsmith tokenize --model tokenizer.json < text.txt")]
 pub(crate) struct Tokenize {
-    /// A GGUF file, a tokenizer.json, or a folder with one.
+    /// A GGUF file, a tokenizer.json, a folder with one, or hf:OWNER/NAME[:FILE].
     #[arg(long, short, value_name = "FILE")]
     model: PathBuf,
     /// The text; without it, all of standard input.
@@ -39,7 +40,8 @@ pub(crate) struct Tokenize {
 }
 
 impl Tokenize {
-    pub(crate) fn run(self) -> Result<()> {
+    pub(crate) fn run(mut self) -> Result<()> {
+        hub::localise(&mut self.model)?;
         let text = match self.text {
             Some(text) => text,
             None => read_text(io::stdin().lock()).context("cannot read standard input")?,

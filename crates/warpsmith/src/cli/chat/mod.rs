@@ -71,7 +71,8 @@ fn message(role: &str, content: String) -> Message {
 }
 
 impl Chat {
-    pub(crate) fn run(self) -> Result<ExitCode> {
+    pub(crate) fn run(mut self) -> Result<ExitCode> {
+        self.model.localise()?;
         let sampler = self.sampler.config()?;
         let history = match self.no_history {
             true => History::Forgotten,

@@ -2,7 +2,10 @@
 
 mod contents;
 
-use super::output::{bytes, print, print_json, printable, warn};
+use super::{
+    hub,
+    output::{bytes, print, print_json, printable, warn},
+};
 use anyhow::{Context, Result};
 use clap::Args;
 use contents::{Contents, Tensor};
@@ -23,7 +26,7 @@ const WIDEST: usize = 96;
   warpsmith inspect whisper-base/tokenizer.json")]
 pub(crate) struct Inspect {
     /// A GGUF file (the first, where it is split), safetensors or their index, a model.bin of CTranslate2, a ggml file of
-    /// Whisper, a tokenizer.json, or a folder with one of them.
+    /// Whisper, a tokenizer.json, a folder with one of them, or hf:OWNER/NAME[:FILE].
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// Shows the model as it is loaded with matrices rounded to blocks of this type: q8_0, q5_1, q5_0, q4_1 or q4_0.
@@ -36,7 +39,8 @@ pub(crate) struct Inspect {
 }
 
 impl Inspect {
-    pub(crate) fn run(self) -> Result<()> {
+    pub(crate) fn run(mut self) -> Result<()> {
+        hub::localise(&mut self.file)?;
         let name = || {
             format!(
                 "cannot inspect {}",

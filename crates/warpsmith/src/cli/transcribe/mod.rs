@@ -7,6 +7,7 @@ mod values;
 
 use super::{
     files::Files,
+    hub,
     interrupt::{self, Watch},
     kind,
     open::{cache_folder, selector_with, tell_rounded},
@@ -68,7 +69,7 @@ pub(crate) struct Transcribe {
     /// silence there, where a file is measured as a whole.
     #[arg(value_name = "FILES", required = true)]
     files: Vec<PathBuf>,
-    /// A CTranslate2, ggml, GGUF or safetensors file of Whisper, or a folder with one.
+    /// A CTranslate2, ggml, GGUF or safetensors file of Whisper, a folder with one, or hf:OWNER/NAME[:FILE].
     #[arg(long, short, value_name = "PATH")]
     model: PathBuf,
     /// Rounds F32, F16 and BF16 matrices to blocks of this type while they are loaded: q8_0, q5_1, q5_0, q4_1 or q4_0
@@ -255,7 +256,8 @@ struct Totals {
 }
 
 impl Transcribe {
-    pub(crate) fn run(self) -> Result<ExitCode> {
+    pub(crate) fn run(mut self) -> Result<ExitCode> {
+        hub::localise(&mut self.model)?;
         let formats: Vec<Format> = self.format.iter().map(|format| (*format).into()).collect();
         self.agree(&formats)?;
         let layout = self.layout.layout();
