@@ -142,6 +142,15 @@ impl Checker {
         }
     }
 
+    /// All lanes of a warp have come to it: from here on each comes after what the others did before.
+    pub(crate) fn lanes_met(&mut self, warp: u32, lanes: u32) {
+        if self.findings.wants_races()
+            && let Some((_, cta)) = &mut self.current
+        {
+            cta.warps[warp as usize].sync_lanes(lanes);
+        }
+    }
+
     /// Lanes that did not have to wait go on from it.
     pub(crate) fn has_met(&mut self, at: &At<'_>) {
         self.leaves(at.view, at.warp, at.mask);

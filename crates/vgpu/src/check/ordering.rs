@@ -316,6 +316,11 @@ impl Checker {
         (kind, memory, address): (Kind, Memory, u64),
         seen: &Seen,
     ) {
+        // Of a copy that was not waited for it was told already.
+        let told = memory == Memory::Shared && self.told.contains(&seen.epoch.span);
+        if told && seen.epoch.launch == self.launch {
+            return;
+        }
         let launched = self.launches.iter().find(|l| l.number == seen.epoch.launch);
         let Some(launched) = launched else {
             return;

@@ -10,7 +10,7 @@ use super::{
     Access, Kind, Place,
     access::{AccessInfo, MOST, Stored},
     checker::{At, Checker, place_in},
-    clock::Moment,
+    clock::{Moment, Order},
     copies::{Lent as Source, Pending},
     look::Stores,
     memory::state,
@@ -108,9 +108,15 @@ impl Checker {
         (from, len): (u64, u64),
     ) -> bool {
         let unit = SECTOR.min(1 << (from | len | SECTOR).trailing_zeros());
+        let known = &at.subject.accesses[number as usize];
         let info = AccessInfo {
             element: unit as u32,
-            ..at.subject.accesses[number as usize].clone()
+            // Reductions are atomic for each element.
+            order: Order {
+                strong: known.access == Access::Atomic,
+                ..known.order
+            },
+            ..known.clone()
         };
         let request = Request {
             info: &info,

@@ -211,6 +211,9 @@ impl Cta {
         for i in 0..self.warps.len() {
             let warp = &mut self.warps[i];
             warp.met = 0;
+            if let Some(checker) = &mut ctx.checker {
+                checker.lanes_met(i as u32, warp.live);
+            }
             let mut at = 0;
             while at < warp.parked.len() {
                 if warp.parked[at].barrier != CLUSTER {

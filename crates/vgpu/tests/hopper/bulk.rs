@@ -267,6 +267,39 @@ fn reductions_combine_with_what_is_there() {
 }
 
 #[test]
+fn reductions_of_several_ctas_to_one_place_are_no_race() {
+    let body = "
+  setp.eq.u32 %p1, %r0, 0;
+  shl.b32 %r4, %r0, 2; mov.u32 %r2, tile; add.u32 %r3, %r2, %r4;
+  st.shared.u32 [%r3], %r1;
+  fence.proxy.async;
+  bar.sync 0;
+  @%p1 FORM.bulk_group [%d0], [%r2], 128;
+  @%p1 cp.async.bulk.commit_group;
+  @%p1 cp.async.bulk.wait_group 0;";
+    let case = |form: &str, tail: &str| Case {
+        grid: [3, 1, 1],
+        inputs: vec![vec![0; 128]],
+        ..Case::new(
+            kernel(
+                "",
+                2,
+                TILE,
+                &body
+                    .replace("FORM", form)
+                    .replace("bulk_group [", &format!("bulk_group{tail} [")),
+            ),
+            0,
+        )
+    };
+    let adds = case("cp.reduce.async.bulk.global.shared::cta", ".add.u32");
+    assert_eq!(adds.finds(), []);
+    let found = case("cp.async.bulk.global.shared::cta", "").finds();
+    let is_race = |one: &(Kind, String)| one.0 == Kind::RaceGlobal;
+    assert!(!found.is_empty() && found.iter().all(is_race), "{found:?}");
+}
+
+#[test]
 fn what_does_not_fit_is_a_fault() {
     let fault = |text: String| {
         let (result, _) = Case {

@@ -6,3 +6,4 @@ mod clusters;
 mod harness;
 mod products;
 mod tensors;
+mod triton;
