@@ -46,6 +46,7 @@ use warpsmith_ptx::verify::Verified;
 ///     dynamic_shared: 0,
 ///     params: y.to_le_bytes().to_vec(),
 ///     cooperative: false,
+///     cluster: None,
 /// })?;
 /// stream.synchronize()?;
 /// let mut word = [0; 4];
