@@ -141,6 +141,7 @@ impl Worker {
             max_tokens: job.max_tokens,
             ends: tokenizer.end_of_generation().to_vec(),
             bias: job.bias.clone(),
+            penalties: Default::default(),
             mask: None,
             logits: job.logprobs.is_some(),
         };

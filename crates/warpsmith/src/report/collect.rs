@@ -198,6 +198,26 @@ fn misuse(what: Misuse) -> (Kind, &'static str) {
             Kind::BarrierCount,
             "let as many arrive in a phase as the mbarrier was begun with",
         ),
+        Misuse::Transactions => (
+            Kind::BarrierCount,
+            "expect the bytes of a phase, at most 2^20 - 1, before copies bring them",
+        ),
+        Misuse::ClusterArrive => (
+            Kind::BarrierCount,
+            "wait at the barrier of the cluster between two arrivals",
+        ),
+        Misuse::ClusterWait => (
+            Kind::BarrierCount,
+            "arrive at the barrier of the cluster before the wait",
+        ),
+        Misuse::EndedCta => (
+            Kind::UseAfterFree,
+            "let no CTA of a cluster end before the others are done with its shared memory: a barrier of the cluster at the end",
+        ),
+        Misuse::TensorMap | Misuse::TensorReduction => (
+            Kind::BadSpace,
+            "give the copy a tensor map of its own dimensions and type, as the driver encodes it",
+        ),
         Misuse::ParameterStore => (
             Kind::BadSpace,
             "kernels do not write their parameters: copy what changes",
