@@ -47,6 +47,8 @@ def interrupted():
 
     @contextmanager
     def after(seconds: float):
+        # A shell that runs this in the background has it ignore Ctrl-C.
+        heard = signal.signal(signal.SIGINT, signal.default_int_handler)
         before = signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
         signal.setitimer(signal.ITIMER_REAL, seconds)
         try:
@@ -54,5 +56,6 @@ def interrupted():
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, before)
+            signal.signal(signal.SIGINT, heard)
 
     return after

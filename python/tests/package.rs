@@ -10,24 +10,17 @@ use std::{
     process::Command,
 };
 
-/// The Python with the packages; `None`, with a word to whoever reads it, where they were not installed.
-fn python() -> Option<PathBuf> {
+/// The Python with the packages.
+fn python() -> PathBuf {
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.tools/pytest");
     let folder = std::env::var_os("WARPSMITH_PYTEST").map_or(own, PathBuf::from);
     let python = folder.join("bin/python");
-    if python.exists() {
-        return Some(python);
-    }
     assert!(
-        std::env::var_os("WARPSMITH_PYTEST").is_none(),
-        "no Python at {}",
+        python.exists(),
+        "{} is missing: run `cargo xtask test --only python`",
         python.display()
     );
-    eprintln!(
-        "skipped: no {}; `cargo xtask test` makes it",
-        python.display()
-    );
-    None
+    python
 }
 
 /// The library that cargo built for this test: beside it. A folder above may be an older one.
@@ -43,9 +36,7 @@ fn native() -> PathBuf {
 
 #[test]
 fn the_package_passes_its_tests() {
-    let Some(python) = python() else {
-        return;
-    };
+    let python = python();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
     let scratch = tempfile::tempdir().expect("a scratch folder");
     let package = scratch.path().join("warpsmith");
