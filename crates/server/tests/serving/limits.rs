@@ -101,7 +101,9 @@ fn a_full_queue_says_when_to_come_again() {
     // A client that left while it waited takes no place.
     let mut runs = begin(server.address, COMPLETIONS, &long);
     assert_eq!(runs.head().0, 200);
-    drop(begin(server.address, COMPLETIONS, &completion("one", 3)));
+    let gone = begin(server.address, COMPLETIONS, &completion("one", 3));
+    server.wait("warpsmith_waiting", 1.0);
+    drop(gone);
     server.wait("warpsmith_waiting", 0.0);
     let waits = begin(server.address, COMPLETIONS, &completion("one", 3));
     server.wait("warpsmith_waiting", 1.0);
