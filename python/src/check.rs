@@ -51,7 +51,6 @@ pub(crate) fn check_ptx(
 
 /// The kernels of a module: `(name, [(parameter, type, bytes)], required block)`; an empty list where it does not parse.
 #[pyfunction]
-#[allow(clippy::type_complexity)]
 pub(crate) fn kernels(text: &str) -> Vec<(String, Vec<(String, String, u64)>, Option<[u32; 3]>)> {
     let entries = entries(text);
     let one = |function: &Function| {

@@ -31,6 +31,6 @@ mod _native {
 
     /// The version of the package.
     #[pymodule_export]
-    #[allow(non_upper_case_globals)]
+    #[allow(non_upper_case_globals)] // the name is Python's
     const __version__: &str = env!("CARGO_PKG_VERSION");
 }

@@ -27,7 +27,7 @@ const END: usize = 124;
 
 /// Types of elements, in the order in which PTX numbers them (`tensormap.replace`, `.elemtype`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
+#[allow(missing_docs)] // the names are those of PTX
 pub enum Element {
     U8,
     U16,

@@ -162,22 +162,27 @@ struct Target {
     object: u64,
 }
 
+/// Does something for each active lane, and tells of what is refused.
+fn each(ctx: &mut Ctx, span: SpanId, mut run: impl FnMut(&mut Ctx, u32) -> Result<(), Refused>) {
+    for lane in active(ctx) {
+        if let Err(Refused {
+            bad,
+            address,
+            bytes,
+        }) = run(ctx, lane)
+        {
+            ctx.refuse(span, bad, lane, address, bytes);
+        }
+    }
+    ctx.changes += 1;
+}
+
 /// Copies of the lanes.
 struct Copies;
 impl Handler for Copies {
     type Args = Bulk;
     fn run(ctx: &mut Ctx, op: &Micro<Bulk>) {
-        for lane in active(ctx) {
-            if let Err(Refused {
-                bad,
-                address,
-                bytes,
-            }) = copy(ctx, op, lane)
-            {
-                ctx.refuse(op.span(), bad, lane, address, bytes);
-            }
-        }
-        ctx.changes += 1;
+        each(ctx, op.span(), |ctx, lane| copy(ctx, op, lane));
     }
 }
 
@@ -461,17 +466,7 @@ struct Stores;
 impl Handler for Stores {
     type Args = Store;
     fn run(ctx: &mut Ctx, op: &Micro<Store>) {
-        for lane in active(ctx) {
-            if let Err(Refused {
-                bad,
-                address,
-                bytes,
-            }) = store(ctx, op, lane)
-            {
-                ctx.refuse(op.span(), bad, lane, address, bytes);
-            }
-        }
-        ctx.changes += 1;
+        each(ctx, op.span(), |ctx, lane| store(ctx, op, lane));
     }
 }
 
