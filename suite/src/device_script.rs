@@ -7,7 +7,7 @@
 use std::process::ExitCode;
 use warpsmith::{
     device::{Buffer, Checks, Device, Error, Grid, Replay, Settings, Stream, devices},
-    kernel::{Cta, Device as OnDevice, Kernel, LaunchError, args},
+    kernel::{Cta, InKernel, Kernel, LaunchError, args},
 };
 use warpsmith_ptx::{parse::parse, verify::verify};
 
@@ -29,7 +29,7 @@ impl Kernel for Next {
         Ok(1)
     }
 
-    fn body<'k>(&self, cta: &mut Cta<'k>, k: NextArgs<OnDevice<'k>>) {
+    fn body<'k>(&self, cta: &mut Cta<'k>, k: NextArgs<InKernel<'k>>) {
         cta.each(k.n, |_, i| k.y.set(i, k.x.at(i) + 1u32));
     }
 }

@@ -13,7 +13,7 @@ use std::{
 };
 use warpsmith::{
     device::{Device, Selector},
-    kernel::{BuildError, Cta, Device as OnDevice, Kernel, LaunchError, Options, args},
+    kernel::{BuildError, Cta, InKernel, Kernel, LaunchError, Options, args},
     library::{
         case::{AnyCase, Random},
         registry::registry,
@@ -165,7 +165,7 @@ impl Kernel for Counted {
         Ok(a.n.min(1).into())
     }
 
-    fn body<'k>(&self, cta: &mut Cta<'k>, k: CountedArgs<OnDevice<'k>>) {
+    fn body<'k>(&self, cta: &mut Cta<'k>, k: CountedArgs<InKernel<'k>>) {
         BODIES.fetch_add(1, Relaxed);
         cta.each(k.n, |_, i| k.y.set(i, k.x.at(i)));
     }

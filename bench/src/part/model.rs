@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::time::Instant;
 use warpsmith::{
     device::Device,
-    graph::{Precision, Shape},
+    graph::{PersistentShape, Precision},
     models::llama::{Bundle, Run, Session, SessionOptions},
 };
 
@@ -45,7 +45,7 @@ pub(super) fn load_to(device: &Device, args: &Args) -> Result<Bundle, Failed> {
 }
 
 pub(super) fn session(args: &Args, bundle: &Bundle, run: Run) -> Result<Session, Failed> {
-    session_of(args, bundle, run, Shape::default())
+    session_of(args, bundle, run, PersistentShape::default())
 }
 
 /// With a persistent kernel of this form.
@@ -53,7 +53,7 @@ pub(super) fn session_of(
     args: &Args,
     bundle: &Bundle,
     run: Run,
-    shape: Shape,
+    shape: PersistentShape,
 ) -> Result<Session, Failed> {
     let options = SessionOptions {
         context: (args.prefill.max(args.decode + 1) + 32) as u32,

@@ -5,7 +5,7 @@ use crate::{Failed, args::Args};
 use serde::{Deserialize, Serialize};
 use std::{ops::ControlFlow, time::Instant};
 use warpsmith::{
-    graph::{Schedule, Shape},
+    graph::{PersistentShape, Schedule},
     models::llama::Run,
 };
 
@@ -48,9 +48,9 @@ pub(crate) fn measure(args: &Args) -> Result<Ways, Failed> {
             Some(Schedule::Static),
         ),
     ] {
-        let shape = Shape {
+        let shape = PersistentShape {
             schedule,
-            ..Shape::default()
+            ..PersistentShape::default()
         };
         let mut session = session_of(args, &bundle, run, shape)?;
         let mut way = Way {

@@ -3,7 +3,7 @@
 //! A kernel of one's own, from its formula to numbers:
 //! ```
 //! use warpsmith_device::{Bound, Device, Selector};
-//! use warpsmith_kernel::{Cta, Device as OnDevice, Kernel, LaunchError, args};
+//! use warpsmith_kernel::{Cta, InKernel, Kernel, LaunchError, args};
 //!
 //! args! { /// `y = a * x`.
 //!     pub struct ScaleArgs { x: In<f32>[n], y: Out<f32>[n], n: Scalar<u32>, a: Scalar<f32> } }
@@ -15,7 +15,7 @@
 //!     type Args = ScaleArgs;
 //!     fn name(&self) -> String { "scale".into() }
 //!     fn grid(&self, a: &ScaleArgs) -> Result<u64, LaunchError> { Ok(a.n.min(1).into()) }
-//!     fn body<'k>(&self, cta: &mut Cta<'k>, k: ScaleArgs<OnDevice<'k>>) {
+//!     fn body<'k>(&self, cta: &mut Cta<'k>, k: ScaleArgs<InKernel<'k>>) {
 //!         cta.each(k.n, |_, i| k.y.set(i, k.x.at(i) * k.a));
 //!     }
 //! }

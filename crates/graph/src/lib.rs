@@ -35,7 +35,7 @@ pub use op::{
     At, Attention, Convolution, Decision, Looks, MatMul, Op, PagedAppend, PagedAttention,
     PagedRows, Rotation, Seen, fused,
 };
-pub use persistent::{Persistent, PersistentReport, Running, Shape, Until};
+pub use persistent::{Persistent, PersistentReport, PersistentShape, Running, Until};
 pub use plan::{Plan, PlanReport};
 pub use resource::{
     Cache, LineSizes, LineState, Lines, PageSizes, PageStore, Pages, Sampler, SamplerState, Table,

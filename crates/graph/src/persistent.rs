@@ -23,7 +23,7 @@ use warpsmith_ptx::verify::Verified;
 
 /// How a plan becomes one kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Shape {
+pub struct PersistentShape {
     /// Threads of a CTA: a power of two from 32 to 1024; 0 takes what suits the device.
     pub threads: u32,
     /// CTAs; 0 takes as many as run at the same time.
@@ -167,9 +167,9 @@ impl Persistent {
         stream: &Stream,
         plan: &Plan,
         until: &Until<'_>,
-        shape: Shape,
+        shape: PersistentShape,
     ) -> Result<Persistent, Error> {
-        let Shape {
+        let PersistentShape {
             threads,
             ctas,
             schedule,

@@ -8,7 +8,7 @@ use warpsmith_graph::{
     Operation, Plan, Planned, Precision, Recorded, Recording, Rotation, Table, Taken, Vector,
     Weights,
 };
-use warpsmith_kernel::{Cta, Device as OnDevice, Kernel, LaunchError, args};
+use warpsmith_kernel::{Cta, InKernel, Kernel, LaunchError, args};
 use warpsmith_library::{
     attention::CacheType,
     case::Random,
@@ -39,7 +39,7 @@ impl Kernel for OwnNorm {
     fn grid(&self, a: &OwnNormArgs) -> Result<u64, LaunchError> {
         Ok(a.rows.into())
     }
-    fn body<'k>(&self, cta: &mut Cta<'k>, a: OwnNormArgs<OnDevice<'k>>) {
+    fn body<'k>(&self, cta: &mut Cta<'k>, a: OwnNormArgs<InKernel<'k>>) {
         let (x, y) = (a.x.row(cta.id()), a.y.row(cta.id()));
         let mean = cta.sum(a.n, |i| x.at(i) * x.at(i)) / a.n.f32();
         let scale = (mean + a.eps).rsqrt();

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use warpsmith_device::{Device, Fresh, Selector, Settings, Stream};
 use warpsmith_formats::quant::WeightType;
 use warpsmith_graph::{
-    End, Error, Graph, MatMul, Persistent, Plan, Precision, Prefetch, SamplerState, Schedule,
-    Shape, Until, Weights,
+    End, Error, Graph, MatMul, Persistent, PersistentShape, Plan, Precision, Prefetch,
+    SamplerState, Schedule, Until, Weights,
 };
 use warpsmith_library::{epilogue::Activation, weights::pack};
 
@@ -77,7 +77,7 @@ impl Chain {
         Ok(tokens)
     }
 
-    fn persistent(&self, ends: &[u32], shape: Shape) -> Result<Persistent, Error> {
+    fn persistent(&self, ends: &[u32], shape: PersistentShape) -> Result<Persistent, Error> {
         let until = Until {
             token: &self.state.token,
             position: &self.state.position,
@@ -120,7 +120,7 @@ fn a_run_makes_the_tokens_of_single_steps_and_says_why_it_ended() -> Result<(), 
         (Schedule::Static, Some(Prefetch::On), 8),
         (Schedule::Claimed, Some(Prefetch::On), 8),
     ] {
-        let shape = Shape {
+        let shape = PersistentShape {
             threads: 64,
             ctas: 0,
             schedule: Some(schedule),
@@ -155,7 +155,7 @@ fn a_run_makes_the_tokens_of_single_steps_and_says_why_it_ended() -> Result<(), 
 #[test]
 fn the_token_being_made_when_the_host_says_stop_is_the_last() -> Result<(), Error> {
     let mut chain = chain(&device("virtual:sms=2"))?;
-    let mut kernel = chain.persistent(&[], Shape::default())?;
+    let mut kernel = chain.persistent(&[], PersistentShape::default())?;
     let mut ends = [0; 2];
     for wanted in (0..40).map(|at| at % 7) {
         chain.begin(0)?;
@@ -179,7 +179,7 @@ fn the_token_being_made_when_the_host_says_stop_is_the_last() -> Result<(), Erro
     drop(kernel);
     chain.stream.synchronize()?;
     let want = chain.steps(4)?;
-    let mut again = chain.persistent(&[], Shape::default())?;
+    let mut again = chain.persistent(&[], PersistentShape::default())?;
     chain.begin(0)?;
     assert_eq!(run(&mut again, 4)?.0, want);
     Ok(())
@@ -189,9 +189,9 @@ fn the_token_being_made_when_the_host_says_stop_is_the_last() -> Result<(), Erro
 fn a_target_without_asynchronous_copies_fetches_nothing_ahead() -> Result<(), Error> {
     let mut chain = chain(&device("virtual:sm75,sms=2"))?;
     let want = chain.steps(8)?;
-    let shape = Shape {
+    let shape = PersistentShape {
         prefetch: Some(Prefetch::On),
-        ..Shape::default()
+        ..PersistentShape::default()
     };
     let mut kernel = chain.persistent(&[], shape)?;
     assert_eq!(kernel.report().prefetched, 0);
@@ -204,7 +204,7 @@ fn a_target_without_asynchronous_copies_fetches_nothing_ahead() -> Result<(), Er
         ("virtual:sms=80", false),
     ] {
         let chain = self::chain(&device(selector))?;
-        let kernel = chain.persistent(&[], Shape::default())?;
+        let kernel = chain.persistent(&[], PersistentShape::default())?;
         assert_eq!(kernel.report().prefetched > 0, prefetched, "{selector}");
     }
     Ok(())
@@ -213,11 +213,11 @@ fn a_target_without_asynchronous_copies_fetches_nothing_ahead() -> Result<(), Er
 #[test]
 fn shapes_that_do_not_run_are_refused() -> Result<(), Error> {
     let chain = chain(&device("virtual:sms=2"))?;
-    let shape = Shape::default();
-    let many = chain.persistent(&[], Shape { ctas: 3, ..shape });
+    let shape = PersistentShape::default();
+    let many = chain.persistent(&[], PersistentShape { ctas: 3, ..shape });
     assert!(matches!(many, Err(Error::Residency { ctas: 3, most: 2 })));
     for threads in [16, 48, 96, 2048] {
-        let odd = chain.persistent(&[], Shape { threads, ..shape });
+        let odd = chain.persistent(&[], PersistentShape { threads, ..shape });
         assert!(matches!(odd, Err(Error::Launch(_))), "{threads}");
     }
     Ok(())

@@ -77,9 +77,9 @@ pub trait Mode {
 
 /// Inside a kernel: views and values.
 #[derive(Debug)]
-pub struct Device<'k>(PhantomData<fn(&'k ()) -> &'k ()>);
+pub struct InKernel<'k>(PhantomData<fn(&'k ()) -> &'k ()>);
 
-impl<'k> Mode for Device<'k> {
+impl<'k> Mode for InKernel<'k> {
     type In<T: Elem> = Global<'k, T, Read>;
     type Maybe<T: Elem> = Global<'k, T, Read>;
     type Out<T: Elem> = Global<'k, T, Write>;
@@ -231,9 +231,9 @@ pub trait Signature: 'static {
     /// The struct in mode `M`.
     type On<M: Mode>;
     /// Declares the parameters of a kernel.
-    fn declare<'k>(parameters: &mut Parameters<'k>) -> Self::On<Device<'k>>;
+    fn declare<'k>(parameters: &mut Parameters<'k>) -> Self::On<InKernel<'k>>;
     /// The declared parameters once more.
-    fn again<'k>(args: &Self::On<Device<'k>>) -> Self::On<Device<'k>>;
+    fn again<'k>(args: &Self::On<InKernel<'k>>) -> Self::On<InKernel<'k>>;
     /// Walks the arguments of a launch.
     fn visit<M: HostMode>(args: &Self::On<M>, visitor: &mut dyn Visitor) {
         Self::visit_group(args, None, visitor);
@@ -303,7 +303,7 @@ impl<'k> Parameters<'k> {
     }
 
     /// The arguments of a group.
-    pub fn group<S: Signature>(&mut self, name: &'static str) -> S::On<Device<'k>> {
+    pub fn group<S: Signature>(&mut self, name: &'static str) -> S::On<InKernel<'k>> {
         let outer = self.group.len();
         self.group += name;
         self.group.push('_');
@@ -418,13 +418,13 @@ macro_rules! args {
             $($(#[$fdoc])* pub $field: $crate::args!(@field M $kind $t),)*
         }
 
-        impl<$($($elem: $bound),+)?> Clone for $name<$($($elem,)+)? $crate::args::Device<'_>> {
+        impl<$($($elem: $bound),+)?> Clone for $name<$($($elem,)+)? $crate::args::InKernel<'_>> {
             fn clone(&self) -> Self {
                 *self
             }
         }
 
-        impl<$($($elem: $bound),+)?> Copy for $name<$($($elem,)+)? $crate::args::Device<'_>> {}
+        impl<$($($elem: $bound),+)?> Copy for $name<$($($elem,)+)? $crate::args::InKernel<'_>> {}
 
         impl<$($($elem: $bound),+)?> $crate::args::Signature for $name<$($($elem),+)?> {
             type On<M: $crate::args::Mode> = $name<$($($elem,)+)? M>;
@@ -432,12 +432,12 @@ macro_rules! args {
             #[allow(unused_variables)]
             fn declare<'k>(
                 parameters: &mut $crate::args::Parameters<'k>,
-            ) -> Self::On<$crate::args::Device<'k>> {
+            ) -> Self::On<$crate::args::InKernel<'k>> {
                 $(let $field = $crate::args!(@declare parameters $kind $t, stringify!($field));)*
                 $name { $($field: $crate::args!(@view $kind $field $([$($dim),+])?),)* }
             }
 
-            fn again<'k>(args: &Self::On<$crate::args::Device<'k>>) -> Self::On<$crate::args::Device<'k>> {
+            fn again<'k>(args: &Self::On<$crate::args::InKernel<'k>>) -> Self::On<$crate::args::InKernel<'k>> {
                 *args
             }
 

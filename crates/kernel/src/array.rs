@@ -24,9 +24,9 @@ type At = &'static Location<'static>;
 /// race, which the checker finds. A [`Tile`](crate::Tile), which is filled and then only read, has no such step.
 ///
 /// ```
-/// # use warpsmith_kernel::{Cta, Device, args};
+/// # use warpsmith_kernel::{Cta, InKernel, args};
 /// # args! { struct Histogram { x: In<u8>[n], counts: InOut<u32>[256], n: Scalar<u32> } }
-/// fn histogram<'k>(cta: &mut Cta<'k>, a: Histogram<Device<'k>>) {
+/// fn histogram<'k>(cta: &mut Cta<'k>, a: Histogram<InKernel<'k>>) {
 ///     let mut bins = cta.array::<u32>(256);
 ///     cta.step(&mut bins, |cta, bins| cta.each(256, |_, i| bins.set(i, 0)));
 ///     cta.step(&mut bins, |cta, bins| {

@@ -69,9 +69,9 @@ impl Order {
 /// Every method gives what was there before; where nobody uses that, the instruction is a `red`.
 ///
 /// ```
-/// # use warpsmith_kernel::{Cta, Device, Reach, Order, args};
+/// # use warpsmith_kernel::{Cta, InKernel, Reach, Order, args};
 /// # args! { struct Counts { seen: InOut<u32>[n], n: Scalar<u32> } }
-/// fn count<'k>(cta: &mut Cta<'k>, a: Counts<Device<'k>>) {
+/// fn count<'k>(cta: &mut Cta<'k>, a: Counts<InKernel<'k>>) {
 ///     cta.each(a.n, |_, i| {
 ///         a.seen.atomic(i).add(1);
 ///         a.seen.atomic(i).reach(Reach::System).order(Order::Release).max(7);

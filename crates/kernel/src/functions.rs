@@ -2,6 +2,7 @@
 
 use crate::{
     build::{Rep, with},
+    halves,
     slot::Slot,
     uni::{Join, Uni},
     val::{Arg, Ty, Val, binary, unary},
@@ -128,17 +129,10 @@ macro_rules! half_methods {
             #[track_caller]
             pub fn f32(self) -> Val<'k, f32, U> {
                 let at = Location::caller();
-                // `cvt.f32.bf16` is new in sm_90; a bf16 is the upper half of its f32.
-                if Type::$ptx == Type::BF16 && with(|b| b.target.sm < 90) {
-                    return Val::from_reg(with(|b| {
-                        let none = b.to_reg(at, Type::B16, Rep::imm(Imm::Int(0)));
-                        let high = b.to_reg(at, Type::B16, self.rep);
-                        let pair = [Slot::group(2), Slot::reg(none), Slot::reg(high)];
-                        let word = b.def(at, Op::Mov, &[Qual::T(Type::B32)], Type::B32, &pair);
-                        b.def(at, Op::Mov, &[Qual::T(Type::B32)], Type::F32, &[Slot::reg(word)])
-                    }));
-                }
-                unary(Op::Cvt, &[Qual::T(Type::F32), Qual::T(Type::$ptx)], self)
+                Val::from_reg(with(|b| {
+                    let half = Slot::reg(b.to_reg(at, Type::$ptx, self.rep));
+                    halves::widened(b, at, Type::$ptx, half)
+                }))
             }
 
             /// `self` in the low half and `hi` in the high half of a word.

@@ -2,7 +2,7 @@
 
 use crate::{
     ahead::Ahead,
-    args::{Device, Parameters, Signature},
+    args::{InKernel, Parameters, Signature},
     build::with,
     kernel::{BuildError, Built, Inputs, Kernel, Options, build_body},
     scope::Cta,
@@ -104,7 +104,7 @@ impl<K: Kernel> Body for Item<K> {
 /// A kernel's work with its arguments.
 struct Recording<'a, 'k, K: Kernel> {
     kernel: &'a K,
-    args: <K::Args as Signature>::On<Device<'k>>,
+    args: <K::Args as Signature>::On<InKernel<'k>>,
     ahead: Option<Ahead<'k>>,
 }
 
@@ -150,7 +150,7 @@ pub fn build_items<S: Signature>(
     name: String,
     threads: u32,
     target: Target,
-    body: impl for<'k> Fn(&mut Cta<'k>, S::On<Device<'k>>),
+    body: impl for<'k> Fn(&mut Cta<'k>, S::On<InKernel<'k>>),
 ) -> Result<Built, BuildError> {
     let options = Options {
         inputs: Inputs::Coherent,

@@ -1,7 +1,7 @@
 //! Kernels: a name, a grid, and a tile body; and the build that turns one into verified PTX.
 
 use crate::{
-    args::{Device, Parameters, Shapes, Signature},
+    args::{InKernel, Parameters, Shapes, Signature},
     build::{Builder, record},
     draft::Reuse,
     misuse::Misuse,
@@ -17,7 +17,7 @@ use warpsmith_ptx::{
 /// A kernel with its specialisation: the value is part of the cache key.
 ///
 /// ```
-/// use warpsmith_kernel::{Cta, Device, Kernel, LaunchError, Options, Scope, args, build};
+/// use warpsmith_kernel::{Cta, InKernel, Kernel, LaunchError, Options, Scope, args, build};
 /// use warpsmith_ptx::target::Target;
 ///
 /// args! { pub struct HalveArgs { x: InOut<f32>[n], n: Scalar<u32> } }
@@ -31,7 +31,7 @@ use warpsmith_ptx::{
 ///     fn name(&self) -> String { format!("halve_{}", self.threads) }
 ///     fn threads(&self) -> u32 { self.threads }
 ///     fn grid(&self, a: &HalveArgs) -> Result<u64, LaunchError> { Ok(a.n.div_ceil(self.threads).into()) }
-///     fn body<'k>(&self, cta: &mut Cta<'k>, a: HalveArgs<Device<'k>>) {
+///     fn body<'k>(&self, cta: &mut Cta<'k>, a: HalveArgs<InKernel<'k>>) {
 ///         let i = cta.id() * self.threads + cta.thread();
 ///         cta.if_(i.lt(a.n), |_| a.x.set(i, a.x.at(i) * 0.5));
 ///     }
@@ -84,10 +84,10 @@ pub trait Kernel: Clone + Hash + Eq + Send + Sync + 'static {
 
     /// Begins to fetch what [`Kernel::body`] reads first of tile `cta.id()` to [`Cta::ahead`], for bodies that run as work
     /// items: of arrays that no item writes, as other items may still be at work. The body then takes it from there.
-    fn fetch<'k>(&self, _cta: &mut Cta<'k>, _args: &<Self::Args as Signature>::On<Device<'k>>) {}
+    fn fetch<'k>(&self, _cta: &mut Cta<'k>, _args: &<Self::Args as Signature>::On<InKernel<'k>>) {}
 
     /// Computes tile `cta.id()`.
-    fn body<'k>(&self, cta: &mut Cta<'k>, args: <Self::Args as Signature>::On<Device<'k>>);
+    fn body<'k>(&self, cta: &mut Cta<'k>, args: <Self::Args as Signature>::On<InKernel<'k>>);
 }
 
 /// Why a launch was refused before it reached the device.
@@ -411,7 +411,7 @@ macro_rules! kernel {
             }
 
             #[allow(unused_imports)] // a body without branches and loops needs no scope
-            fn body<'k>(&self, $cta: &mut $crate::Cta<'k>, $b: $args<$crate::Device<'k>>) {
+            fn body<'k>(&self, $cta: &mut $crate::Cta<'k>, $b: $args<$crate::InKernel<'k>>) {
                 use $crate::Scope as _;
                 $body
             }

@@ -28,9 +28,9 @@ const MOST: usize = 32;
 /// `%f %e %g %a` floats, `%s` text that is known when the kernel is built, `%p` addresses.
 ///
 /// ```
-/// # use warpsmith_kernel::{Cta, Device, Scope, args, printf};
+/// # use warpsmith_kernel::{Cta, InKernel, Scope, args, printf};
 /// # args! { struct Values { x: In<f32>[n], n: Scalar<u32> } }
-/// fn report<'k>(cta: &mut Cta<'k>, a: Values<Device<'k>>) {
+/// fn report<'k>(cta: &mut Cta<'k>, a: Values<InKernel<'k>>) {
 ///     cta.each(a.n, |lane, i| {
 ///         lane.if_(a.x.at(i).lt(0.0), |lane| printf!(lane, "x[%u] is %f\n", i, a.x.at(i)));
 ///     });

@@ -49,9 +49,9 @@ elems! {
 /// A table in constant memory, or in global memory where it is larger than that: CUDA's `__constant__` arrays.
 ///
 /// ```
-/// # use warpsmith_kernel::{Cta, Device, args};
+/// # use warpsmith_kernel::{Cta, InKernel, args};
 /// # args! { struct Smooth { x: In<f32>[n + 4], y: Out<f32>[n], n: Scalar<u32> } }
-/// fn smooth<'k>(cta: &mut Cta<'k>, a: Smooth<Device<'k>>) {
+/// fn smooth<'k>(cta: &mut Cta<'k>, a: Smooth<InKernel<'k>>) {
 ///     let weights = cta.table(&[0.06f32, 0.24, 0.4, 0.24, 0.06]);
 ///     cta.each(a.n, |_, i| {
 ///         let terms = (0..5).map(|k| a.x.at(i + k) * weights.at(k));

@@ -2,6 +2,7 @@
 
 use crate::{
     build::{Builder, Rep, with},
+    halves,
     misuse::Birth,
     slot::Slot,
     uni::{self, Join, Uni},
@@ -31,8 +32,11 @@ pub trait Ty: Copy + 'static {
     fn imm(self) -> Imm;
 }
 
-/// A number with PTX arithmetic.
-pub trait Num: Ty {}
+/// A type with `+ - * /`, comparisons, `min`, `max` and `mul_add`: numbers, and f16 and bf16, each operation of which is
+/// rounded once to nearest even (bf16: sm_80). Sums over threads, conversions and functions of halves are those of f32.
+pub trait Arith: Ty {}
+/// A number with PTX arithmetic and conversions to all others.
+pub trait Num: Arith {}
 /// An integer.
 pub trait Int: Num {}
 /// A floating-point number with full f32 or f64 arithmetic.
@@ -53,14 +57,14 @@ macro_rules! tys {
 
 tys! {
     bool Pred |x| Imm::Int(i64::from(x)),;
-    u32 U32 |x| Imm::Int(i64::from(x)), Num Int;
-    i32 S32 |x| Imm::Int(i64::from(x)), Num Int;
-    u64 U64 |x| Imm::uint(x), Num Int;
-    i64 S64 |x| Imm::Int(x), Num Int;
-    f32 F32 |x| Imm::F32(x.to_bits()), Num Float;
-    f64 F64 |x| Imm::F64(x.to_bits()), Num Float;
-    f16 F16 |x| Imm::Int(i64::from(x.to_bits())),;
-    bf16 BF16 |x| Imm::Int(i64::from(x.to_bits())),;
+    u32 U32 |x| Imm::Int(i64::from(x)), Arith Num Int;
+    i32 S32 |x| Imm::Int(i64::from(x)), Arith Num Int;
+    u64 U64 |x| Imm::uint(x), Arith Num Int;
+    i64 S64 |x| Imm::Int(x), Arith Num Int;
+    f32 F32 |x| Imm::F32(x.to_bits()), Arith Num Float;
+    f64 F64 |x| Imm::F64(x.to_bits()), Arith Num Float;
+    f16 F16 |x| Imm::Int(i64::from(x.to_bits())), Arith;
+    bf16 BF16 |x| Imm::Int(i64::from(x.to_bits())), Arith;
 }
 
 /// A value of type `T` in kernel `'k`, the same in every thread of a `U`.
@@ -206,12 +210,13 @@ impl<'k, T: Ty, U: Uni> From<T> for Val<'k, T, U> {
 }
 
 /// The qualifiers of an arithmetic instruction on `ty`: rounding is always spelt, so that nothing is contracted.
-fn arith(op: Op, ty: Type) -> ([Qual; 2], usize) {
+pub(crate) fn arith(op: Op, ty: Type) -> ([Qual; 2], usize) {
     let t = Qual::T(ty);
     match (op, ty) {
-        (Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Fma, Type::F32 | Type::F64) => {
-            ([Qual::Rn, t], 2)
-        }
+        (
+            Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Fma,
+            Type::F32 | Type::F64 | Type::F16 | Type::BF16,
+        ) => ([Qual::Rn, t], 2),
         (Op::Mul | Op::Mad, _) => ([Qual::Lo, t], 2),
         (Op::And | Op::Or | Op::Xor | Op::Not | Op::Shl, _) => ([Qual::T(bits_of(ty)), t], 1),
         _ => ([t, t], 1),
@@ -296,6 +301,9 @@ pub(crate) fn binary(
     x: Rep,
     y: Rep,
 ) -> Rep {
+    if is_half(ty) {
+        return halves::binary(b, at, op, ty, x, y);
+    }
     if let Some(folded) = fold(op, ty, x, y) {
         b.seen(at, x);
         b.seen(at, y);
@@ -344,7 +352,7 @@ macro_rules! operators {
 }
 
 operators! {
-    Add add Add Num; Sub sub Sub Num; Mul mul Mul Num; Div div Div Num;
+    Add add Add Arith; Sub sub Sub Arith; Mul mul Mul Arith; Div div Div Arith;
     Rem rem Rem Int;
 }
 
@@ -403,6 +411,8 @@ from_the_left! {
     i64: Add add Add, Sub sub Sub, Mul mul Mul, Div div Div, Rem rem Rem, BitAnd bitand And, BitOr bitor Or, BitXor bitxor Xor;
     f32: Add add Add, Sub sub Sub, Mul mul Mul, Div div Div;
     f64: Add add Add, Sub sub Sub, Mul mul Mul, Div div Div;
+    f16: Add add Add, Sub sub Sub, Mul mul Mul, Div div Div;
+    bf16: Add add Add, Sub sub Sub, Mul mul Mul, Div div Div;
 }
 
 macro_rules! assignments {
@@ -424,8 +434,8 @@ macro_rules! assignments {
 }
 
 assignments! {
-    AddAssign add_assign Add add Num; SubAssign sub_assign Sub sub Num; MulAssign mul_assign Mul mul Num;
-    DivAssign div_assign Div div Num; RemAssign rem_assign Rem rem Int; BitAndAssign bitand_assign BitAnd bitand Bits;
+    AddAssign add_assign Add add Arith; SubAssign sub_assign Sub sub Arith; MulAssign mul_assign Mul mul Arith;
+    DivAssign div_assign Div div Arith; RemAssign rem_assign Rem rem Int; BitAndAssign bitand_assign BitAnd bitand Bits;
     BitOrAssign bitor_assign BitOr bitor Bits; BitXorAssign bitxor_assign BitXor bitxor Bits;
 }
 
@@ -451,11 +461,13 @@ impl<'k, T: Bits, U: Uni> Not for Val<'k, T, U> {
 }
 
 /// A number that may be negative.
-pub trait Signed: Num {}
+pub trait Signed: Arith {}
 impl Signed for i32 {}
 impl Signed for i64 {}
 impl Signed for f32 {}
 impl Signed for f64 {}
+impl Signed for f16 {}
+impl Signed for bf16 {}
 
 impl<'k, T: Signed, U: Uni> Neg for Val<'k, T, U> {
     type Output = Val<'k, T, U>;
@@ -473,7 +485,7 @@ impl<'k, T: Signed, U: Uni> Val<'k, T, U> {
     }
 }
 
-impl<'k, T: Num, U: Uni> Val<'k, T, U> {
+impl<'k, T: Arith, U: Uni> Val<'k, T, U> {
     #[track_caller]
     fn two<V: Uni>(self, op: Op, other: Val<'k, T, V>) -> Val<'k, T, U::Out>
     where
@@ -517,21 +529,30 @@ impl<'k, T: Num, U: Uni> Val<'k, T, U> {
         let op = if T::TYPE.is_float() { Op::Fma } else { Op::Mad };
         let (quals, n) = arith(op, T::TYPE);
         Val::from_reg(with(|builder| {
-            let x = builder.to_reg(at, T::TYPE, self.rep);
-            builder.def(
-                at,
-                op,
-                &quals[..n],
-                T::TYPE,
-                &[Slot::reg(x), a.slot(), b.slot()],
-            )
+            let x = Slot::reg(builder.to_reg(at, T::TYPE, self.rep));
+            let (a, b) = (operand(builder, at, a), operand(builder, at, b));
+            builder.def(at, op, &quals[..n], T::TYPE, &[x, a, b])
         }))
+    }
+}
+
+/// Whether arithmetic on `ty` takes registers only, and differs by target.
+fn is_half(ty: Type) -> bool {
+    matches!(ty, Type::F16 | Type::BF16)
+}
+
+/// A value as an operand; instructions on halves take no constants.
+fn operand<T: Ty, U: Uni>(b: &mut Builder, at: &'static Location<'static>, x: Val<T, U>) -> Slot {
+    if is_half(T::TYPE) {
+        Slot::reg(b.to_reg(at, T::TYPE, x.rep))
+    } else {
+        x.slot()
     }
 }
 
 macro_rules! comparisons {
     ($($(#[$doc:meta])* $method:ident $qual:ident;)*) => {
-        impl<'k, T: Num, U: Uni> Val<'k, T, U> {
+        impl<'k, T: Arith, U: Uni> Val<'k, T, U> {
             $($(#[$doc])*
             #[track_caller]
             pub fn $method<A: Arg<'k, T>>(self, other: A) -> Val<'k, bool, U::Out>
@@ -541,9 +562,16 @@ macro_rules! comparisons {
                 let at = Location::caller();
                 let other = other.val();
                 Val::from_reg(with(|b| {
-                    let x = b.to_reg(at, T::TYPE, self.rep);
-                    let quals = [Qual::$qual, Qual::T(T::TYPE)];
-                    b.def(at, Op::Setp, &quals, Type::Pred, &[Slot::reg(x), other.slot()])
+                    let (mut ty, mut x) = (T::TYPE, Slot::reg(b.to_reg(at, T::TYPE, self.rep)));
+                    let mut other = operand(b, at, other);
+                    if halves::compares_in_f32(b, ty) {
+                        (x, other) = (
+                            Slot::reg(halves::widened(b, at, ty, x)),
+                            Slot::reg(halves::widened(b, at, ty, other)),
+                        );
+                        ty = Type::F32;
+                    }
+                    b.def(at, Op::Setp, &[Qual::$qual, Qual::T(ty)], Type::Pred, &[x, other])
                 }))
             })*
         }
@@ -568,7 +596,7 @@ comparisons! {
 impl<'k, U: Uni> Val<'k, bool, U> {
     /// `yes` where the predicate holds, else `no`.
     #[track_caller]
-    pub fn select<T: Num, A: Arg<'k, T>, B: Arg<'k, T>>(
+    pub fn select<T: Arith, A: Arg<'k, T>, B: Arg<'k, T>>(
         self,
         yes: A,
         no: B,
@@ -585,13 +613,8 @@ impl<'k, U: Uni> Val<'k, bool, U> {
                 other => bits_of(other),
             };
             let p = b.to_reg(at, Type::Pred, self.rep);
-            b.def(
-                at,
-                Op::Selp,
-                &[Qual::T(ty)],
-                T::TYPE,
-                &[yes.slot(), no.slot(), Slot::reg(p)],
-            )
+            let sources = [operand(b, at, yes), operand(b, at, no), Slot::reg(p)];
+            b.def(at, Op::Selp, &[Qual::T(ty)], T::TYPE, &sources)
         }))
     }
 }

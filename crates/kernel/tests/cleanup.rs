@@ -2,7 +2,7 @@
 //! writes again.
 
 use warpsmith_kernel::{
-    Cta, Device, Kernel, Lane, LaunchError, Options, Scope, Val, args, build,
+    Cta, InKernel, Kernel, Lane, LaunchError, Options, Scope, Val, args, build,
     raw::{define, emit},
     uni, upto,
 };
@@ -50,7 +50,7 @@ impl Kernel for Raw {
         Ok(a.n.into())
     }
 
-    fn body<'k>(&self, cta: &mut Cta<'k>, a: RawArgs<Device<'k>>) {
+    fn body<'k>(&self, cta: &mut Cta<'k>, a: RawArgs<InKernel<'k>>) {
         cta.each(a.n, |lane, i| {
             for value in (self.0)(lane, a.x.at(i)) {
                 a.y.set(i, value);

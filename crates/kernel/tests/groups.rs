@@ -2,7 +2,7 @@
 
 use std::{any::Any, sync::Arc};
 use warpsmith_kernel::{
-    Cta, Device, Elem, Kernel, LaunchError, Options, Shapes, args,
+    Cta, Elem, InKernel, Kernel, LaunchError, Options, Shapes, args,
     args::{Access, Changeable, HostBuffer, HostMode, Mode, Name, ScalarArg, Signature, Visitor},
     build,
 };
@@ -166,7 +166,7 @@ impl Kernel for Sum {
         Ok(a.rows)
     }
 
-    fn body<'k>(&self, cta: &mut Cta<'k>, a: SumArgs<u16, Device<'k>>) {
+    fn body<'k>(&self, cta: &mut Cta<'k>, a: SumArgs<u16, InKernel<'k>>) {
         let row = cta.id();
         let (own, copied) = (a.a.values.row(row), a);
         let sum = own.at(0u32).f32() + copied.b.values.row(row).at(copied.b.columns - 1);

@@ -1,6 +1,6 @@
 //! A first kernel goes through the language to verified PTX.
 
-use warpsmith_kernel::{Cta, Device, Kernel, LaunchError, Options, args, build, require};
+use warpsmith_kernel::{Cta, InKernel, Kernel, LaunchError, Options, args, build, require};
 use warpsmith_ptx::target::Target;
 
 args! {
@@ -26,7 +26,7 @@ impl Kernel for RmsNorm {
         Ok(a.rows.into())
     }
 
-    fn body<'k>(&self, cta: &mut Cta<'k>, a: RmsNormArgs<Device<'k>>) {
+    fn body<'k>(&self, cta: &mut Cta<'k>, a: RmsNormArgs<InKernel<'k>>) {
         let (x, y) = (a.x.row(cta.id()), a.y.row(cta.id()));
         let squares = cta.sum(a.n, |i| x.at(i) * x.at(i));
         let scale = (squares / a.n.f32() + a.eps).rsqrt();

@@ -7,7 +7,7 @@ use crate::{
     weights::{BLOCK, GROUP, Layout, Planes, layout_name},
 };
 use warpsmith_formats::quant::WeightType;
-use warpsmith_kernel::{Cta, Device, Kernel, LaunchError, Scope, args};
+use warpsmith_kernel::{Cta, InKernel, Kernel, LaunchError, Scope, args};
 
 args! {
     /// `y[t] = W[ids[t]]`, in f32; a row of NaN for an id past the last row, which callers check for before.
@@ -48,7 +48,7 @@ impl Kernel for Embed {
         Ok(if a.vocab == 0 { 0 } else { a.tokens.into() })
     }
 
-    fn body<'k>(&self, cta: &mut Cta<'k>, a: EmbedArgs<Device<'k>>) {
+    fn body<'k>(&self, cta: &mut Cta<'k>, a: EmbedArgs<InKernel<'k>>) {
         let id = a.ids.at(cta.id());
         let known = id.lt(a.vocab);
         let row = id.min(a.vocab - 1);

@@ -2,7 +2,7 @@
 
 use crate::values::F32;
 use warpsmith_kernel::{
-    Arg, Device, Global, Index, Read, Val, args,
+    Arg, Global, InKernel, Index, Read, Val, args,
     uni::{self, Join, Uni},
 };
 
@@ -46,7 +46,7 @@ args! {
     }
 }
 
-impl<'k> Outputs<Device<'k>> {
+impl<'k> Outputs<InKernel<'k>> {
     /// Writes the epilogue of `x`.
     #[track_caller]
     pub fn set<R: Arg<'k, u32> + Copy>(

@@ -7,7 +7,7 @@ use crate::{
     values::{F32, Word},
 };
 use warpsmith_kernel::{
-    Cta, Device, Global, Kernel, LaunchError, Read, Scope, Val, Write, args, uni,
+    Cta, Global, InKernel, Kernel, LaunchError, Read, Scope, Val, Write, args, uni,
 };
 
 args! {
@@ -83,12 +83,12 @@ impl Kernel for RmsNorm {
         self.rows.grid(a.rows, a.n)
     }
 
-    fn body<'k>(&self, cta: &mut Cta<'k>, a: RmsNormArgs<Device<'k>>) {
+    fn body<'k>(&self, cta: &mut Cta<'k>, a: RmsNormArgs<InKernel<'k>>) {
         each_row!(self.rows, cta, a.rows, |team, row| rms_row(team, row, &a));
     }
 }
 
-fn rms_row<'k>(team: &mut impl Team<'k>, row: Word<'k>, a: &RmsNormArgs<Device<'k>>) {
+fn rms_row<'k>(team: &mut impl Team<'k>, row: Word<'k>, a: &RmsNormArgs<InKernel<'k>>) {
     let (x, y): (In, Out) = (a.x.row(row), a.y.row(row));
     let aligned = x.aligned(16) & y.aligned(16) & a.gain.aligned(16);
     let zero = Val::constant(0.0);
@@ -117,14 +117,14 @@ impl Kernel for AddRmsNorm {
         self.rows.grid(a.rows, a.n)
     }
 
-    fn body<'k>(&self, cta: &mut Cta<'k>, a: AddRmsNormArgs<Device<'k>>) {
+    fn body<'k>(&self, cta: &mut Cta<'k>, a: AddRmsNormArgs<InKernel<'k>>) {
         each_row!(self.rows, cta, a.rows, |team, row| add_rms_row(
             team, row, &a
         ));
     }
 }
 
-fn add_rms_row<'k>(team: &mut impl Team<'k>, row: Word<'k>, a: &AddRmsNormArgs<Device<'k>>) {
+fn add_rms_row<'k>(team: &mut impl Team<'k>, row: Word<'k>, a: &AddRmsNormArgs<InKernel<'k>>) {
     let (x, y): (Out, Out) = (a.x.row(row), a.y.row(row));
     let residual: In = a.residual.row(row);
     let aligned = x.aligned(16) & y.aligned(16) & residual.aligned(16) & a.gain.aligned(16);
@@ -157,12 +157,12 @@ impl Kernel for LayerNorm {
         self.rows.grid(a.rows, a.n)
     }
 
-    fn body<'k>(&self, cta: &mut Cta<'k>, a: LayerNormArgs<Device<'k>>) {
+    fn body<'k>(&self, cta: &mut Cta<'k>, a: LayerNormArgs<InKernel<'k>>) {
         each_row!(self.rows, cta, a.rows, |team, row| layer_row(team, row, &a));
     }
 }
 
-fn layer_row<'k>(team: &mut impl Team<'k>, row: Word<'k>, a: &LayerNormArgs<Device<'k>>) {
+fn layer_row<'k>(team: &mut impl Team<'k>, row: Word<'k>, a: &LayerNormArgs<InKernel<'k>>) {
     let (x, y): (In, Out) = (a.x.row(row), a.y.row(row));
     let aligned = x.aligned(16) & y.aligned(16) & a.gain.aligned(16) & a.bias.aligned(16);
     let zero = Val::constant(0.0);

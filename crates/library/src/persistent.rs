@@ -10,7 +10,7 @@
 use crate::values::Uniform;
 use std::sync::Arc;
 use warpsmith_kernel::{
-    Ahead, BuildError, Built, Cta, Device, Global, PIECE, Scope, Val, Write, args,
+    Ahead, BuildError, Built, Cta, Global, InKernel, PIECE, Scope, Val, Write, args,
     item::{Body, Tile, Work, build_items, free_after},
     steps, uni, upto,
 };
@@ -155,7 +155,7 @@ impl Persistent<'_> {
         bodies.max().unwrap_or_default()
     }
 
-    fn body<'k>(&self, cta: &mut Cta<'k>, a: PersistentArgs<Device<'k>>) {
+    fn body<'k>(&self, cta: &mut Cta<'k>, a: PersistentArgs<InKernel<'k>>) {
         let ctas = cta.tiles();
         let none = Uniform::constant(0);
         let ahead = match self.prefetch {
@@ -264,7 +264,7 @@ impl Persistent<'_> {
 /// Whether another token follows: decided by one CTA, told to the host and to the others.
 fn turn<'k>(
     cta: &mut Cta<'k>,
-    a: &PersistentArgs<Device<'k>>,
+    a: &PersistentArgs<InKernel<'k>>,
     token: Uniform<'k>,
     arrivals: Uniform<'k>,
 ) -> Uniform<'k> {

@@ -22,7 +22,7 @@ fn main() {
         Ok("persistent") => Run::Persistent,
         _ => Run::Replay,
     };
-    let mut shape = warpsmith_graph::Shape::default();
+    let mut shape = warpsmith_graph::PersistentShape::default();
     if let Ok(threads) = std::env::var("THREADS") {
         shape.threads = threads.parse().unwrap();
     }

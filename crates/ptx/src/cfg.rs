@@ -103,10 +103,10 @@ impl Cfg {
     /// The immediate post-dominator of each block; `None` is the end of the function. A loop that
     /// never ends counts as leaving at its last block.
     pub fn post_dominators(&self) -> Vec<Option<usize>> {
-        let edges: Vec<SmallVec<[usize; 2]>> = self
+        let edges: Vec<&[usize]> = self
             .blocks
             .iter()
-            .map(|block| block.successors.clone())
+            .map(|block| &block.successors[..])
             .collect();
         let leaves: Vec<bool> = self.blocks.iter().map(|block| block.leaves).collect();
         post_dominators(&edges, &leaves)
@@ -392,16 +392,14 @@ fn idoms<I: Iterator<Item = usize>>(count: usize, preds: impl Fn(usize) -> I) ->
     idom
 }
 
-/// Immediate post-dominators of a graph given by edges and by which nodes leave it.
-pub(crate) fn post_dominators(
-    edges: &[SmallVec<[usize; 2]>],
-    leaves: &[bool],
-) -> Vec<Option<usize>> {
+/// The immediate post-dominator of each node of a graph, given where each may go and which of them leave it; `None` is
+/// the end. A loop that never ends counts as leaving at its last node.
+pub fn post_dominators(edges: &[impl AsRef<[usize]>], leaves: &[bool]) -> Vec<Option<usize>> {
     let count = edges.len();
     let end = count;
     let mut back: Vec<Vec<usize>> = vec![Vec::new(); count + 1];
     for (at, nexts) in edges.iter().enumerate() {
-        for next in nexts {
+        for next in nexts.as_ref() {
             back[*next].push(at);
         }
         if leaves[at] {

@@ -12,7 +12,7 @@
 use crate::{
     cfg::{self, Cfg},
     ir::{Base, Function, FunctionKind, Imm, Inst, Operand, RegId, StmtKind, VarId},
-    isa::{self, Access},
+    isa::{self, Access, Lanes},
     op::Op,
     qual::Qual,
     special::Special,
@@ -253,58 +253,25 @@ impl Run<'_> {
 
     /// Whether all lanes that run an instruction get the same result.
     fn value(&self, inst: &Inst, convergent: bool) -> bool {
-        let has = |qual| inst.quals.has(qual);
-        let decided = match inst.op {
-            Op::Shfl => convergent && broadcasts(inst),
-            // Each lane gets its own, or a hidden carry takes part.
-            Op::Atom
-            | Op::Mma
-            | Op::Wmma
-            | Op::Wgmma
-            | Op::Ldmatrix
-            | Op::Movmatrix
-            | Op::Elect
-            | Op::Mbarrier
-            | Op::Multimem
-            | Op::Call
-            | Op::Tex
-            | Op::Tld4
-            | Op::Suld
-            | Op::Sured
-            | Op::Alloca
-            | Op::Stacksave
-            | Op::Addc
-            | Op::Subc
-            | Op::Madc
-            | Op::Tcgen05
-            | Op::Clusterlaunchcontrol => false,
-            // The lanes vote together.
-            Op::Vote | Op::Redux => convergent,
-            Op::Match => has(Qual::All) && convergent,
-            Op::Bar | Op::Barrier => convergent,
-            Op::Activemask => true,
-            Op::Ld | Op::Ldu => self.load(inst),
-            // A thread's own window: its generic address may differ by lane.
-            Op::Cvta => !has(Qual::Local) || has(Qual::To),
-            _ => true,
-        };
-        let reads_all = matches!(
-            inst.op,
-            Op::Vote | Op::Redux | Op::Bar | Op::Barrier | Op::Shfl
-        ) || (inst.op == Op::Match && has(Qual::All));
-        // What lanes compute together does not depend on each one's operand.
-        decided && (reads_all || self.sources(inst))
-    }
-
-    fn load(&self, inst: &Inst) -> bool {
-        let ordered = [Qual::Volatile, Qual::Relaxed, Qual::Acquire, Qual::Mmio];
-        if ordered.iter().any(|qual| inst.quals.has(*qual)) {
-            return false;
-        }
         let Some(form) = isa::form(inst.op, &inst.quals) else {
             return false;
         };
-        match form.space() {
+        let lanes = form.facts().lanes;
+        let decided = match (inst.op, lanes) {
+            (Op::Shfl, _) => convergent && broadcasts(inst),
+            (Op::Activemask, _) => true,
+            (_, Lanes::Own) => false,
+            (_, Lanes::Together) => convergent,
+            (Op::Ld | Op::Ldu, Lanes::Sources) => self.load(inst, form.space()),
+            (_, Lanes::Sources) => true,
+        };
+        // What lanes compute together does not depend on each one's operand.
+        let reads_all = lanes == Lanes::Together || inst.op == Op::Shfl;
+        decided && (reads_all || self.sources(inst))
+    }
+
+    fn load(&self, inst: &Inst, space: Space) -> bool {
+        match space {
             Space::Global | Space::Shared | Space::Const => true,
             Space::Param => {
                 self.function.kind == FunctionKind::Entry

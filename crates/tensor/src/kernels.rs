@@ -1,6 +1,6 @@
 //! The kernel that lays f32 matrices out for products, so that no weight passes through the host.
 
-use warpsmith_kernel::{Cta, Device, Kernel, LaunchError, args, require};
+use warpsmith_kernel::{Cta, InKernel, Kernel, LaunchError, args, require};
 use warpsmith_library::weights::{
     BLOCK, Codes, FloatType, GROUP, High, Layout, Planes, Scale, Value,
 };
@@ -72,7 +72,7 @@ impl Kernel for Pack {
         Ok(ctas)
     }
 
-    fn body<'k>(&self, cta: &mut Cta<'k>, a: PackArgs<Device<'k>>) {
+    fn body<'k>(&self, cta: &mut Cta<'k>, a: PackArgs<InKernel<'k>>) {
         let (rows, columns) = self.extent(a.x_rows, a.x_columns);
         let groups = columns.div_ceil(GROUP);
         let (block, group) = (cta.id() / groups, cta.id() % groups);

@@ -3,7 +3,7 @@
 use half::f16;
 use std::error::Error as AnyError;
 use warpsmith_device::{Device, Selector, Stream};
-use warpsmith_kernel::{Cta, Device as OnDevice, Kernel, LaunchError, args};
+use warpsmith_kernel::{Cta, InKernel, Kernel, LaunchError, args};
 use warpsmith_tensor::{Error, Snapshot, Tensor, Weight, forbid_transfers, process_stats};
 
 type Done = Result<(), Box<dyn AnyError>>;
@@ -110,7 +110,7 @@ impl Kernel for Shift {
         Ok(a.n.min(1).into())
     }
 
-    fn body<'k>(&self, cta: &mut Cta<'k>, a: ShiftArgs<OnDevice<'k>>) {
+    fn body<'k>(&self, cta: &mut Cta<'k>, a: ShiftArgs<InKernel<'k>>) {
         cta.each(a.n, |_, i| a.y.set(i, a.x.at(i) + a.by));
     }
 }

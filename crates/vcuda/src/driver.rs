@@ -1,7 +1,8 @@
 //! The driver as a whole: its settings, its cards, and the objects that handles stand for.
 
 use crate::{
-    context::{Context, Core},
+    context::Context,
+    core::{Card, Core},
     event::Event,
     graph::{Exec, Graph, Node, UserObject},
     library::{Library, LibraryKernel},
@@ -13,11 +14,10 @@ use crate::{
     stream::Stream,
     table::{Handle, Table, lock},
 };
-use std::sync::{
-    Arc, Mutex, OnceLock, Weak,
-    atomic::{AtomicU64, Ordering::Relaxed},
+use std::{
+    cell::RefCell,
+    sync::{Arc, Mutex, OnceLock},
 };
-use warpsmith_vgpu::{Config, Machine, check::Observer};
 
 /// All there is once `cuInit` has succeeded.
 pub(crate) struct Driver {
@@ -105,7 +105,7 @@ fn start() -> Result<Driver, Status> {
         return Err(Status::NoDevice);
     }
     crate::report::begin(&settings);
-    crate::abi::at_exit(ends);
+    crate::host::at_exit(ends);
     Ok(Driver {
         process: std::process::id(),
         cards: (0..settings.devices).map(Card::new).collect(),
@@ -146,10 +146,23 @@ pub(crate) fn driver() -> Result<&'static Driver, Status> {
 }
 
 impl Driver {
+    /// A context of a card.
+    pub(crate) fn context(&'static self, card: &'static Card) -> Result<Context, Status> {
+        let core = Core::new(&self.settings, card)?;
+        Ok(Context::new(core, &self.streams))
+    }
+
+    /// Ends a context: waits for its work, forgets its objects, gives its memory back.
+    pub(crate) fn destroy(&self, context: &Context) {
+        let _errors_go_with_the_context = context.synchronize();
+        self.forget(&context.core);
+        context.end();
+    }
+
     /// The context whose memory an address is in.
     pub(crate) fn holder(&self, address: u64) -> Option<Arc<Context>> {
         let mut all = self.contexts.all().into_iter();
-        all.find(|context| context.block(address, 0).is_ok())
+        all.find(|context| context.core.block(address, 0).is_ok())
     }
 
     pub(crate) fn card(&self, index: i32) -> Result<&Card, Status> {
@@ -158,7 +171,7 @@ impl Driver {
     }
 
     /// Forgets all objects of a context.
-    pub(crate) fn forget(&self, core: &Arc<Core>) {
+    fn forget(&self, core: &Arc<Core>) {
         let of_it = |other: &Arc<Core>| Arc::ptr_eq(other, core);
         self.execs.forget(|exec| of_it(&exec.core));
         self.graphs.forget(|graph| of_it(&graph.core));
@@ -184,73 +197,47 @@ impl Driver {
     }
 }
 
-/// One card.
-pub(crate) struct Card {
-    pub(crate) index: usize,
-    /// There while a context is.
-    machine: Mutex<Weak<Machine>>,
-    pub(crate) primary: Mutex<Primary>,
-    /// Set when the card is lost.
-    pub(crate) lost: OnceLock<Status>,
-    pub(crate) launches: AtomicU64,
-    allocations: AtomicU64,
+thread_local! {
+    /// The contexts of this thread, the current one last.
+    static STACK: RefCell<Vec<Handle>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The primary context and how often it was retained.
-#[derive(Default)]
-pub(crate) struct Primary {
-    pub(crate) context: Option<Handle>,
-    pub(crate) users: usize,
-    pub(crate) flags: u32,
+/// Changes this thread's contexts.
+pub(crate) fn with_stack<T>(f: impl FnOnce(&mut Vec<Handle>) -> T) -> T {
+    STACK.with_borrow_mut(f)
 }
 
-impl Card {
-    fn new(index: usize) -> Card {
-        Card {
-            index,
-            machine: Mutex::default(),
-            primary: Mutex::default(),
-            lost: OnceLock::new(),
-            launches: AtomicU64::new(0),
-            allocations: AtomicU64::new(0),
-        }
-    }
+/// The current context, whatever state it is in.
+pub(crate) fn current() -> Result<Arc<Context>, Status> {
+    let driver = driver()?;
+    let top = with_stack(|stack| stack.last().copied()).unwrap_or(Handle::NULL);
+    driver
+        .contexts
+        .find(top)
+        .map_err(|_| Status::InvalidContext)
+}
 
-    /// The machine behind the card, shared by its contexts.
-    pub(crate) fn machine(&self, settings: &Settings) -> Result<Arc<Machine>, Status> {
-        let mut machine = lock(&self.machine);
-        if let Some(machine) = machine.upgrade() {
-            return Ok(machine);
-        }
-        let fresh = Arc::new(Machine::new(Config {
-            name: settings.name.clone(),
-            target: settings.target,
-            sms: settings.sms,
-            memory: settings.memory_of(self.index),
-            workers: settings.workers,
-            shared_per_block: crate::card::shared_limit(settings),
-            max_ptx: settings.ptx_limit,
-            poison: settings.poison,
-            unified: true,
-            checks: settings.checks.clone(),
-            seed: settings.seed,
-            budget: settings.budget,
-            observer: settings
-                .report
-                .is_some()
-                .then(|| Observer::new(crate::report::found)),
-            ..Config::default()
-        })?);
-        *machine = Arc::downgrade(&fresh);
-        Ok(fresh)
-    }
+/// The current context, if it is well.
+pub(crate) fn usable() -> Result<Arc<Context>, Status> {
+    let context = current()?;
+    context.core.well()?;
+    Ok(context)
+}
 
-    /// Counts an allocation.
-    pub(crate) fn allocates(&self, settings: &Settings) -> Result<(), Status> {
-        let number = self.allocations.fetch_add(1, Relaxed) + 1;
-        match settings.faults.fail_alloc {
-            Some(first) if number >= first => Err(Status::OutOfMemory),
-            Some(_) | None => Ok(()),
-        }
+/// The function that a handle stands for: of a module, or of a kernel of a library in this context.
+pub(crate) fn function(handle: Handle) -> Result<Arc<Function>, Status> {
+    function_with_handle(handle).map(|(function, _)| function)
+}
+
+/// A function of a library, with the handle it has as a function.
+pub(crate) fn function_with_handle(handle: Handle) -> Result<(Arc<Function>, Handle), Status> {
+    let driver = driver()?;
+    if let Ok(function) = driver.functions.find(handle) {
+        return Ok((function, handle));
     }
+    let kernel = driver.kernels.find(handle)?;
+    let context = usable()?;
+    let (module, _) = kernel.library.module(&context.core, &driver.modules)?;
+    let name = kernel.name.to_str().map_err(|_| Status::InvalidHandle)?;
+    module.function_handle(&driver.functions, name)
 }

@@ -1,7 +1,7 @@
 //! Events: points in streams, with their times.
 
 use crate::{
-    context::Core,
+    core::Core,
     status::Status,
     stream::Capture,
     table::{Handle, lock},

@@ -2,6 +2,15 @@
 
 use crate::status::Status;
 
+/// How our code begins: this, the length of the PTX as eight bytes, the PTX, a zero byte.
+pub(crate) const OURS: [u8; 8] = *b"\x7fVCUDA1\n";
+
+/// PTX in our wrapping.
+pub(crate) fn wrap(ptx: &str) -> Vec<u8> {
+    let len = (ptx.len() as u64).to_le_bytes();
+    [&OURS[..], &len, ptx.as_bytes(), b"\0"].concat()
+}
+
 /// How one begins, and the wrapping that compilers put a pointer to it in.
 pub(crate) const MAGIC: u32 = 0xBA55_ED50;
 pub(crate) const WRAPPED: u32 = 0x4662_43B1;

@@ -1,14 +1,15 @@
 //! Graphs: work with its order, captured or built by hand, and work that is ready to run.
 
 use crate::{
-    abi::HostCall,
-    context::{Context, Core},
+    context::Context,
+    core::Core,
     event::{Event, Mark},
+    host::HostCall,
     module::Function,
     status::Status,
-    step::{Piece, Step},
+    step::Step,
     stream::Stream,
-    table::{Handle, lock},
+    table::{Handle, Table, lock},
 };
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, Mutex};
@@ -102,7 +103,7 @@ impl Graph {
     /// Adds a node that comes after others of this graph.
     pub(crate) fn add(
         &self,
-        nodes: &crate::table::Table<Node>,
+        nodes: &Table<Node>,
         work: Work,
         after: Vec<Handle>,
     ) -> Result<Handle, Status> {
@@ -125,7 +126,7 @@ impl Graph {
     }
 
     /// A copy whose nodes are its own, and which of the copy's nodes stands for which.
-    pub(crate) fn copy(&self, nodes: &crate::table::Table<Node>) -> (Graph, Vec<(Handle, Handle)>) {
+    pub(crate) fn copy(&self, nodes: &Table<Node>) -> (Graph, Vec<(Handle, Handle)>) {
         let all = lock(&self.nodes).clone();
         let mut pairs: Vec<(Handle, Handle)> = Vec::with_capacity(all.len());
         let mut copies = Vec::with_capacity(all.len());
@@ -299,6 +300,14 @@ fn prepare(stream: &Stream, work: &[(Handle, Work)]) -> Result<Ready, Status> {
         pieces,
         launches: count,
     })
+}
+
+/// A piece of a graph that is ready to run: neighbouring launches are one list.
+pub(crate) enum Piece {
+    Launches(vgpu::Prepared),
+    Step(Step),
+    Record(Arc<Event>),
+    Wait(Arc<Event>),
 }
 
 impl Piece {

@@ -52,10 +52,12 @@
 mod abi;
 mod card;
 mod context;
+mod core;
 mod driver;
 mod event;
 mod fatbin;
 mod graph;
+mod host;
 mod library;
 mod link;
 mod module;

@@ -1,11 +1,10 @@
 //! Libraries: programs that are loaded into each context when something of them is first used there.
 
 use crate::{
-    context::{Context, Core},
-    driver::driver,
-    module::{Function, Module, Program},
+    core::Core,
+    module::{Module, Program},
     status::Status,
-    table::{Handle, lock},
+    table::{Handle, Table, lock},
 };
 use std::{
     ffi::CString,
@@ -36,15 +35,19 @@ impl Library {
         }
     }
 
-    /// Its module in a context.
-    pub(crate) fn module(&self, context: &Context) -> Result<(Arc<Module>, Handle), Status> {
+    /// Its module in a context; one that is loaded now gets a handle among `known`.
+    pub(crate) fn module(
+        &self,
+        core: &Arc<Core>,
+        known: &Table<Module>,
+    ) -> Result<(Arc<Module>, Handle), Status> {
         let mut modules = lock(&self.modules);
-        let of_it = |module: &Module| Arc::ptr_eq(&module.core, &context.core);
+        let of_it = |module: &Module| Arc::ptr_eq(&module.core, core);
         if let Some(found) = modules.iter().find(|(module, _)| of_it(module)) {
             return Ok(found.clone());
         }
-        let module = Arc::new(Module::new(context, &self.program)?);
-        let handle = driver()?.modules.insert(module.clone());
+        let module = Arc::new(Module::new(core, &self.program)?);
+        let handle = known.insert(module.clone());
         modules.push((module.clone(), handle));
         Ok((module, handle))
     }
@@ -63,22 +66,4 @@ impl Library {
     pub(crate) fn forget(&self, core: &Arc<Core>) {
         lock(&self.modules).retain(|(module, _)| !Arc::ptr_eq(&module.core, core));
     }
-}
-
-/// The function that a handle stands for: of a module, or of a kernel of a library in this context.
-pub(crate) fn function(handle: Handle) -> Result<Arc<Function>, Status> {
-    function_with_handle(handle).map(|(function, _)| function)
-}
-
-/// A function of a library, with the handle it has as a function.
-pub(crate) fn function_with_handle(handle: Handle) -> Result<(Arc<Function>, Handle), Status> {
-    let driver = driver()?;
-    if let Ok(function) = driver.functions.find(handle) {
-        return Ok((function, handle));
-    }
-    let kernel = driver.kernels.find(handle)?;
-    let context = crate::context::usable()?;
-    let (module, _) = kernel.library.module(&context)?;
-    let name = kernel.name.to_str().map_err(|_| Status::InvalidHandle)?;
-    module.function_handle(driver, name)
 }

@@ -1,13 +1,12 @@
 //! Modules: PTX to "code", code to kernels and variables.
 
 use crate::{
-    abi::JitOptions,
     card::{WITHOUT_ASKING, shared_limit},
-    context::{Context, Core, Owner},
-    driver::Driver,
+    core::{Core, Owner},
+    host::JitOptions,
     settings::Settings,
     status::Status,
-    table::{Handle, lock},
+    table::{Handle, Table, lock},
 };
 use rustc_hash::FxHashMap;
 use std::{
@@ -26,15 +25,6 @@ use warpsmith_ptx::{
     verify::{Verified, verify},
 };
 use warpsmith_vgpu as vgpu;
-
-/// How our code begins: this, the length of the PTX as eight bytes, the PTX, a zero byte.
-pub(crate) const MAGIC: [u8; 8] = *b"\x7fVCUDA1\n";
-
-/// PTX in our wrapping.
-pub(crate) fn wrap(ptx: &str) -> Vec<u8> {
-    let len = (ptx.len() as u64).to_le_bytes();
-    [&MAGIC[..], &len, ptx.as_bytes(), b"\0"].concat()
-}
 
 /// PTX that is good for a card.
 pub(crate) struct Program {
@@ -121,18 +111,18 @@ pub(crate) struct Module {
 }
 
 impl Module {
-    pub(crate) fn new(context: &Context, program: &Program) -> Result<Module, vgpu::Error> {
+    pub(crate) fn new(core: &Arc<Core>, program: &Program) -> Result<Module, vgpu::Error> {
         let Program { text, verified } = program;
-        let inner = context.core.machine.load(verified)?;
+        let inner = core.machine.load(verified)?;
         let module = Module {
-            core: context.core.clone(),
+            core: core.clone(),
             inner,
             number: crate::report::module(text, verified),
             verified: verified.clone(),
             handles: Mutex::default(),
         };
         for (address, bytes) in module.variables() {
-            context.holds_now(address, bytes, Owner::Module);
+            core.holds_now(address, bytes, Owner::Module);
         }
         Ok(module)
     }
@@ -150,15 +140,15 @@ impl Module {
     /// A kernel with its handle, which it gets the first time.
     pub(crate) fn function_handle(
         self: &Arc<Module>,
-        driver: &Driver,
+        functions: &Table<Function>,
         name: &str,
     ) -> Result<(Arc<Function>, Handle), Status> {
         let mut handles = lock(&self.handles);
         if let Some(handle) = handles.get(name) {
-            return Ok((driver.functions.find(*handle)?, *handle));
+            return Ok((functions.find(*handle)?, *handle));
         }
         let function = Arc::new(self.function(name).ok_or(Status::NotFound)?);
-        let handle = driver.functions.insert(function.clone());
+        let handle = functions.insert(function.clone());
         handles.insert(name.to_owned(), handle);
         Ok((function, handle))
     }
@@ -171,9 +161,9 @@ impl Module {
     }
 
     /// What it brought into the context goes.
-    pub(crate) fn unload(&self, context: &Context) {
+    pub(crate) fn unload(&self) {
         for (address, _) in self.variables() {
-            context.holds_no_more(address);
+            self.core.holds_no_more(address);
         }
     }
 

@@ -1,10 +1,6 @@
 //! Pools, and memory whose addresses are reserved apart from it.
 
-use crate::{
-    context::{Context, Owner},
-    status::Status,
-    table::lock,
-};
+use crate::{context::Context, core::Owner, status::Status, table::lock};
 use std::sync::{
     Arc, Mutex,
     atomic::{AtomicBool, Ordering::Relaxed},
@@ -98,7 +94,7 @@ impl Backing {
         if let Some(bytes) = kept {
             context.core.machine.write(address, bytes)?;
         }
-        context.holds_now(address, self.bytes, Owner::Mapped);
+        context.core.holds_now(address, self.bytes, Owner::Mapped);
         *state = State::At(address);
         Ok(())
     }
@@ -112,7 +108,7 @@ impl Backing {
         context.synchronize()?;
         let mut bytes = vec![0; self.bytes as usize];
         context.core.machine.read(address, &mut bytes)?;
-        context.holds_no_more(address);
+        context.core.holds_no_more(address);
         *state = State::Kept(Some(bytes));
         Ok(())
     }

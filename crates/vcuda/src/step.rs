@@ -1,9 +1,8 @@
 //! Pieces of work: what streams do, and what graphs keep.
 
 use crate::{
-    abi::{HostCall, HostMemory},
-    context::Core,
-    event::Event,
+    core::Core,
+    host::{HostCall, HostMemory},
     module::Function,
     status::Status,
 };
@@ -96,14 +95,6 @@ impl Until {
             Until::Nor => !(word as u32 | value as u32) != 0,
         }
     }
-}
-
-/// A piece of a graph that is ready to run: neighbouring launches are one list.
-pub(crate) enum Piece {
-    Launches(vgpu::Prepared),
-    Step(Step),
-    Record(Arc<Event>),
-    Wait(Arc<Event>),
 }
 
 /// Bytes that move at once between host and device.

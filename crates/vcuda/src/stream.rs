@@ -1,16 +1,15 @@
 //! Streams: work in order, or collected.
 
 use crate::{
-    abi::StreamCall,
-    context::{Core, Fate},
-    driver::driver,
+    core::{Core, Fate},
     event::{Event, Mark},
-    graph::{Graph, Work},
+    graph::{Graph, Node, Piece, Work},
+    host::StreamCall,
     module::Function,
     report::Launched,
     status::Status,
-    step::{Piece, Step},
-    table::{Handle, lock},
+    step::Step,
+    table::{Handle, Table, lock},
 };
 use std::sync::{
     Arc, Mutex,
@@ -54,6 +53,8 @@ struct Taking {
 /// Work that streams collect.
 pub(crate) struct Capture {
     pub(crate) graph: Arc<Graph>,
+    /// All nodes that have handles.
+    known: &'static Table<Node>,
     pub(crate) handle: Handle,
     pub(crate) id: u64,
     broken: AtomicBool,
@@ -129,7 +130,7 @@ impl Stream {
         if capture.broken.load(Relaxed) {
             return Err(Status::CaptureInvalidated);
         }
-        let node = capture.graph.add(&driver()?.nodes, work, self.last())?;
+        let node = capture.graph.add(capture.known, work, self.last())?;
         if let Some(taking) = &mut *lock(&self.capture) {
             taking.last = vec![node];
         }
@@ -206,7 +207,7 @@ impl Stream {
         crate::report::runs(&function.name.to_string_lossy(), function.module.number);
         let launch = Launched {
             number: self.core.card.launches.load(Relaxed),
-            site: crate::abi::caller(),
+            site: crate::host::caller(),
         };
         self.inner.call(move |_| crate::report::begins(launch));
     }
@@ -321,6 +322,7 @@ impl Stream {
     pub(crate) fn begin_capture(
         &self,
         graph: Arc<Graph>,
+        known: &'static Table<Node>,
         handle: Handle,
         after: Vec<Handle>,
     ) -> Result<(), Status> {
@@ -330,6 +332,7 @@ impl Stream {
         self.uncaptured()?;
         let capture = Arc::new(Capture {
             graph,
+            known,
             handle,
             id: number(),
             broken: AtomicBool::new(false),

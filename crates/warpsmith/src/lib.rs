@@ -22,7 +22,7 @@
 //! A kernel of one's own, run on the virtual GPU and compared with the formula in f64:
 //! ```
 //! use warpsmith::device::{Device, Selector};
-//! use warpsmith::kernel::{Cta, Device as OnDevice, Kernel, LaunchError, args};
+//! use warpsmith::kernel::{Cta, InKernel, Kernel, LaunchError, args};
 //!
 //! args! { /// `y[r] = x[r] / |x[r]|`, row by row.
 //!     pub struct UnitRowsArgs { x: In<f32>[rows, n], y: Out<f32>[rows, n], rows: Scalar<u32>, n: Scalar<u32> } }
@@ -34,7 +34,7 @@
 //!     type Args = UnitRowsArgs;
 //!     fn name(&self) -> String { "unit_rows".into() }
 //!     fn grid(&self, a: &UnitRowsArgs) -> Result<u64, LaunchError> { Ok(a.rows.into()) } // a CTA for each row
-//!     fn body<'k>(&self, cta: &mut Cta<'k>, a: UnitRowsArgs<OnDevice<'k>>) {
+//!     fn body<'k>(&self, cta: &mut Cta<'k>, a: UnitRowsArgs<InKernel<'k>>) {
 //!         let (x, y) = (a.x.row(cta.id()), a.y.row(cta.id()));
 //!         let scale = cta.sum(a.n, |i| x.at(i) * x.at(i)).rsqrt();
 //!         cta.each(a.n, |_, i| y.set(i, x.at(i) * scale));

@@ -5,7 +5,7 @@
 
 use warpsmith::{
     device::{Device, Error},
-    kernel::{Cta, Device as OnDevice, Kernel, LaunchError, args},
+    kernel::{Cta, InKernel, Kernel, LaunchError, args},
 };
 
 args! {
@@ -28,7 +28,7 @@ impl Kernel for RowSums {
         Ok(a.rows.into())
     }
 
-    fn body<'k>(&self, cta: &mut Cta<'k>, a: RowSumsArgs<OnDevice<'k>>) {
+    fn body<'k>(&self, cta: &mut Cta<'k>, a: RowSumsArgs<InKernel<'k>>) {
         let x = a.x.row(cta.id());
         let sum = cta.sum(a.n, |i| x.at(i));
         let row = cta.id();

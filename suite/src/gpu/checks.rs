@@ -13,7 +13,7 @@ use warpsmith::{
         Buffer, Device, Error, Grid, Placement, Selector, Settings, SliceMut, Stream,
         forbid_transfers,
     },
-    kernel::{Cta, Device as OnDevice, Kernel, LaunchError, Options, args},
+    kernel::{Cta, InKernel, Kernel, LaunchError, Options, args},
 };
 use warpsmith_ptx::{parse::parse, verify::verify};
 
@@ -32,7 +32,7 @@ impl Kernel for Scale {
     fn grid(&self, a: &ScaleArgs) -> Result<u64, LaunchError> {
         Ok(a.n.min(64).into())
     }
-    fn body<'k>(&self, cta: &mut Cta<'k>, k: ScaleArgs<OnDevice<'k>>) {
+    fn body<'k>(&self, cta: &mut Cta<'k>, k: ScaleArgs<InKernel<'k>>) {
         // Every CTA writes all of it: the same numbers, slowly.
         cta.each(k.n, |_, i| k.y.set(i, k.x.at(i) * k.a));
     }

@@ -3,6 +3,7 @@
 
 mod atomics;
 mod exchanges;
+mod halves;
 mod numbers;
 mod refused;
 mod said;

@@ -10,8 +10,8 @@ use warpsmith::{
     device::{Device, Fresh, Selector, Settings, Stream},
     formats::quant::WeightType,
     graph::{
-        At, Attention, Cache, Error, Graph, MatMul, Persistent, Plan, Precision, Rotation,
-        SamplerState, Shape, Table, Until, Vector, Weights,
+        At, Attention, Cache, Error, Graph, MatMul, Persistent, PersistentShape, Plan, Precision,
+        Rotation, SamplerState, Table, Until, Vector, Weights,
     },
     models::llama::{Bundle, Run, Session, SessionOptions},
 };
@@ -84,9 +84,9 @@ fn every_target_takes_it_and_a_cta_fits() {
             let options = SessionOptions {
                 context: 64,
                 run: Run::Persistent,
-                shape: Shape {
+                shape: PersistentShape {
                     threads,
-                    ..Shape::default()
+                    ..PersistentShape::default()
                 },
                 ..SessionOptions::default()
             };
@@ -230,9 +230,9 @@ fn the_sizes_of_seven_billion_parameters_are_emitted_and_assembled() {
             context: POSITIONS,
             most: POSITIONS,
         };
-        let shape = Shape {
+        let shape = PersistentShape {
             threads: 256,
-            ..Shape::default()
+            ..PersistentShape::default()
         };
         let kernel = Persistent::new(&stream, &plan, &until, shape).expect("a kernel");
         assert_eq!(kernel.report().steps, plan.report().launches);

@@ -4,13 +4,13 @@ use crate::support::{load, reference};
 use std::{ops::ControlFlow, path::Path};
 use warpsmith::{
     device::{Device, Selector, Settings},
-    graph::{Precision, Prefetch, Schedule, Shape},
+    graph::{PersistentShape, Precision, Prefetch, Schedule},
     models::llama::{Bundle, Ended, Run, Session, SessionOptions},
 };
 
 const PROMPT: [u32; 4] = [1, 5, 9, 200];
 
-fn options(precision: Precision, run: Run, shape: Shape) -> SessionOptions {
+fn options(precision: Precision, run: Run, shape: PersistentShape) -> SessionOptions {
     SessionOptions {
         context: 96,
         precision,
@@ -71,10 +71,10 @@ fn every_architecture_gives_the_tokens_of_single_steps() {
     for path in models() {
         let bundle = load(&path);
         for precision in [Precision::Fast, Precision::Exact] {
-            let shape = Shape::default();
+            let shape = PersistentShape::default();
             let want = generate(&bundle, &options(precision, Run::Eager, shape), 24);
             // Every type of weights on its way ahead; other tests have each CTA load what it needs.
-            let shape = Shape {
+            let shape = PersistentShape {
                 prefetch: Some(Prefetch::On),
                 ..shape
             };
@@ -88,7 +88,7 @@ fn every_architecture_gives_the_tokens_of_single_steps() {
 fn any_number_of_ctas_and_threads_gives_the_same_tokens() {
     let path = reference().join("synth/tiny-llama3.gguf");
     let bundle = load(&path);
-    let shape = Shape::default();
+    let shape = PersistentShape::default();
     let want = generate(&bundle, &options(Precision::Fast, Run::Eager, shape), 12);
     let cases = [
         (1, 32, Schedule::Static),
@@ -108,7 +108,7 @@ fn any_number_of_ctas_and_threads_gives_the_same_tokens() {
             Settings::default(),
             &path,
         );
-        let shape = Shape {
+        let shape = PersistentShape {
             threads,
             ctas: 0,
             schedule: Some(schedule),
@@ -123,7 +123,7 @@ fn any_number_of_ctas_and_threads_gives_the_same_tokens() {
             )
         };
         let got = run(shape);
-        let ahead = run(Shape {
+        let ahead = run(PersistentShape {
             prefetch: Some(Prefetch::On),
             ..shape
         });
@@ -138,7 +138,7 @@ fn any_number_of_ctas_and_threads_gives_the_same_tokens() {
 #[test]
 fn any_number_of_multiprocessors_gives_the_same_tokens() {
     let path = reference().join("synth/tiny-llama3.gguf");
-    let shape = Shape::default();
+    let shape = PersistentShape::default();
     for precision in [Precision::Exact, Precision::Fast] {
         for run in [Run::Eager, Run::Persistent] {
             let tokens = [1, 2, 4, 16, 64].map(|sms| {
@@ -158,7 +158,7 @@ fn any_number_of_multiprocessors_gives_the_same_tokens() {
 fn one_launch_moves_nothing_and_ends_where_it_is_told() {
     let bundle = load(&reference().join("synth/tiny-llama3.gguf"));
     let device = bundle.model.device();
-    let all = options(Precision::Fast, Run::Persistent, Shape::default());
+    let all = options(Precision::Fast, Run::Persistent, PersistentShape::default());
     let mut session = Session::new(&bundle.model, &all).expect("a session");
     let run = |session: &mut Session, most: usize, ends: &[u32], stop_at: usize| {
         session.truncate(0);
@@ -220,7 +220,7 @@ fn one_launch_moves_nothing_and_ends_where_it_is_told() {
 fn it_is_clean_under_the_checker_in_eight_orders() {
     let path = reference().join("synth/tiny-llama3.gguf");
     let bundle = load(&path);
-    let shape = Shape::default();
+    let shape = PersistentShape::default();
     let want = generate(&bundle, &options(Precision::Fast, Run::Eager, shape), 4).0;
     for seed in 0..8 {
         for (schedule, prefetch) in [
@@ -233,7 +233,7 @@ fn it_is_clean_under_the_checker_in_eight_orders() {
             ),
         ] {
             let bundle = open("virtual:sms=4", Settings::checking().with_seed(seed), &path);
-            let shape = Shape {
+            let shape = PersistentShape {
                 schedule: Some(schedule),
                 prefetch: Some(prefetch),
                 // Several warps to a CTA: what one fetches, others must not read.
@@ -259,9 +259,9 @@ fn it_is_clean_under_the_checker_in_eight_orders() {
 #[test]
 fn more_ctas_than_run_together_are_refused() {
     let bundle = load(&reference().join("synth/tiny-llama3.gguf"));
-    let shape = Shape {
+    let shape = PersistentShape {
         ctas: 1000,
-        ..Shape::default()
+        ..PersistentShape::default()
     };
     let mut session = Session::new(
         &bundle.model,
@@ -272,9 +272,9 @@ fn more_ctas_than_run_together_are_refused() {
     let refused = session.generate(4, &[], &mut |_| ControlFlow::Continue(()));
     let refused = refused.expect_err("a thousand CTAs").to_string();
     assert!(refused.contains("1000 CTAs"), "{refused}");
-    let shape = Shape {
+    let shape = PersistentShape {
         threads: 96,
-        ..Shape::default()
+        ..PersistentShape::default()
     };
     let mut session = Session::new(
         &bundle.model,

@@ -4,7 +4,7 @@ use crate::library;
 use std::ops::ControlFlow;
 use warpsmith::{
     device::{BackEnd, Device, Selector},
-    graph::{Precision, Shape},
+    graph::{PersistentShape, Precision},
     models::{
         llama::{Bundle, Ended, Run, Session, SessionOptions},
         tokenizer::Special,
@@ -43,9 +43,9 @@ fn persistent(bundle: &Bundle, prompt: &[u32], precision: Precision) -> Vec<u32>
         context: 64,
         precision,
         run: Run::Persistent,
-        shape: Shape {
+        shape: PersistentShape {
             ctas: 2,
-            ..Shape::default()
+            ..PersistentShape::default()
         },
         ..SessionOptions::default()
     };

@@ -7,7 +7,7 @@ use warpsmith::{
         quant::{WeightType, dequantize},
         whisper::{WhisperFile, Writer},
     },
-    graph::{Precision, Shape},
+    graph::{PersistentShape, Precision},
     models::{
         Error,
         llama::Run,
@@ -44,7 +44,7 @@ fn session(model: &Arc<Model>, run: Run, suppress: Vec<u32>) -> Session {
     let options = SessionOptions {
         precision: Precision::Exact,
         run,
-        shape: Shape::default(),
+        shape: PersistentShape::default(),
         rules: Rulebook {
             rules: Rules::Free,
             vocabulary: Vocabulary {

@@ -8,7 +8,7 @@ use std::{
 use warpsmith::{
     device::{Device, Selector},
     formats::whisper::WhisperFile,
-    graph::{Precision, Shape},
+    graph::{PersistentShape, Precision},
     models::{
         llama::Run,
         whisper::{Mode, Model, Rulebook, SessionOptions},
@@ -112,7 +112,7 @@ pub(crate) fn options(
     SessionOptions {
         precision,
         run: Run::Replay,
-        shape: Shape::default(),
+        shape: PersistentShape::default(),
         rules: Rulebook {
             rules,
             vocabulary,

@@ -8,7 +8,7 @@ use std::{
 use warpsmith::{
     device::forbid_transfers,
     formats::whisper::WhisperFile,
-    graph::{Graph, Observed, Observer, Origin, Plan, Precision, Shape, Statistics},
+    graph::{Graph, Observed, Observer, Origin, PersistentShape, Plan, Precision, Statistics},
     models::{
         Rounding,
         llama::Run,
@@ -42,7 +42,7 @@ fn options(precision: Precision, run: Run) -> SessionOptions {
     SessionOptions {
         precision,
         run,
-        shape: Shape::default(),
+        shape: PersistentShape::default(),
         rules: Rulebook {
             rules: Rules::Free,
             vocabulary: Vocabulary {

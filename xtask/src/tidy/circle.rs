@@ -12,13 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const KNOWN: &[(&str, &[&str])] = &[
     ("crates/kernel", &["ahead", "scope", "shared"]),
     ("crates/library", &["gemm", "gemv"]),
-    (
-        "crates/vcuda",
-        &[
-            "abi", "context", "driver", "event", "graph", "library", "link", "module", "reserve",
-            "step", "stream",
-        ],
-    ),
+    ("crates/vcuda", &["event", "graph", "stream"]),
     (
         "crates/vgpu",
         &["job", "machine", "module", "pool", "sched", "stream"],

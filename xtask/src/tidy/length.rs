@@ -29,7 +29,7 @@ const KNOWN: &[(&str, &str, usize)] = &[
     ("crates/vgpu/src/lower/instrument.rs", "before", 113),
     ("crates/vgpu/src/native/bits.rs", "bits", 170),
     ("crates/vgpu/src/native/emit.rs", "emit", 112),
-    ("crates/vgpu/src/native/encode.rs", "node", 188),
+    ("crates/vgpu/src/native/encode/mod.rs", "node", 188),
     ("crates/vgpu/src/native/exits.rs", "way_out", 124),
     ("crates/vgpu/src/native/kinds.rs", "common", 208),
     ("crates/vgpu/src/native/mod.rs", "compile", 115),

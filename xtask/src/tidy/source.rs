@@ -75,13 +75,14 @@ const UNSAFE: &[(&str, &str)] = &[
     ),
     ("crates/x86/tests/decoded.rs", "calls what it has assembled"),
     (
-        "crates/vgpu/src/sched.rs",
+        "crates/vgpu/src/sched/mod.rs",
         "calls the first handler of a block",
     ),
     ("crates/device/src/cuda/", "calls the CUDA driver"),
+    ("crates/vcuda/src/abi/", "is a CUDA driver: functions of C"),
     (
-        "crates/vcuda/src/abi/",
-        "is a CUDA driver: functions of C and their pointers",
+        "crates/vcuda/src/host/",
+        "holds pointers and functions of the program's",
     ),
     (
         "crates/warpsmith/tests/exec.rs",

@@ -1,7 +1,7 @@
 //! Kernels that tests of devices share, and their numbers.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use warpsmith_kernel::{Cta, Device as OnDevice, Kernel, LaunchError, args};
+use warpsmith_kernel::{Cta, InKernel, Kernel, LaunchError, args};
 
 args! {
     /// `y = a * x`.
@@ -28,7 +28,7 @@ impl Kernel for Scale {
         Ok(if a.n == 0 { 0 } else { a.rows.into() })
     }
 
-    fn body<'k>(&self, cta: &mut Cta<'k>, k: ScaleArgs<OnDevice<'k>>) {
+    fn body<'k>(&self, cta: &mut Cta<'k>, k: ScaleArgs<InKernel<'k>>) {
         EMITTED[self.tag as usize % 16].fetch_add(1, Relaxed);
         let (x, y) = (k.x.row(cta.id()), k.y.row(cta.id()));
         cta.each(k.n, |_, i| y.set(i, x.at(i) * k.a));
@@ -66,7 +66,7 @@ impl Kernel for Add {
         Ok(1)
     }
 
-    fn body<'k>(&self, cta: &mut Cta<'k>, k: AddArgs<OnDevice<'k>>) {
+    fn body<'k>(&self, cta: &mut Cta<'k>, k: AddArgs<InKernel<'k>>) {
         cta.each(k.n, |_, i| {
             let sum = k.z.at(i) + k.x.at(i);
             match self.with_y {

@@ -5,7 +5,7 @@
 mod prelude;
 use prelude::*;
 
-pub fn body<'k>(cta: &mut Cta<'k>, _a: NormArgs<Device<'k>>) {
+pub fn body<'k>(cta: &mut Cta<'k>, _a: NormArgs<InKernel<'k>>) {
     let first = cta.thread().equals(0u32);
     cta.if_(first, |_| { //~ E0500 E0501
         #[cfg(not(fixed))]

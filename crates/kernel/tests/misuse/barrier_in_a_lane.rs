@@ -4,7 +4,7 @@
 mod prelude;
 use prelude::*;
 
-pub fn body<'k>(cta: &mut Cta<'k>, _a: NormArgs<Device<'k>>) {
+pub fn body<'k>(cta: &mut Cta<'k>, _a: NormArgs<InKernel<'k>>) {
     cta.leader(|lane| {
         #[cfg(not(fixed))]
         lane.barrier(); //~ E0599

@@ -4,7 +4,7 @@
 mod prelude;
 use prelude::*;
 
-pub fn body<'k>(cta: &mut Cta<'k>, _a: NormArgs<Device<'k>>) {
+pub fn body<'k>(cta: &mut Cta<'k>, _a: NormArgs<InKernel<'k>>) {
     #[cfg(not(fixed))]
     let chosen = cta.thread().lt(7u32).select(1u32, 2u32);
     #[cfg(fixed)]

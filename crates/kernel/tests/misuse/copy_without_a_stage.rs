@@ -4,7 +4,7 @@
 mod prelude;
 use prelude::*;
 
-pub fn body<'k>(cta: &mut Cta<'k>, a: NormArgs<Device<'k>>) {
+pub fn body<'k>(cta: &mut Cta<'k>, a: NormArgs<InKernel<'k>>) {
     let mut tile = cta.tile::<f32>(1024);
     tile.fill(cta, |cta, slots| {
         let i = cta.thread() * 4;

@@ -4,7 +4,7 @@
 mod prelude;
 use prelude::*;
 
-pub fn body<'k>(cta: &mut Cta<'k>, a: NormArgs<Device<'k>>) {
+pub fn body<'k>(cta: &mut Cta<'k>, a: NormArgs<InKernel<'k>>) {
     let x = a.x.row(cta.id()).at(0u32);
     #[cfg(not(fixed))]
     let y = x * a.n; //~ E0277

@@ -4,7 +4,7 @@
 
 pub use std::marker::PhantomData;
 pub use warpsmith_kernel::{
-    Cta, Device, Elem, Scope, Val, args,
+    Cta, InKernel, Elem, Scope, Val, args,
     args::{Mode, ScalarArg},
     uni,
 };

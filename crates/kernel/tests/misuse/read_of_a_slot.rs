@@ -4,7 +4,7 @@
 mod prelude;
 use prelude::*;
 
-pub fn body<'k>(cta: &mut Cta<'k>, _a: NormArgs<Device<'k>>) {
+pub fn body<'k>(cta: &mut Cta<'k>, _a: NormArgs<InKernel<'k>>) {
     let mut tile = cta.tile::<f32>(256);
     tile.fill(cta, |cta, slots| {
         let i = cta.thread();

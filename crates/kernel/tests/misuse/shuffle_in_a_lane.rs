@@ -4,7 +4,7 @@
 mod prelude;
 use prelude::*;
 
-pub fn body<'k>(cta: &mut Cta<'k>, _a: NormArgs<Device<'k>>) {
+pub fn body<'k>(cta: &mut Cta<'k>, _a: NormArgs<InKernel<'k>>) {
     cta.each_warp(|warp| {
         let value = warp.lane();
         warp.each(7u32, |lane, _| {

@@ -11,7 +11,7 @@ thread_local! {
     static KEPT: Cell<Option<Kept>> = const { Cell::new(None) };
 }
 
-pub fn body<'k>(cta: &mut Cta<'k>, a: NormArgs<Device<'k>>) {
+pub fn body<'k>(cta: &mut Cta<'k>, a: NormArgs<InKernel<'k>>) {
     let value = a.x.row(cta.id()).at(cta.thread());
     #[cfg(not(fixed))]
     KEPT.set(Some(value)); //~ E0521

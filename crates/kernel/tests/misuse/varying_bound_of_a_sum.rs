@@ -4,7 +4,7 @@
 mod prelude;
 use prelude::*;
 
-pub fn body<'k>(cta: &mut Cta<'k>, a: NormArgs<Device<'k>>) {
+pub fn body<'k>(cta: &mut Cta<'k>, a: NormArgs<InKernel<'k>>) {
     #[cfg(not(fixed))]
     let n = cta.thread();
     #[cfg(fixed)]

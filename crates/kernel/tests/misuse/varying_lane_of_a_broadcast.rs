@@ -4,7 +4,7 @@
 mod prelude;
 use prelude::*;
 
-pub fn body<'k>(cta: &mut Cta<'k>, a: NormArgs<Device<'k>>) {
+pub fn body<'k>(cta: &mut Cta<'k>, a: NormArgs<InKernel<'k>>) {
     let i = cta.thread();
     cta.each_warp(|warp| {
         let x = a.x.at(i);

@@ -4,7 +4,7 @@
 mod prelude;
 use prelude::*;
 
-pub fn body<'k>(cta: &mut Cta<'k>, a: NormArgs<Device<'k>>) {
+pub fn body<'k>(cta: &mut Cta<'k>, a: NormArgs<InKernel<'k>>) {
     let row = a.x.row(cta.id());
     #[cfg(not(fixed))]
     row.set(0u32, 1.0); //~ E0599

@@ -12,7 +12,7 @@ use crate::{
 };
 use half::f16;
 use warpsmith_kernel::{
-    Cta, Device, Global, Kernel, LaunchError, Read, Scope, Slots, Val, View, Warp, Write, args,
+    Cta, Global, InKernel, Kernel, LaunchError, Read, Scope, Slots, Val, View, Warp, Write, args,
     limits, state, steps,
     uni::{self, Join},
 };
@@ -360,7 +360,7 @@ impl Kernel for Decode {
         Ok(u64::from(a.rows) * u64::from(a.kv_heads) * u64::from(a.splits))
     }
 
-    fn body<'k>(&self, cta: &mut Cta<'k>, a: DecodeArgs<Device<'k>>) {
+    fn body<'k>(&self, cta: &mut Cta<'k>, a: DecodeArgs<InKernel<'k>>) {
         let split = cta.id() % a.splits;
         let pair = cta.id() / a.splits;
         let (kv_head, row) = (pair % a.kv_heads, pair / a.kv_heads);
@@ -472,7 +472,7 @@ impl Decode {
     fn finish<'k>(
         &self,
         cta: &mut Cta<'k>,
-        a: &DecodeArgs<Device<'k>>,
+        a: &DecodeArgs<InKernel<'k>>,
         row: Val<'k, u32, uni::Cta>,
         kv_head: Val<'k, u32, uni::Cta>,
     ) {

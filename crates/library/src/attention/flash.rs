@@ -4,7 +4,7 @@
 use crate::{attention::history::Lies, values::Uniform};
 use half::f16;
 use warpsmith_kernel::{
-    Acc, BuildError, Cta, Device, FragA, FragB, Global, Half, Hardware, Kernel, LaunchError,
+    Acc, BuildError, Cta, FragA, FragB, Global, Half, Hardware, InKernel, Kernel, LaunchError,
     Matrix, Pipeline, Read, Rows, Scope, Slots, Staged, Val, Warp, Write, args, limits, require,
     state, steps, uni,
 };
@@ -126,7 +126,7 @@ impl Kernel for Flash {
         self.ctas([a.tokens, a.heads, a.kv_heads, a.head_dim])
     }
 
-    fn body<'k>(&self, cta: &mut Cta<'k>, a: FlashArgs<Device<'k>>) {
+    fn body<'k>(&self, cta: &mut Cta<'k>, a: FlashArgs<InKernel<'k>>) {
         let asked = Asked {
             q: a.q,
             y: a.y,

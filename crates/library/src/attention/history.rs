@@ -2,7 +2,7 @@
 
 use crate::values::Uniform;
 use warpsmith_kernel::{
-    Device, Global, LaunchError, Read, Val, args,
+    Global, InKernel, LaunchError, Read, Val, args,
     args::Mode,
     require,
     uni::{self, Join, Uni},
@@ -103,7 +103,11 @@ impl History {
     }
 
     /// Positions that a row has room for.
-    pub(crate) fn room<'k>(self, max_len: Uniform<'k>, paging: &Paging<Device<'k>>) -> Uniform<'k> {
+    pub(crate) fn room<'k>(
+        self,
+        max_len: Uniform<'k>,
+        paging: &Paging<InKernel<'k>>,
+    ) -> Uniform<'k> {
         match self {
             History::Shared | History::Forked => max_len,
             History::Paged { page } => paging.blocks * page,
@@ -123,7 +127,7 @@ impl History {
     pub(crate) fn written<'k, U>(
         self,
         row: Val<'k, u32, U>,
-        paging: &Paging<Device<'k>>,
+        paging: &Paging<InKernel<'k>>,
     ) -> Lies<'k, U>
     where
         U: Join<U, Out = U>,
@@ -145,7 +149,7 @@ impl History {
         self,
         row: Uniform<'k>,
         sources: Global<'k, u32, Read>,
-        paging: &Paging<Device<'k>>,
+        paging: &Paging<InKernel<'k>>,
     ) -> Lies<'k> {
         match self {
             History::Forked => Lies::Forked(sources.row(row)),

@@ -7,7 +7,7 @@ use super::{
     reference::{random_cache, reference},
 };
 use crate::case::{AnyCase, Case, EPS_F16, Expected, Random};
-use warpsmith_kernel::{BuildError, Cta, Device, Kernel, LaunchError, Val, args, limits};
+use warpsmith_kernel::{BuildError, Cta, InKernel, Kernel, LaunchError, Val, args, limits};
 use warpsmith_ptx::target::Target;
 
 args! {
@@ -80,7 +80,7 @@ impl Kernel for PagedFlash {
             .ctas([a.tokens, a.heads, a.kv_heads, a.head_dim])
     }
 
-    fn body<'k>(&self, cta: &mut Cta<'k>, a: PagedFlashArgs<Device<'k>>) {
+    fn body<'k>(&self, cta: &mut Cta<'k>, a: PagedFlashArgs<InKernel<'k>>) {
         let last = a.tokens - 1;
         let room = self.history().room(a.max_len, &a.paging);
         let len = a.visible.at(last).min(room);

@@ -5,7 +5,7 @@ use super::{
     reference::{random_cache, scores_reference},
 };
 use crate::case::{AnyCase, Case, EPS_F32, Expected, Random};
-use warpsmith_kernel::{Cta, Device, Kernel, LaunchError, Scope, Val, args, limits, steps};
+use warpsmith_kernel::{Cta, InKernel, Kernel, LaunchError, Scope, Val, args, limits, steps};
 
 args! {
     /// `y[h, row, t] = scale * q[row, chosen[h]] . k[chosen[h], t]` for the first `len` keys of a cache
@@ -63,7 +63,7 @@ impl Kernel for Scores {
         Ok(u64::from(a.rows) * u64::from(a.count))
     }
 
-    fn body<'k>(&self, cta: &mut Cta<'k>, a: ScoresArgs<Device<'k>>) {
+    fn body<'k>(&self, cta: &mut Cta<'k>, a: ScoresArgs<InKernel<'k>>) {
         let (row, at) = (cta.id() / a.count, cta.id() % a.count);
         let head = a.chosen.at(at).min(a.heads - 1);
         let query = a.q.row(row).from(head * self.head_dim);

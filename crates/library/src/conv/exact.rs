@@ -9,7 +9,7 @@ use crate::{
     },
     weights::{BLOCK, GROUP, Layout, Planes, layout_name},
 };
-use warpsmith_kernel::{Cta, Device, Kernel, LaunchError, Scope, Val, args};
+use warpsmith_kernel::{Cta, InKernel, Kernel, LaunchError, Scope, Val, args};
 
 args! {
     /// `x` is f32 `[frames, channels]`, `W` is `[n, 3 * channels]` in the planes of its layout, `y` is f32 `[outputs, n]`.
@@ -54,7 +54,7 @@ impl Kernel for Conv1dF32 {
         Ok(u64::from(a.out.m.div_ceil(TILE)) * u64::from(a.out.n.div_ceil(TILE)))
     }
 
-    fn body<'k>(&self, cta: &mut Cta<'k>, a: Conv1dF32Args<Device<'k>>) {
+    fn body<'k>(&self, cta: &mut Cta<'k>, a: Conv1dF32Args<InKernel<'k>>) {
         let stride = self.stride.frames();
         let corner = corner(cta.id(), a.out.m);
         let [m0, n0] = corner;

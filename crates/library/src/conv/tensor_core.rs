@@ -10,7 +10,7 @@ use crate::{
     weights::{BLOCK, Layout, Planes, layout_name},
 };
 use half::f16;
-use warpsmith_kernel::{BuildError, Cta, Device, Half, Kernel, LaunchError, args, limits};
+use warpsmith_kernel::{BuildError, Cta, Half, InKernel, Kernel, LaunchError, args, limits};
 use warpsmith_ptx::target::Target;
 
 args! {
@@ -79,7 +79,7 @@ impl Kernel for Conv1d {
             * u64::from(a.out.n.div_ceil(self.tiling.columns())))
     }
 
-    fn body<'k>(&self, cta: &mut Cta<'k>, a: Conv1dArgs<Device<'k>>) {
+    fn body<'k>(&self, cta: &mut Cta<'k>, a: Conv1dArgs<InKernel<'k>>) {
         let (tiling, stride) = (self.tiling, self.stride.frames());
         let corner = tiling.corner(cta.id(), a.out.m);
         let [m0, n0] = corner;

@@ -7,7 +7,7 @@ use crate::{
     values::{F32, Uniform, Word},
 };
 use warpsmith_kernel::{
-    Cta, Device, Global, Kernel, Lane, LaunchError, Read, Scope, Val, args, limits, state, steps,
+    Cta, Global, InKernel, Kernel, Lane, LaunchError, Read, Scope, Val, args, limits, state, steps,
     uni,
 };
 
@@ -103,7 +103,7 @@ where
 
 impl<'k> Noise<'k> {
     /// Of the token after `count` others of row `row`.
-    fn of(a: &ChooseArgs<Device<'k>>, count: Uniform<'k, u32>, row: Uniform<'k, u32>) -> Self {
+    fn of(a: &ChooseArgs<InKernel<'k>>, count: Uniform<'k, u32>, row: Uniform<'k, u32>) -> Self {
         let [bits, low, high] = [0u32, 1, 2].map(|at| a.settings.at(at));
         let temperature = bits.as_f32();
         Noise {
@@ -166,7 +166,7 @@ impl Best<'_> {
 
 impl<'k> Row<'k> {
     /// What the rules leave of row `row`.
-    fn of(rules: Rules, a: &ChooseArgs<Device<'k>>, row: Uniform<'k, u32>) -> Row<'k> {
+    fn of(rules: Rules, a: &ChooseArgs<InKernel<'k>>, row: Uniform<'k, u32>) -> Row<'k> {
         let history = a.history.row(row);
         let [count, last, before, last_time] = [0u32, 1, 2, 3].map(|at| history.at(at));
         let first = count.equals(0);
@@ -358,7 +358,7 @@ impl Kernel for Choose {
         Ok(a.rows.into())
     }
 
-    fn body<'k>(&self, cta: &mut Cta<'k>, a: ChooseArgs<Device<'k>>) {
+    fn body<'k>(&self, cta: &mut Cta<'k>, a: ChooseArgs<InKernel<'k>>) {
         let row = cta.id();
         let mut known = Row::of(self.rules, &a, row);
         let Weighed { drawable, log_sum } = known.weigh(cta);

@@ -2,7 +2,7 @@
 
 use super::HISTORY;
 use crate::case::{AnyCase, Case, Expected, Random, Updated};
-use warpsmith_kernel::{Cta, Device, Kernel, LaunchError, Scope, Val, args, limits, steps};
+use warpsmith_kernel::{Cta, InKernel, Kernel, LaunchError, Scope, Val, args, limits, steps};
 
 args! {
     /// `choices[row]` is the token that the row takes, and the row that it continues. Of each row the position of its
@@ -58,7 +58,7 @@ impl Kernel for Follow {
         Ok(1)
     }
 
-    fn body<'k>(&self, cta: &mut Cta<'k>, a: FollowArgs<Device<'k>>) {
+    fn body<'k>(&self, cta: &mut Cta<'k>, a: FollowArgs<InKernel<'k>>) {
         let rows = self.rows;
         let parent = |row: Val<'k, u32>| match self.parents {
             Parents::Own => row,

@@ -8,7 +8,7 @@ use crate::{
     team::{Team, spread},
     values::{F32, Word},
 };
-use warpsmith_kernel::{Cta, Device, Kernel, LaunchError, Val, args, limits};
+use warpsmith_kernel::{Cta, InKernel, Kernel, LaunchError, Val, args, limits};
 
 args! {
     /// `y[row] = logits[row, ids[row]] - ln(sum(exp(logits[row, ..limit])))`; NaN for an id from `limit` on, and where one of
@@ -40,7 +40,7 @@ impl Kernel for Probability {
         Ok(a.rows.into())
     }
 
-    fn body<'k>(&self, cta: &mut Cta<'k>, a: ProbabilityArgs<Device<'k>>) {
+    fn body<'k>(&self, cta: &mut Cta<'k>, a: ProbabilityArgs<InKernel<'k>>) {
         let row = cta.id();
         let x = a.logits.row(row);
         let aligned = x.aligned(16);

@@ -8,7 +8,7 @@ use crate::{
     weights::{BLOCK, GROUP, Layout, PlaneRow, Planes, layout_name},
 };
 use warpsmith_kernel::{
-    Cta, Device, Kernel, LaunchError, Pipeline, Scope, Slots, Staged, Val, View, args, uni,
+    Cta, InKernel, Kernel, LaunchError, Pipeline, Scope, Slots, Staged, Val, View, args, uni,
 };
 
 args! {
@@ -58,7 +58,7 @@ impl Kernel for GemmF32 {
         Ok(u64::from(a.out.m.div_ceil(TILE)) * u64::from(a.out.n.div_ceil(TILE)))
     }
 
-    fn body<'k>(&self, cta: &mut Cta<'k>, a: GemmF32Args<Device<'k>>) {
+    fn body<'k>(&self, cta: &mut Cta<'k>, a: GemmF32Args<InKernel<'k>>) {
         let corner = corner(cta.id(), a.out.m);
         let [m0, n0] = corner;
         let sums = products(

@@ -10,8 +10,8 @@ use crate::{
     },
 };
 use warpsmith_kernel::{
-    BuildError, Cta, Device, Global, Hardware, Kernel, LaunchError, Read, Scope, Slots, Val, Warp,
-    args, require, steps, uni,
+    BuildError, Cta, Global, Hardware, InKernel, Kernel, LaunchError, Read, Scope, Slots, Val,
+    Warp, args, require, steps, uni,
 };
 use warpsmith_ptx::target::Target;
 
@@ -160,7 +160,7 @@ impl Kernel for GemmInt {
         Ok(u64::from(a.tiles) * u64::from(a.w.blocks.div_ceil(blocks)))
     }
 
-    fn body<'k>(&self, cta: &mut Cta<'k>, a: GemmIntArgs<Device<'k>>) {
+    fn body<'k>(&self, cta: &mut Cta<'k>, a: GemmIntArgs<InKernel<'k>>) {
         let Eights {
             eights,
             split,

@@ -7,7 +7,7 @@ use crate::{
 };
 use half::f16;
 use std::rc::Rc;
-use warpsmith_kernel::{BuildError, Cta, Device, Half, Kernel, LaunchError, args, limits};
+use warpsmith_kernel::{BuildError, Cta, Half, InKernel, Kernel, LaunchError, args, limits};
 use warpsmith_ptx::target::Target;
 
 args! {
@@ -73,7 +73,7 @@ impl Kernel for Gemm {
             * u64::from(a.out.n.div_ceil(self.tiling.columns())))
     }
 
-    fn body<'k>(&self, cta: &mut Cta<'k>, a: GemmArgs<Device<'k>>) {
+    fn body<'k>(&self, cta: &mut Cta<'k>, a: GemmArgs<InKernel<'k>>) {
         let tiling = self.tiling;
         let corner = tiling.corner(cta.id(), a.out.m);
         let [m0, n0] = corner;

@@ -8,7 +8,7 @@ use crate::{
 };
 use half::f16;
 use warpsmith_kernel::{
-    Acc, Cta, Device, Global, Half, Hardware, Lane, Matrix, Pipeline, Read, Scope, Slots, Staged,
+    Acc, Cta, Global, Half, Hardware, InKernel, Lane, Matrix, Pipeline, Read, Scope, Slots, Staged,
     Val, uni,
 };
 
@@ -114,7 +114,7 @@ pub(crate) struct Finish<'k> {
     pub(crate) epilogue: Epilogue,
     /// Multiplies row i.
     pub(crate) row_scale: Option<Global<'k, f32, Read>>,
-    pub(crate) out: Outputs<Device<'k>>,
+    pub(crate) out: Outputs<InKernel<'k>>,
 }
 
 impl Tiling {

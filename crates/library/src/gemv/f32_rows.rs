@@ -7,7 +7,7 @@ use crate::{
     values::OfWarp,
     weights::{GROUP, Layout, PlaneRow, Planes, layout_name},
 };
-use warpsmith_kernel::{Cta, Device, Global, Kernel, LaunchError, Read, Scope, args, steps};
+use warpsmith_kernel::{Cta, Global, InKernel, Kernel, LaunchError, Read, Scope, args, steps};
 
 args! {
     /// `x` is f32 `[m, columns]`, `W` is `[n, columns]` in the planes of its layout, `y` is f32 `[m, n]`.
@@ -59,7 +59,7 @@ impl Kernel for GemvF32 {
         Ok(self.spread.ctas(a.out.m, a.out.n))
     }
 
-    fn body<'k>(&self, cta: &mut Cta<'k>, a: GemvF32Args<Device<'k>>) {
+    fn body<'k>(&self, cta: &mut Cta<'k>, a: GemvF32Args<InKernel<'k>>) {
         let bounds = Bounds {
             m: a.out.m,
             n: a.out.n,

@@ -11,7 +11,7 @@ use crate::{
 use half::f16;
 use warpsmith_formats::quant::WeightType;
 use warpsmith_kernel::{
-    Acc, BuildError, Cta, Device, FragA, FragB, Global, Half, Kernel, LaunchError, Read, Scope,
+    Acc, BuildError, Cta, FragA, FragB, Global, Half, InKernel, Kernel, LaunchError, Read, Scope,
     Val, Warp, args, limits, steps, uni,
 };
 use warpsmith_ptx::target::Target;
@@ -86,7 +86,7 @@ impl Kernel for GemvHalf {
         Ok(u64::from(a.out.m.div_ceil(ROWS)) * u64::from(a.out.n.div_ceil(BLOCK)))
     }
 
-    fn body<'k>(&self, cta: &mut Cta<'k>, a: GemvHalfArgs<Device<'k>>) {
+    fn body<'k>(&self, cta: &mut Cta<'k>, a: GemvHalfArgs<InKernel<'k>>) {
         let (block, first) = (cta.id() % a.w.blocks, (cta.id() / a.w.blocks) * ROWS);
         rounds(cta, 1, |warp, _| {
             let lane = warp.lane();

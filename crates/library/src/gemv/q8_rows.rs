@@ -6,7 +6,7 @@ use crate::{
     weights::{Affine, GroupCodes, GroupScales, Layout, PlaneRow, Planes, layout_name},
 };
 use warpsmith_kernel::{
-    BuildError, Cta, Device, Global, Kernel, LaunchError, Read, Val, args, require, uni,
+    BuildError, Cta, Global, InKernel, Kernel, LaunchError, Read, Val, args, require, uni,
 };
 use warpsmith_ptx::target::Target;
 
@@ -101,7 +101,7 @@ impl Kernel for GemvQ8 {
         Ok(self.spread.ctas(a.out.m, a.out.n))
     }
 
-    fn body<'k>(&self, cta: &mut Cta<'k>, a: GemvQ8Args<Device<'k>>) {
+    fn body<'k>(&self, cta: &mut Cta<'k>, a: GemvQ8Args<InKernel<'k>>) {
         let bounds = Bounds {
             m: a.out.m,
             n: a.out.n,

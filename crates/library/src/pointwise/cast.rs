@@ -8,7 +8,7 @@ use crate::{
     typed::Typed,
 };
 use half::{bf16, f16};
-use warpsmith_kernel::{Cta, Device, Kernel, LaunchError, args};
+use warpsmith_kernel::{Cta, InKernel, Kernel, LaunchError, args};
 
 args! {
     /// `y = x`, rounded to nearest even where `B` is narrower.
@@ -46,7 +46,7 @@ impl<A: Float, B: Float> Kernel for Cast<A, B> {
         chunks(a.n)
     }
 
-    fn body<'k>(&self, cta: &mut Cta<'k>, a: CastArgs<A, B, Device<'k>>) {
+    fn body<'k>(&self, cta: &mut Cta<'k>, a: CastArgs<A, B, InKernel<'k>>) {
         let (start, count) = chunk(cta, a.n);
         let (x, y) = (a.x.from(start), a.y.from(start));
         let aligned = x.aligned(4 * A::MEMORY.bytes()) & y.aligned(4 * B::MEMORY.bytes());
@@ -72,7 +72,7 @@ impl Kernel for Fill {
         chunks(a.n)
     }
 
-    fn body<'k>(&self, cta: &mut Cta<'k>, a: FillArgs<Device<'k>>) {
+    fn body<'k>(&self, cta: &mut Cta<'k>, a: FillArgs<InKernel<'k>>) {
         let (start, count) = chunk(cta, a.n);
         let y = a.y.from(start);
         let value = a.value.varying();

@@ -14,7 +14,7 @@ use crate::{
     values::F32,
 };
 use warpsmith_kernel::{
-    AccessMark, Cta, Device, Global, Kernel, LaunchError, Read, Val, Write, args, require, uni,
+    AccessMark, Cta, Global, InKernel, Kernel, LaunchError, Read, Val, Write, args, require, uni,
 };
 
 args! {
@@ -248,7 +248,7 @@ impl Kernel for Pointwise {
         chunks(a.n)
     }
 
-    fn body<'k>(&self, cta: &mut Cta<'k>, a: PointwiseArgs<Device<'k>>) {
+    fn body<'k>(&self, cta: &mut Cta<'k>, a: PointwiseArgs<InKernel<'k>>) {
         self.op.run(cta, a.x, a.other, a.y, a.n, a.by);
     }
 }
@@ -269,7 +269,7 @@ impl Kernel for Update {
         chunks(a.n)
     }
 
-    fn body<'k>(&self, cta: &mut Cta<'k>, a: UpdateArgs<Device<'k>>) {
+    fn body<'k>(&self, cta: &mut Cta<'k>, a: UpdateArgs<InKernel<'k>>) {
         self.op.run(cta, a.x, a.other, a.x, a.n, a.by);
     }
 }

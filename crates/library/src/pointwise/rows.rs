@@ -7,7 +7,7 @@ use crate::{
     team::spread,
     values::Uniform,
 };
-use warpsmith_kernel::{Cta, Device, Kernel, LaunchError, args, require};
+use warpsmith_kernel::{Cta, InKernel, Kernel, LaunchError, args, require};
 
 args! {
     /// `x += bias` in each row.
@@ -69,7 +69,7 @@ impl Kernel for BiasAdd {
         grid(a.rows, a.n)
     }
 
-    fn body<'k>(&self, cta: &mut Cta<'k>, a: BiasAddArgs<Device<'k>>) {
+    fn body<'k>(&self, cta: &mut Cta<'k>, a: BiasAddArgs<InKernel<'k>>) {
         let (row, first, count) = tile(cta, a.n);
         let (x, bias) = (a.x.row(row).from(first), a.bias.from(first));
         let aligned = x.aligned(16) & bias.aligned(16);
@@ -95,7 +95,7 @@ impl Kernel for GatedHalves {
         grid(a.rows, a.n)
     }
 
-    fn body<'k>(&self, cta: &mut Cta<'k>, a: GatedHalvesArgs<Device<'k>>) {
+    fn body<'k>(&self, cta: &mut Cta<'k>, a: GatedHalvesArgs<InKernel<'k>>) {
         let (row, first, count) = tile(cta, a.n);
         let gate = a.x.row(row).from(first);
         let up = gate.from(a.n);

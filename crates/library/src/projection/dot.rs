@@ -10,7 +10,7 @@ use crate::{
     weights::{BLOCK, GROUP, Layout, PlaneRow, Planes},
 };
 use half::f16;
-use warpsmith_kernel::{Acc, Device, FragA, FragB, Lane, Scope, Val, View, Warp, steps, uni};
+use warpsmith_kernel::{Acc, FragA, FragB, InKernel, Lane, Scope, Val, View, Warp, steps, uni};
 
 /// The lane's row of a matrix.
 #[derive(Clone, Copy)]
@@ -23,7 +23,7 @@ impl<'k> Matrix<'k> {
     /// The lane's row of block `block`.
     pub(super) fn of(
         layout: Layout,
-        planes: Planes<Device<'k>>,
+        planes: Planes<InKernel<'k>>,
         block: Val<'k, u32, uni::Warp>,
         lane: Val<'k, u32>,
     ) -> Matrix<'k> {

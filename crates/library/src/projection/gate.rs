@@ -10,7 +10,7 @@ use crate::{
     pointwise::Curve,
     weights::{BLOCK, Layout, Planes, layout_name},
 };
-use warpsmith_kernel::{BuildError, Cta, Device, Kernel, LaunchError, Val, args, uni};
+use warpsmith_kernel::{BuildError, Cta, InKernel, Kernel, LaunchError, Val, args, uni};
 use warpsmith_ptx::target::Target;
 
 args! {
@@ -71,14 +71,14 @@ impl Kernel for Gate {
         self.work.pieces_ahead(&self.source, &[self.gate, self.up])
     }
 
-    fn fetch<'k>(&self, cta: &mut Cta<'k>, a: &GateArgs<Device<'k>>) {
+    fn fetch<'k>(&self, cta: &mut Cta<'k>, a: &GateArgs<InKernel<'k>>) {
         let lane = cta.in_warps(|warp| warp.lane());
         let (layouts, range) = ([self.gate, self.up], self.work.own(cta, a.gate.blocks));
         let matrices = |block| self.matrices(a, block, lane);
         self.work.fetch(cta, &self.source, layouts, range, matrices);
     }
 
-    fn body<'k>(&self, cta: &mut Cta<'k>, a: GateArgs<Device<'k>>) {
+    fn body<'k>(&self, cta: &mut Cta<'k>, a: GateArgs<InKernel<'k>>) {
         let mut tiles = self.source.tiles(cta);
         let x = self.source.prepare(cta, &mut tiles, &a.rows);
         let lane = cta.in_warps(|warp| warp.lane());
@@ -99,7 +99,7 @@ impl Kernel for Gate {
 impl Gate {
     fn matrices<'k>(
         &self,
-        a: &GateArgs<Device<'k>>,
+        a: &GateArgs<InKernel<'k>>,
         block: Val<'k, u32, uni::Warp>,
         lane: Val<'k, u32>,
     ) -> [Matrix<'k>; 2] {

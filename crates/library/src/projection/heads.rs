@@ -16,8 +16,8 @@ use crate::{
     weights::{BLOCK, Layout, Planes, layout_name},
 };
 use warpsmith_kernel::{
-    BuildError, Cta, Device, Hardware, Kernel, LaunchError, Scope, Tile, Val, View, args, require,
-    steps,
+    BuildError, Cta, Hardware, InKernel, Kernel, LaunchError, Scope, Tile, Val, View, args,
+    require, steps,
 };
 use warpsmith_ptx::target::Target;
 
@@ -473,10 +473,10 @@ fn places<'k>(turn: Option<Turn>, p: Word<'k>) -> [Word<'k>; 2] {
 }
 
 /// The arguments inside the kernel.
-type On<'k, T> = HeadsArgs<T, Device<'k>>;
+type On<'k, T> = HeadsArgs<T, InKernel<'k>>;
 
 impl<'k, T: Cached> On<'k, T> {
-    fn planes(&self, role: Role) -> Planes<Device<'k>> {
+    fn planes(&self, role: Role) -> Planes<InKernel<'k>> {
         [self.wq, self.wk, self.wv][role as usize]
     }
 

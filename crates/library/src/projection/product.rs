@@ -12,7 +12,7 @@ use crate::{
     weights::{BLOCK, Layout, Planes, layout_name},
 };
 use half::f16;
-use warpsmith_kernel::{BuildError, Cta, Device, Half, Kernel, LaunchError, args, require};
+use warpsmith_kernel::{BuildError, Cta, Half, InKernel, Kernel, LaunchError, args, require};
 use warpsmith_ptx::target::Target;
 
 args! {
@@ -72,7 +72,7 @@ impl Kernel for Project {
         self.work.pieces_ahead(&self.source, &[self.layout])
     }
 
-    fn fetch<'k>(&self, cta: &mut Cta<'k>, a: &ProjectArgs<Device<'k>>) {
+    fn fetch<'k>(&self, cta: &mut Cta<'k>, a: &ProjectArgs<InKernel<'k>>) {
         let lane = cta.in_warps(|warp| warp.lane());
         let range = self.work.own(cta, a.w.blocks);
         let matrix = |block| [Matrix::of(self.layout, a.w, block, lane)];
@@ -80,7 +80,7 @@ impl Kernel for Project {
             .fetch(cta, &self.source, [self.layout], range, matrix);
     }
 
-    fn body<'k>(&self, cta: &mut Cta<'k>, a: ProjectArgs<Device<'k>>) {
+    fn body<'k>(&self, cta: &mut Cta<'k>, a: ProjectArgs<InKernel<'k>>) {
         let mut tiles = self.source.tiles(cta);
         let x = self.source.prepare(cta, &mut tiles, &a.rows);
         let lane = cta.in_warps(|warp| warp.lane());

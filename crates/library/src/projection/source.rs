@@ -10,7 +10,7 @@ use crate::{
 };
 use half::f16;
 use warpsmith_kernel::{
-    Cta, Device, Global, LaunchError, Read, Scope, Slots, Tile, Val, View, args, require, steps,
+    Cta, Global, InKernel, LaunchError, Read, Scope, Slots, Tile, Val, View, args, require, steps,
     uni, upto,
 };
 
@@ -174,7 +174,7 @@ impl Source {
         &self,
         cta: &mut Cta<'k>,
         tiles: &'t mut Tiles<'k>,
-        input: &Input<Device<'k>>,
+        input: &Input<InKernel<'k>>,
     ) -> Ready<'t, 'k> {
         match tiles {
             Tiles::Bytes { words, scales } => {
@@ -224,7 +224,7 @@ impl Source {
     fn bytes<'k>(
         &self,
         cta: &mut Cta<'k>,
-        input: &Input<Device<'k>>,
+        input: &Input<InKernel<'k>>,
         r: Val<'k, u32, uni::Cta>,
         words: Slots<'_, 'k, u32>,
         scales: Slots<'_, 'k, f32>,
@@ -264,7 +264,7 @@ impl Source {
     fn single<'k>(
         &self,
         cta: &mut Cta<'k>,
-        input: &Input<Device<'k>>,
+        input: &Input<InKernel<'k>>,
         r: Val<'k, u32, uni::Cta>,
         slots: Slots<'_, 'k, f32>,
     ) {
@@ -281,7 +281,7 @@ impl Source {
     fn half<'k>(
         &self,
         cta: &mut Cta<'k>,
-        input: &Input<Device<'k>>,
+        input: &Input<InKernel<'k>>,
         r: Val<'k, u32, uni::Cta>,
         halves: Slots<'_, 'k, f16>,
         scales: Slots<'_, 'k, f32>,
@@ -309,7 +309,7 @@ impl Source {
     fn padded<'k>(
         &self,
         row: Row<'k>,
-        input: &Input<Device<'k>>,
+        input: &Input<InKernel<'k>>,
         moments: Option<Moments<'k>>,
         quad: Word<'k>,
     ) -> [F32<'k>; 4] {
@@ -341,7 +341,7 @@ impl Source {
     fn normed<'k>(
         &self,
         row: Row<'k>,
-        input: &Input<Device<'k>>,
+        input: &Input<InKernel<'k>>,
         moments: Option<Moments<'k>>,
         quad: Word<'k>,
     ) -> [F32<'k>; 4] {
@@ -363,7 +363,7 @@ impl Source {
     fn moments<'k>(
         &self,
         cta: &mut Cta<'k>,
-        input: &Input<Device<'k>>,
+        input: &Input<InKernel<'k>>,
         row: Row<'k>,
     ) -> Option<Moments<'k>> {
         let n = self.columns as f32;

@@ -7,7 +7,9 @@ use crate::{
     weights::GROUP,
 };
 use half::f16;
-use warpsmith_kernel::{Cta, Device, Kernel, Lane, LaunchError, Scope, Val, args, require, steps};
+use warpsmith_kernel::{
+    Cta, InKernel, Kernel, Lane, LaunchError, Scope, Val, args, require, steps,
+};
 
 args! {
     /// `x[i] ~ y[i] * row_scale[i]`; `y` has zeros behind the columns.
@@ -51,13 +53,13 @@ impl Kernel for ToF16 {
         self.rows.grid(a.rows, a.padded.max(1))
     }
 
-    fn body<'k>(&self, cta: &mut Cta<'k>, a: ToF16Args<Device<'k>>) {
+    fn body<'k>(&self, cta: &mut Cta<'k>, a: ToF16Args<InKernel<'k>>) {
         each_row!(self.rows, cta, a.rows, |team, row| self.row(team, row, &a));
     }
 }
 
 impl ToF16 {
-    fn row<'k>(&self, team: &mut impl Team<'k>, row: Word<'k>, a: &ToF16Args<Device<'k>>) {
+    fn row<'k>(&self, team: &mut impl Team<'k>, row: Word<'k>, a: &ToF16Args<InKernel<'k>>) {
         let (x, y) = (a.x.row(row), a.y.row(row));
         // Whole quads of the row need no question; what follows is the end of a ragged row, and zeros.
         let whole = match self.columns {

@@ -3,7 +3,7 @@
 use super::Columns;
 use crate::{team::rounds, weights::GROUP};
 use warpsmith_kernel::{
-    Cta, Device, Kernel, LaunchError, Scope, Val, WARP, Warp, args, limits, require,
+    Cta, InKernel, Kernel, LaunchError, Scope, Val, WARP, Warp, args, limits, require,
 };
 
 args! {
@@ -63,7 +63,7 @@ impl Kernel for QuantizeQ8 {
         Ok(u64::from(a.rows) * u64::from(words.div_ceil(THREADS)))
     }
 
-    fn body<'k>(&self, cta: &mut Cta<'k>, a: QuantizeQ8Args<Device<'k>>) {
+    fn body<'k>(&self, cta: &mut Cta<'k>, a: QuantizeQ8Args<InKernel<'k>>) {
         let chunks = a.row_words.div_ceil(THREADS);
         let (row, chunk) = (cta.id() / chunks, cta.id() % chunks);
         rounds(cta, THREADS / WARP, |warp, round| {

@@ -6,7 +6,7 @@ use super::{
     q8::{factors, pack_bytes, quantize_q8_reference},
 };
 use crate::{team::rounds, weights::GROUP};
-use warpsmith_kernel::{Cta, Device, Kernel, LaunchError, Scope, Val, Warp, args, require};
+use warpsmith_kernel::{Cta, InKernel, Kernel, LaunchError, Scope, Val, Warp, args, require};
 
 /// Rows of a fragment.
 pub const EIGHT: u32 = 8;
@@ -73,7 +73,7 @@ impl Kernel for QuantizeTiles {
         Ok(u64::from(a.tiles * self.eights) * u64::from(chunks))
     }
 
-    fn body<'k>(&self, cta: &mut Cta<'k>, a: QuantizeTilesArgs<Device<'k>>) {
+    fn body<'k>(&self, cta: &mut Cta<'k>, a: QuantizeTilesArgs<InKernel<'k>>) {
         let groups = a.columns.div_ceil(GROUP);
         let chunks = groups.div_ceil(GROUPS);
         let (eight, chunk) = (cta.id() / chunks, cta.id() % chunks);

@@ -12,7 +12,7 @@ use crate::{
 };
 pub(crate) use angle::{SIN_COS_ERROR, sin_cos};
 use warpsmith_kernel::{
-    Cta, Device, Global, Kernel, LaunchError, Scope, Write, args, limits, steps, uni,
+    Cta, Global, InKernel, Kernel, LaunchError, Scope, Write, args, limits, steps, uni,
 };
 
 args! {
@@ -78,7 +78,7 @@ impl Kernel for Rope {
         Ok((units as u64).div_ceil(WARPS.into()))
     }
 
-    fn body<'k>(&self, cta: &mut Cta<'k>, a: RopeArgs<Device<'k>>) {
+    fn body<'k>(&self, cta: &mut Cta<'k>, a: RopeArgs<InKernel<'k>>) {
         let heads = a.heads + a.kv_heads;
         let (head_blocks, pair_blocks) = (heads.div_ceil(HEADS), a.pairs.div_ceil(32));
         let first = cta.id() * WARPS;

@@ -1,7 +1,7 @@
 //! The counters of generation move on, on the device: a replayed graph needs nothing from the host between tokens.
 
 use crate::case::{AnyCase, Case, Expected, Random, Updated};
-use warpsmith_kernel::{Cta, Device, Kernel, LaunchError, Scope, args, limits};
+use warpsmith_kernel::{Cta, InKernel, Kernel, LaunchError, Scope, args, limits};
 
 args! {
     /// For each row whose step is not 0: the position and the step are one more, the id is appended to the ring of recent
@@ -39,7 +39,7 @@ impl Kernel for Advance {
         Ok(a.rows.div_ceil(32).into())
     }
 
-    fn body<'k>(&self, cta: &mut Cta<'k>, a: AdvanceArgs<Device<'k>>) {
+    fn body<'k>(&self, cta: &mut Cta<'k>, a: AdvanceArgs<InKernel<'k>>) {
         let row = cta.id() * 32 + cta.thread();
         cta.if_(row.lt(a.rows) & cta.thread().lt(32), |lane| {
             let step = a.steps.at(row);

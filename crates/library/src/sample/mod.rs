@@ -16,7 +16,7 @@ use crate::{
     values::{F32, Uniform, Word},
 };
 use warpsmith_kernel::{
-    Cta, Device, Global, Kernel, LaunchError, Read, Scope, Val, Write, args, limits, steps, uni,
+    Cta, Global, InKernel, Kernel, LaunchError, Read, Scope, Val, Write, args, limits, steps, uni,
     uni::{Join, Uni},
 };
 
@@ -120,7 +120,7 @@ impl Kernel for Sample {
         Ok(a.rows.into())
     }
 
-    fn body<'k>(&self, cta: &mut Cta<'k>, a: SampleArgs<Device<'k>>) {
+    fn body<'k>(&self, cta: &mut Cta<'k>, a: SampleArgs<InKernel<'k>>) {
         let row = cta.id();
         let (floats, integers) = (a.floats.row(row), a.integers.row(row));
         let [temperature, top_p, min_p, penalty] = [0u32, 1, 2, 3].map(|at| floats.at(at));

@@ -7,7 +7,7 @@ use crate::{
     team::{Team, spread},
     values::{F32, Word},
 };
-use warpsmith_kernel::{Cta, Device, Kernel, LaunchError, Scope, Val, args, limits, uni};
+use warpsmith_kernel::{Cta, InKernel, Kernel, LaunchError, Scope, Val, args, limits, uni};
 
 args! {
     /// The index of the largest element of each row, the lowest among equals; [`NOT_FINITE`] for a row with NaN or plus
@@ -71,7 +71,7 @@ impl Kernel for Argmax {
         Ok(u64::from(a.rows) * u64::from(a.splits))
     }
 
-    fn body<'k>(&self, cta: &mut Cta<'k>, a: ArgmaxArgs<Device<'k>>) {
+    fn body<'k>(&self, cta: &mut Cta<'k>, a: ArgmaxArgs<InKernel<'k>>) {
         let (row, split) = (cta.id() / a.splits, cta.id() % a.splits);
         // Whole fours for each CTA, so that all parts of an aligned row are aligned.
         let each = ((a.n + (a.splits - 1)) / a.splits + 3) & !3;

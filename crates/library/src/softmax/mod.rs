@@ -9,7 +9,7 @@ use crate::{
     values::Word,
 };
 use warpsmith_kernel::{
-    Cta, Device, Global, Kernel, LaunchError, Read, Scope, Val, Write, args, uni,
+    Cta, Global, InKernel, Kernel, LaunchError, Read, Scope, Val, Write, args, uni,
 };
 
 args! {
@@ -42,14 +42,14 @@ impl Kernel for Softmax {
         self.rows.grid(a.rows, a.n)
     }
 
-    fn body<'k>(&self, cta: &mut Cta<'k>, a: SoftmaxArgs<Device<'k>>) {
+    fn body<'k>(&self, cta: &mut Cta<'k>, a: SoftmaxArgs<InKernel<'k>>) {
         each_row!(self.rows, cta, a.rows, |team, row| softmax_row(
             team, row, &a
         ));
     }
 }
 
-fn softmax_row<'k>(team: &mut impl Team<'k>, row: Word<'k>, a: &SoftmaxArgs<Device<'k>>) {
+fn softmax_row<'k>(team: &mut impl Team<'k>, row: Word<'k>, a: &SoftmaxArgs<InKernel<'k>>) {
     let x: Global<'k, f32, Read, uni::Lane> = a.x.row(row);
     let y: Global<'k, f32, Write, uni::Lane> = a.y.row(row);
     let aligned = x.aligned(16) & y.aligned(16);

@@ -5,7 +5,7 @@ use super::{
     layout::{BLOCK, GROUP, Layout},
 };
 use warpsmith_kernel::{
-    Device, LaunchError, Val, args,
+    InKernel, LaunchError, Val, args,
     args::Mode,
     require,
     uni::{self, Join, Uni},
@@ -85,7 +85,7 @@ impl Planes {
     }
 }
 
-impl<'k> Planes<Device<'k>> {
+impl<'k> Planes<InKernel<'k>> {
     /// Row `row` of block `block`.
     #[track_caller]
     pub fn row<U: Uni>(self, block: Val<'k, u32, U>, row: Val<'k, u32>) -> PlaneRow<'k, U>

@@ -14,8 +14,8 @@ use crate::{
 use std::sync::Arc;
 use warpsmith_device::{Buffer, Replay, Stream};
 use warpsmith_graph::{
-    Cache, Graph, Node, Persistent, Plan, Precision, Sampler, SamplerState, Shape, SharedDispatch,
-    SharedObserver,
+    Cache, Graph, Node, Persistent, PersistentShape, Plan, Precision, Sampler, SamplerState,
+    SharedDispatch, SharedObserver,
 };
 use warpsmith_library::{attention::CacheType, finite::NOT_FINITE, sample::Settings};
 
@@ -43,7 +43,7 @@ pub struct SessionOptions {
     /// Most tokens of one launch of a persistent kernel; 0 is as many as are asked for.
     pub tokens_per_launch: u32,
     /// The form of a persistent kernel.
-    pub shape: Shape,
+    pub shape: PersistentShape,
     /// Most tokens that [`Session::generate`] guesses from earlier text and checks in one pass; 0 guesses none.
     pub lookup: u32,
 }

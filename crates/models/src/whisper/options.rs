@@ -6,7 +6,7 @@ use super::{
     transcript::{Options, Pieces},
 };
 use crate::{Error, llama::Run};
-use warpsmith_graph::{Precision, Shape};
+use warpsmith_graph::{PersistentShape, Precision};
 
 /// How a transcriber listens.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,7 +16,7 @@ pub struct ListenOptions {
     /// How passes run.
     pub run: Run,
     /// The form of a persistent kernel.
-    pub shape: Shape,
+    pub shape: PersistentShape,
     /// What to do with speech.
     pub task: Task,
     /// The language's code or name; `None` hears which it is, from the first window of each sound.
@@ -44,7 +44,7 @@ impl Default for ListenOptions {
         ListenOptions {
             precision: Precision::Fast,
             run: Run::Replay,
-            shape: Shape::default(),
+            shape: PersistentShape::default(),
             task: Task::Transcribe,
             language: None,
             start: Start::Timestamps,

@@ -16,7 +16,9 @@ use crate::{
 };
 use std::sync::Arc;
 use warpsmith_device::{Buffer, Replay, Stream};
-use warpsmith_graph::{Cache, Graph, Plan, Precision, Shape, SharedDispatch, SharedObserver};
+use warpsmith_graph::{
+    Cache, Graph, PersistentShape, Plan, Precision, SharedDispatch, SharedObserver,
+};
 use warpsmith_library::decoding::{Rules, Vocabulary};
 
 /// Options of a session.
@@ -27,7 +29,7 @@ pub struct SessionOptions {
     /// How passes run. [`Run::Persistent`] decodes a single sequence in one launch a window; the rest is replayed.
     pub run: Run,
     /// The form of a persistent kernel.
-    pub shape: Shape,
+    pub shape: PersistentShape,
     /// What tokens may follow.
     pub rules: Rulebook,
     /// The ways in which sequences are decoded, each with its plans.

@@ -17,9 +17,9 @@ wmma .load .a .sync .aligned .{row,col} .m8n32k16 .{global,shared,shared::cta@7.
 wmma .load .b .sync .aligned .{row,col} .m8n32k16 .{global,shared,shared::cta@7.8/80}? .bf16 | ={8 b32}, [], u32? | 7.0/80 | 9.7.14.4.3
 wmma .load .a .sync .aligned .{row,col} .m32n8k16 .{global,shared,shared::cta@7.8/80}? .bf16 | ={8 b32}, [], u32? | 7.0/80 | 9.7.14.4.3
 wmma .load .b .sync .aligned .{row,col} .m32n8k16 .{global,shared,shared::cta@7.8/80}? .bf16 | ={2 b32}, [], u32? | 7.0/80 | 9.7.14.4.3
-wmma .store .d .sync .aligned .{row,col} .{m16n16k16,m8n32k16@6.1/70,m32n8k16@6.1/70} .{global,shared,shared::cta@7.8/70}? .f16 | [], {4 f16x2}, u32? | 6.0/70 | 9.7.14.4.4
-wmma .store .d .sync .aligned .{row,col} .{m16n16k16,m8n32k16@6.1/70,m32n8k16@6.1/70} .{global,shared,shared::cta@7.8/70}? .f32 | [], {8 f32}, u32? | 6.0/70 | 9.7.14.4.4
-wmma .store .d .sync .aligned .{row,col} .{m16n16k16,m8n32k16,m32n8k16} .{global,shared,shared::cta@7.8/72}? .s32 | [], {8 s32}, u32? | 6.3/72 | 9.7.14.4.4
+wmma .store .d .sync .aligned .{row,col} .{m16n16k16,m8n32k16@6.1/70,m32n8k16@6.1/70} .{global,shared,shared::cta@7.8/70}? .f16 | [], {4 f16x2}, u32? | 6.0/70 | 9.7.14.4.4 | acts own warp
+wmma .store .d .sync .aligned .{row,col} .{m16n16k16,m8n32k16@6.1/70,m32n8k16@6.1/70} .{global,shared,shared::cta@7.8/70}? .f32 | [], {8 f32}, u32? | 6.0/70 | 9.7.14.4.4 | acts own warp
+wmma .store .d .sync .aligned .{row,col} .{m16n16k16,m8n32k16,m32n8k16} .{global,shared,shared::cta@7.8/72}? .s32 | [], {8 s32}, u32? | 6.3/72 | 9.7.14.4.4 | acts own warp
 wmma .mma .sync .aligned .{row,col} .{row,col} .{m16n16k16,m8n32k16@6.1/70,m32n8k16@6.1/70} .f16 .f16 | ={4 f16x2}, {8 f16x2}, {8 f16x2}, {4 f16x2} | 6.0/70 | 9.7.14.4.5
 wmma .mma .sync .aligned .{row,col} .{row,col} .{m16n16k16,m8n32k16@6.1/70,m32n8k16@6.1/70} .f16 .f32 | ={4 f16x2}, {8 f16x2}, {8 f16x2}, {8 f32} | 6.0/70 | 9.7.14.4.5
 wmma .mma .sync .aligned .{row,col} .{row,col} .{m16n16k16,m8n32k16@6.1/70,m32n8k16@6.1/70} .f32 .f16 | ={8 f32}, {8 f16x2}, {8 f16x2}, {4 f16x2} | 6.0/70 | 9.7.14.4.5
@@ -58,26 +58,26 @@ mma .sync .aligned .m16n8k32 .row .col .f32 .{e4m3,e5m2} .{e4m3,e5m2} .f32 | ={4
 ldmatrix .sync .aligned .m8n8 .x1 .trans? .{shared,shared::cta@7.8/75}? .b16 | ={1 b32}, [] | 6.5/75 | 9.7.14.5.15
 ldmatrix .sync .aligned .m8n8 .x2 .trans? .{shared,shared::cta@7.8/75}? .b16 | ={2 b32}, [] | 6.5/75 | 9.7.14.5.15
 ldmatrix .sync .aligned .m8n8 .x4 .trans? .{shared,shared::cta@7.8/75}? .b16 | ={4 b32}, [] | 6.5/75 | 9.7.14.5.15
-stmatrix .sync .aligned .m8n8 .x1 .trans? .{shared,shared::cta}? .b16 | [], {1 b32} | 7.8/90 | 9.7.14.5.16
-stmatrix .sync .aligned .m8n8 .x2 .trans? .{shared,shared::cta}? .b16 | [], {2 b32} | 7.8/90 | 9.7.14.5.16
-stmatrix .sync .aligned .m8n8 .x4 .trans? .{shared,shared::cta}? .b16 | [], {4 b32} | 7.8/90 | 9.7.14.5.16
+stmatrix .sync .aligned .m8n8 .x1 .trans? .{shared,shared::cta}? .b16 | [], {1 b32} | 7.8/90 | 9.7.14.5.16 | acts own warp
+stmatrix .sync .aligned .m8n8 .x2 .trans? .{shared,shared::cta}? .b16 | [], {2 b32} | 7.8/90 | 9.7.14.5.16 | acts own warp
+stmatrix .sync .aligned .m8n8 .x4 .trans? .{shared,shared::cta}? .b16 | [], {4 b32} | 7.8/90 | 9.7.14.5.16 | acts own warp
 movmatrix .sync .aligned .m8n8 .trans .b16 | =b32, b32 | 7.8/75 | 9.7.14.5.17
-wgmma .fence .sync .aligned | | 8.0/90a | 9.7.15.7.1
-wgmma .commit_group .sync .aligned | | 8.0/90a | 9.7.15.7.2
-wgmma .wait_group .sync .aligned | # | 8.0/90a | 9.7.15.7.3
-wgmma .mma_async .sync .aligned .{$wgmma16} .f32 .f16 .f16 | ={* f32}, wgmma, b64, !pred, #, #, #, #? | 8.0/90a | 9.7.15.5.2
-wgmma .mma_async .sync .aligned .{$wgmma16} .f16 .f16 .f16 | ={* f16x2}, wgmma, b64, !pred, #, #, #, #? | 8.0/90a | 9.7.15.5.2
-wgmma .mma_async .sync .aligned .{$wgmma16} .f32 .bf16 .bf16 | ={* f32}, wgmma, b64, !pred, #, #, #, #? | 8.0/90a | 9.7.15.5.2
-wgmma .mma_async .sync .aligned .{$wgmma8} .f32 .tf32 .tf32 | ={* f32}, wgmma, b64, !pred, #, # | 8.0/90a | 9.7.15.5.2
-wgmma .mma_async .sync .aligned .{$wgmma32} .f32 .{e4m3,e5m2} .{e4m3,e5m2} | ={* f32}, wgmma, b64, !pred, #, # | 8.0/90a | 9.7.15.5.2
-wgmma .mma_async .sync .aligned .{$wgmma32} .f16 .{e4m3,e5m2} .{e4m3,e5m2} | ={* f16x2}, wgmma, b64, !pred, #, # | 8.0/90a | 9.7.15.5.2
-wgmma .mma_async .sync .aligned .{$wgmmas8} .satfinite? .s32 .s8 .s8 | ={* s32}, wgmma, b64, !pred | 8.0/90a | 9.7.15.5.2
-wgmma .mma_async .sync .aligned .{$wgmmas8} .s32 .s8 .s8 .satfinite | ={* s32}, wgmma, b64, !pred | 8.0/90a | 9.7.15.5.2
-wgmma .mma_async .sync .aligned .{$wgmmas8} .satfinite? .s32 .u8 .u8 | ={* s32}, wgmma, b64, !pred | 8.0/90a | 9.7.15.5.2
-wgmma .mma_async .sync .aligned .{$wgmmas8} .s32 .u8 .u8 .satfinite | ={* s32}, wgmma, b64, !pred | 8.0/90a | 9.7.15.5.2
-wgmma .mma_async .sync .aligned .{$wgmmas8} .satfinite? .s32 .s8 .u8 | ={* s32}, wgmma, b64, !pred | 8.4/90a | 9.7.15.5.2
-wgmma .mma_async .sync .aligned .{$wgmmas8} .s32 .s8 .u8 .satfinite | ={* s32}, wgmma, b64, !pred | 8.4/90a | 9.7.15.5.2
-wgmma .mma_async .sync .aligned .{$wgmmas8} .satfinite? .s32 .u8 .s8 | ={* s32}, wgmma, b64, !pred | 8.4/90a | 9.7.15.5.2
-wgmma .mma_async .sync .aligned .{$wgmmas8} .s32 .u8 .s8 .satfinite | ={* s32}, wgmma, b64, !pred | 8.4/90a | 9.7.15.5.2
-wgmma .mma_async .sync .aligned .{$wgmma256} .s32 .b1 .b1 .and .popc | ={* s32}, wgmma, b64, !pred | 8.0/90a | 9.7.15.5.2
+wgmma .fence .sync .aligned | | 8.0/90a | 9.7.15.7.1 | acts own warp
+wgmma .commit_group .sync .aligned | | 8.0/90a | 9.7.15.7.2 | acts own warp
+wgmma .wait_group .sync .aligned | # | 8.0/90a | 9.7.15.7.3 | acts own warp
+wgmma .mma_async .sync .aligned .{$wgmma16} .f32 .f16 .f16 | ={* f32}, wgmma, b64, !pred, #, #, #, #? | 8.0/90a | 9.7.15.5.2 | acts own warp
+wgmma .mma_async .sync .aligned .{$wgmma16} .f16 .f16 .f16 | ={* f16x2}, wgmma, b64, !pred, #, #, #, #? | 8.0/90a | 9.7.15.5.2 | acts own warp
+wgmma .mma_async .sync .aligned .{$wgmma16} .f32 .bf16 .bf16 | ={* f32}, wgmma, b64, !pred, #, #, #, #? | 8.0/90a | 9.7.15.5.2 | acts own warp
+wgmma .mma_async .sync .aligned .{$wgmma8} .f32 .tf32 .tf32 | ={* f32}, wgmma, b64, !pred, #, # | 8.0/90a | 9.7.15.5.2 | acts own warp
+wgmma .mma_async .sync .aligned .{$wgmma32} .f32 .{e4m3,e5m2} .{e4m3,e5m2} | ={* f32}, wgmma, b64, !pred, #, # | 8.0/90a | 9.7.15.5.2 | acts own warp
+wgmma .mma_async .sync .aligned .{$wgmma32} .f16 .{e4m3,e5m2} .{e4m3,e5m2} | ={* f16x2}, wgmma, b64, !pred, #, # | 8.0/90a | 9.7.15.5.2 | acts own warp
+wgmma .mma_async .sync .aligned .{$wgmmas8} .satfinite? .s32 .s8 .s8 | ={* s32}, wgmma, b64, !pred | 8.0/90a | 9.7.15.5.2 | acts own warp
+wgmma .mma_async .sync .aligned .{$wgmmas8} .s32 .s8 .s8 .satfinite | ={* s32}, wgmma, b64, !pred | 8.0/90a | 9.7.15.5.2 | acts own warp
+wgmma .mma_async .sync .aligned .{$wgmmas8} .satfinite? .s32 .u8 .u8 | ={* s32}, wgmma, b64, !pred | 8.0/90a | 9.7.15.5.2 | acts own warp
+wgmma .mma_async .sync .aligned .{$wgmmas8} .s32 .u8 .u8 .satfinite | ={* s32}, wgmma, b64, !pred | 8.0/90a | 9.7.15.5.2 | acts own warp
+wgmma .mma_async .sync .aligned .{$wgmmas8} .satfinite? .s32 .s8 .u8 | ={* s32}, wgmma, b64, !pred | 8.4/90a | 9.7.15.5.2 | acts own warp
+wgmma .mma_async .sync .aligned .{$wgmmas8} .s32 .s8 .u8 .satfinite | ={* s32}, wgmma, b64, !pred | 8.4/90a | 9.7.15.5.2 | acts own warp
+wgmma .mma_async .sync .aligned .{$wgmmas8} .satfinite? .s32 .u8 .s8 | ={* s32}, wgmma, b64, !pred | 8.4/90a | 9.7.15.5.2 | acts own warp
+wgmma .mma_async .sync .aligned .{$wgmmas8} .s32 .u8 .s8 .satfinite | ={* s32}, wgmma, b64, !pred | 8.4/90a | 9.7.15.5.2 | acts own warp
+wgmma .mma_async .sync .aligned .{$wgmma256} .s32 .b1 .b1 .and .popc | ={* s32}, wgmma, b64, !pred | 8.0/90a | 9.7.15.5.2 | acts own warp
 ";

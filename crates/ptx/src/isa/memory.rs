@@ -2,17 +2,19 @@
 
 pub(super) const MOVE: &str = "
 mov T={pred,$b,b128@8.3/70,$int,f32,f64} | =@T, @T | 1.0/10 | 9.7.9.3
-shfl .sync .{up,down,bfly,idx} T={b32} | =T/pred, T, u32, u32, b32 | 6.0/30 | 9.7.9.6
-cvta .{const,global,local,shared,shared::cta@7.8/30,shared::cluster@7.8/90,param@7.7/70} T={u32,u64} | =T, &T | 2.0/20 | 9.7.9.20
-cvta .to .{const,global,local,shared,shared::cta@7.8/30,shared::cluster@7.8/90,param@7.7/70} T={u32,u64} | =T, T | 2.0/20 | 9.7.9.20
+shfl .sync .{up,down,bfly,idx} T={b32} | =T/pred, T, u32, u32, b32 | 6.0/30 | 9.7.9.6 | acts own mask
+cvta .{const,global,shared,shared::cta@7.8/30,shared::cluster@7.8/90,param@7.7/70} T={u32,u64} | =T, &T | 2.0/20 | 9.7.9.20
+cvta .local T={u32,u64} | =T, &T | 2.0/20 | 9.7.9.20 | same own
+cvta .to .{const,global,shared,shared::cta@7.8/30,shared::cluster@7.8/90,param@7.7/70} T={u32,u64} | =T, T | 2.0/20 | 9.7.9.20
+cvta .to .local T={u32,u64} | =T, T | 2.0/20 | 9.7.9.20 | same own
 isspacep .{global,local,shared,const@3.1/20,shared::cta@7.8/30,shared::cluster@7.8/90,param@7.7/70} | =pred, addr | 2.0/20 | 9.7.9.19
-prefetch .{global,local} .{L1,L2} | [] | 2.0/20 | 9.7.9.15
-prefetch .{L1,L2} | [] | 2.0/20 | 9.7.9.15
-prefetch .global .{L2::evict_last,L2::evict_normal} | [] | 7.4/80 | 9.7.9.15
-prefetch .{param,const}? .tensormap | [] | 8.0/90 | 9.7.9.15
-prefetchu .L1 | [] | 2.0/20 | 9.7.9.15
-applypriority .global? .L2::evict_normal | [], # | 7.4/80 | 9.7.9.16
-discard .global? .L2 | [], # | 7.4/80 | 9.7.9.17
+prefetch .{global,local} .{L1,L2} | [] | 2.0/20 | 9.7.9.15 | acts
+prefetch .{L1,L2} | [] | 2.0/20 | 9.7.9.15 | acts
+prefetch .global .{L2::evict_last,L2::evict_normal} | [] | 7.4/80 | 9.7.9.15 | acts
+prefetch .{param,const}? .tensormap | [] | 8.0/90 | 9.7.9.15 | acts
+prefetchu .L1 | [] | 2.0/20 | 9.7.9.15 | acts
+applypriority .global? .L2::evict_normal | [], # | 7.4/80 | 9.7.9.16 | acts
+discard .global? .L2 | [], # | 7.4/80 | 9.7.9.17 | acts
 createpolicy .fractional .{L2::evict_last,L2::evict_normal,L2::evict_first,L2::evict_unchanged} .{L2::evict_first,L2::evict_unchanged}? .b64 | =b64, f32? | 7.4/80 | 9.7.9.18
 createpolicy .range .global? .{L2::evict_last,L2::evict_normal,L2::evict_first,L2::evict_unchanged} .{L2::evict_first,L2::evict_unchanged}? .b64 | =b64, [], u32, u32 | 7.4/80 | 9.7.9.18
 createpolicy .cvt .L2 .b64 | =b64, b64 | 7.4/80 | 9.7.9.18
@@ -22,14 +24,14 @@ istypep .{texref,samplerref,surfref} | =pred, &u64 | 4.0/30 | 9.7.11.3
 ";
 
 pub(super) const LOAD_STORE: &str = "
-ld < .weak?@6.0/70 .{$ldspace}? .{ca,cg,cs,lu,cv}? .{$evict}? .{$prefetch}? .L2::cache_hint?@7.4/80 .{v2,v4,v8@8.8/100}? > T={$mem} | =<T>, [], hint | 1.0/10 | 9.7.9.8
-ld < .volatile .{$volspace}? .{$prefetch}? .{v2,v4,v8@8.8/100}? > T={$mem} | =<T>, [] | 1.1/10 | 9.7.9.8
-ld < .{relaxed,acquire} .{$scope} .{global,shared,shared::cta@7.8/30,shared::cluster@7.8/90}? .{$evict}? .{$prefetch}? .L2::cache_hint?@7.4/80 .{v2,v4,v8@8.8/100}? > T={$mem} | =<T>, [], hint | 6.0/70 | 9.7.9.8
-ld < .mmio .relaxed .sys .global? > T={$mem} | =T~, [] | 8.2/70 | 9.7.9.8
-ld < .global .nc .{ca,cg,cs}? .{$evict}? .{$prefetch}? .L2::cache_hint?@7.4/80 .{v2,v4,v8@8.8/100}? > T={$mem} | =<T>, [], hint | 3.1/32 | 9.7.9.9
-ldu .global? T={b8,b16,b32,b64,u8,u16,u32,u64,s8,s16,s32,s64,f32,f64} | =T~, [] | 2.0/20 | 9.7.9.10
-ldu .global? .v2 T={b8,b16,b32,b64,u8,u16,u32,u64,s8,s16,s32,s64,f32,f64} | =<T>, [] | 2.0/20 | 9.7.9.10
-ldu .global? .v4 T={b8,b16,b32,u8,u16,u32,s8,s16,s32,f32} | =<T>, [] | 2.0/20 | 9.7.9.10
+ld < .weak?@6.0/70 .{$ldspace}? .{ca,cg,cs,lu,cv}? .{$evict}? .{$prefetch}? .L2::cache_hint?@7.4/80 .{v2,v4,v8@8.8/100}? > T={$mem} | =<T>, [], hint | 1.0/10 | 9.7.9.8 | pure
+ld < .volatile .{$volspace}? .{$prefetch}? .{v2,v4,v8@8.8/100}? > T={$mem} | =<T>, [] | 1.1/10 | 9.7.9.8 | acts own
+ld < .{relaxed,acquire} .{$scope} .{global,shared,shared::cta@7.8/30,shared::cluster@7.8/90}? .{$evict}? .{$prefetch}? .L2::cache_hint?@7.4/80 .{v2,v4,v8@8.8/100}? > T={$mem} | =<T>, [], hint | 6.0/70 | 9.7.9.8 | acts own
+ld < .mmio .relaxed .sys .global? > T={$mem} | =T~, [] | 8.2/70 | 9.7.9.8 | acts own
+ld < .global .nc .{ca,cg,cs}? .{$evict}? .{$prefetch}? .L2::cache_hint?@7.4/80 .{v2,v4,v8@8.8/100}? > T={$mem} | =<T>, [], hint | 3.1/32 | 9.7.9.9 | same
+ldu .global? T={b8,b16,b32,b64,u8,u16,u32,u64,s8,s16,s32,s64,f32,f64} | =T~, [] | 2.0/20 | 9.7.9.10 | pure
+ldu .global? .v2 T={b8,b16,b32,b64,u8,u16,u32,u64,s8,s16,s32,s64,f32,f64} | =<T>, [] | 2.0/20 | 9.7.9.10 | pure
+ldu .global? .v4 T={b8,b16,b32,u8,u16,u32,s8,s16,s32,f32} | =<T>, [] | 2.0/20 | 9.7.9.10 | pure
 st < .weak?@6.0/70 .{$stspace}? .{wb,cg,cs,wt}? .{$evict}? .L2::cache_hint?@7.4/80 .{v2,v4,v8@8.8/100}? > T={$mem} | [], <T>, hint | 1.0/10 | 9.7.9.11
 st < .volatile .{$volspace}? .{v2,v4,v8@8.8/100}? > T={$mem} | [], <T> | 1.1/10 | 9.7.9.11
 st < .{relaxed,release} .{$scope} .{global,shared,shared::cta@7.8/30,shared::cluster@7.8/90}? .{$evict}? .L2::cache_hint?@7.4/80 .{v2,v4,v8@8.8/100}? > T={$mem} | [], <T>, hint | 6.0/70 | 9.7.9.11
@@ -138,13 +140,13 @@ multimem .st < .{relaxed,release} .{$scope} .global? > T={u32,s32,u64,s64,b32,b6
 ";
 
 pub(super) const TEXTURE: &str = "
-tex .{1d,2d,3d,a1d,a2d,cube,acube} .v4 T={u32,s32,f32} U={s32,f32} | =<T>, texture | 1.0/10 | 9.7.10.3
-tex .{1d,2d,3d,a1d,a2d,cube,acube} .v4 .f16 U={s32,f32} | =<b16>, texture | 4.2/53 | 9.7.10.3
-tex .level .{1d,2d,3d,a1d,a2d,cube,acube} .v4 T={u32,s32,f32} U={s32,f32} | =<T>, texture, U | 3.1/20 | 9.7.10.3
-tld4 .{r,g,b,a} .{2d,a2d,cube,acube} .v4 T={u32,s32,f32} .f32 | =<T>, texture | 2.2/20 | 9.7.10.4
-txq .{width,height,depth} .b32 | =b32, [] | 1.5/10 | 9.7.10.5
-suld .b .{1d,2d,3d,a1d,a2d} .{ca,cg,cs,cv}? .{v2,v4}? T={b8,b16,b32,b64} .{trap,clamp,zero} | =<T>, texture | 1.5/20 | 9.7.11.1
+tex .{1d,2d,3d,a1d,a2d,cube,acube} .v4 T={u32,s32,f32} U={s32,f32} | =<T>, texture | 1.0/10 | 9.7.10.3 | pure own
+tex .{1d,2d,3d,a1d,a2d,cube,acube} .v4 .f16 U={s32,f32} | =<b16>, texture | 4.2/53 | 9.7.10.3 | pure own
+tex .level .{1d,2d,3d,a1d,a2d,cube,acube} .v4 T={u32,s32,f32} U={s32,f32} | =<T>, texture, U | 3.1/20 | 9.7.10.3 | pure own
+tld4 .{r,g,b,a} .{2d,a2d,cube,acube} .v4 T={u32,s32,f32} .f32 | =<T>, texture | 2.2/20 | 9.7.10.4 | pure own
+txq .{width,height,depth} .b32 | =b32, [] | 1.5/10 | 9.7.10.5 | same
+suld .b .{1d,2d,3d,a1d,a2d} .{ca,cg,cs,cv}? .{v2,v4}? T={b8,b16,b32,b64} .{trap,clamp,zero} | =<T>, texture | 1.5/20 | 9.7.11.1 | pure own
 sust .b .{1d,2d,3d,a1d,a2d} .{wb,cg,cs,wt}? .{v2,v4}? T={b8,b16,b32,b64} .{trap,clamp,zero} | texture, <T> | 1.5/20 | 9.7.11.2
 sured .b .{add,min,max,and,or} .{1d,2d,3d} T={u32,u64,s32,b32,s64} .{trap,clamp,zero} | texture, T | 3.0/20 | 9.7.11.3
-suq .{width,height,depth} .b32 | =b32, [] | 1.5/20 | 9.7.11.4
+suq .{width,height,depth} .b32 | =b32, [] | 1.5/20 | 9.7.11.4 | same
 ";

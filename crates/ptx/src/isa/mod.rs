@@ -1,7 +1,8 @@
 //! The one table of instruction forms: qualifiers, operand signatures, first PTX version and SM.
 //!
 //! A row is one line of text, in the order the manual writes an instruction:
-//! `mad .{hi,lo} T={u32,s32} | =T, T, T, T | 1.0/10 | 9.7.1.4`.
+//! `mad .{hi,lo} T={u32,s32} | =T, T, T, T | 1.0/10 | 9.7.1.4`, and behind a fourth bar what else is to be known of it
+//! (see [`Facts`]), where that is not what its part of the table says.
 //!
 //! Qualifiers: `.word`, `.word?` (may be absent), `.{a,b}` (one of), `T={a,b}` (one of, named T to V),
 //! `< ... >` (in any order), `$set` (a set of words, see [`pattern`]), `@7.8/90` behind a word (what this
@@ -10,12 +11,14 @@
 
 mod arith;
 mod control;
+mod facts;
 mod matrix;
 mod memory;
 mod order;
 pub mod pattern;
 mod slot;
 
+pub use facts::{Effect, Facts, Lanes, Meeting};
 pub use order::{canonical, is_open, is_word, section};
 pub use pattern::Need;
 pub use slot::{Access, Presence, Shape, Slot, Ty};
@@ -50,6 +53,7 @@ pub struct Row {
     pub section: &'static str,
     /// Operand signature.
     pub slots: Vec<Slot>,
+    facts: Facts,
     counts: [(u8, u8); 2],
     items: Vec<Item>,
 }
@@ -67,6 +71,12 @@ impl Row {
     pub fn sample(&self, pick: &mut dyn FnMut(usize) -> usize) -> Option<Quals> {
         let quals = Quals::new(&pattern::sample(&self.items, pick));
         Some(quals).filter(|quals| self.has(quals))
+    }
+
+    /// Whether it gives results, its first operand.
+    fn has_result(&self) -> bool {
+        let first = self.slots.first();
+        first.is_some_and(|slot| slot.access == Access::Write)
     }
 
     fn has(&self, quals: &Quals) -> bool {
@@ -107,6 +117,19 @@ impl Form {
     /// The state space its qualifiers name; generic if they name none.
     pub fn space(&self) -> Space {
         self.space
+    }
+
+    /// What it does beside giving results, how results of lanes relate, whom it waits for.
+    pub fn facts(&self) -> Facts {
+        let facts = self.row.facts;
+        match self.row.op {
+            // Parameters stay as they are, though a row takes them with memory that may change.
+            Op::Ld if self.space == Space::Param && facts.effect == Effect::Pure => Facts {
+                effect: Effect::Same,
+                ..facts
+            },
+            _ => facts,
+        }
     }
 
     /// 2, 4 or 8 with `.v2`, `.v4`, `.v8`; else 1.
@@ -201,31 +224,54 @@ fn counts(slots: &[Slot]) -> [(u8, u8); 2] {
 struct Table {
     rows: Vec<Row>,
     by_op: FxHashMap<Op, std::ops::Range<usize>>,
+    /// What all rows of an opcode agree on, by opcode.
+    agreed: Vec<Agreed>,
+}
+
+/// What all rows of an opcode say; `None` where they differ, or there are none.
+#[derive(Clone, Copy, Debug, Default)]
+struct Agreed {
+    facts: Option<Facts>,
+    has_result: Option<bool>,
+}
+
+impl Agreed {
+    fn of(rows: &[Row]) -> Agreed {
+        fn one<T: PartialEq>(mut all: impl Iterator<Item = T>) -> Option<T> {
+            let first = all.next()?;
+            all.all(|other| other == first).then_some(first)
+        }
+        Agreed {
+            facts: one(rows.iter().map(|row| row.facts)),
+            has_result: one(rows.iter().map(Row::has_result)),
+        }
+    }
 }
 
 static TABLE: LazyLock<Table> = LazyLock::new(|| {
+    // What lines say that have no last column.
     let parts = [
-        arith::INTEGER,
-        arith::FLOAT,
-        arith::HALF,
-        arith::COMPARE,
-        arith::LOGIC,
-        arith::CONVERT,
-        arith::VIDEO,
-        memory::MOVE,
-        memory::LOAD_STORE,
-        memory::ATOMIC,
-        memory::ASYNC,
-        memory::TEXTURE,
-        control::CONTROL,
-        control::SYNC,
-        matrix::MATRIX,
+        ("same", arith::INTEGER),
+        ("same", arith::FLOAT),
+        ("same", arith::HALF),
+        ("same", arith::COMPARE),
+        ("same", arith::LOGIC),
+        ("same", arith::CONVERT),
+        ("same", arith::VIDEO),
+        ("same", memory::MOVE),
+        ("acts", memory::LOAD_STORE),
+        ("acts own", memory::ATOMIC),
+        ("acts own", memory::ASYNC),
+        ("acts own", memory::TEXTURE),
+        ("acts own", control::CONTROL),
+        ("acts together", control::SYNC),
+        ("pure own warp", matrix::MATRIX),
     ];
     let mut rows: Vec<Row> = parts
         .iter()
-        .flat_map(|part| part.lines())
-        .filter(|line| !line.is_empty())
-        .map(row)
+        .flat_map(|(facts, part)| part.lines().map(move |line| (line, facts)))
+        .filter(|(line, _)| !line.is_empty())
+        .map(|(line, facts)| row(line, facts))
         .collect();
     rows.sort_by_key(|row| row.op);
     let mut by_op: FxHashMap<Op, std::ops::Range<usize>> = FxHashMap::default();
@@ -233,7 +279,13 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
         row.id = RowId(at as u16);
         by_op.entry(row.op).or_insert(at..at).end = at + 1;
     }
-    Table { rows, by_op }
+    let of = |op: &Op| Agreed::of(by_op.get(op).map_or(&[], |range| &rows[range.clone()]));
+    let agreed = Op::ALL.iter().map(of).collect();
+    Table {
+        rows,
+        by_op,
+        agreed,
+    }
 });
 
 /// Every row.
@@ -266,6 +318,23 @@ pub fn form(op: Op, quals: &Quals) -> Option<Form> {
         cache.insert(key, found);
     }
     found
+}
+
+/// What an instruction does beside giving results, how results of lanes relate, whom it waits for; `None` if there is no
+/// such form.
+pub fn facts(op: Op, quals: &[Qual]) -> Option<Facts> {
+    if let Some(facts) = TABLE.agreed[op as usize].facts {
+        return Some(facts);
+    }
+    form(op, &Quals::new(quals)).map(|form| form.facts())
+}
+
+/// Whether an instruction gives results, its first operand; `None` if there is no such form.
+pub fn has_result(op: Op, quals: &[Qual]) -> Option<bool> {
+    if let Some(known) = TABLE.agreed[op as usize].has_result {
+        return Some(known);
+    }
+    form(op, &Quals::new(quals)).map(|form| form.row.has_result())
 }
 
 /// The form of an instruction, with what its optional operands need.
@@ -392,11 +461,13 @@ pub fn space_of(word: Qual) -> Option<Space> {
 
 /// A row from its line. The table is ours: a line that does not parse is a mistake in this crate,
 /// and a test reads every line.
-fn row(line: &'static str) -> Row {
+fn row(line: &'static str, usual: &str) -> Row {
     let fault = |what: &str| -> ! { panic!("isa table: {what} in `{line}`") };
     let mut fields = line.split('|').map(str::trim);
     let mut field = || fields.next().unwrap_or_else(|| fault("missing field"));
     let (form, operands, needs, section) = (field(), field(), field(), field());
+    let facts = fields.next().unwrap_or(usual);
+    let facts = Facts::parse(facts).unwrap_or_else(|| fault("facts"));
     let (name, syntax) = form.split_once(' ').unwrap_or((form, ""));
     let op = Op::from_name(name).unwrap_or_else(|| fault("unknown opcode"));
     let items = pattern::items(syntax).unwrap_or_else(|word| fault(&format!("word `{word}`")));
@@ -416,6 +487,7 @@ fn row(line: &'static str) -> Row {
         syntax,
         needs,
         section,
+        facts,
         counts: counts(&slots),
         slots,
         items,

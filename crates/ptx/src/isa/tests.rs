@@ -88,3 +88,65 @@ fn optional_operands_fill_from_the_left() {
     assert!(form.assign(5).is_none());
     assert!(form.assign(2).is_none());
 }
+
+#[test]
+fn the_last_column_says_what_instructions_do() {
+    use {Effect::*, Lanes::*, Meeting as Meet};
+    for (text, result, effect, lanes, meeting) in [
+        ("add.u32", true, Same, Sources, Meet::None),
+        ("add.cc.u32", true, Acts, Own, Meet::None),
+        ("madc.lo.cc.u32", true, Acts, Own, Meet::None),
+        ("setp.lt.f32", true, Same, Sources, Meet::None),
+        ("vmad.u32.u32.u32", true, Same, Sources, Meet::None),
+        ("cvta.global.u64", true, Same, Sources, Meet::None),
+        ("cvta.local.u64", true, Same, Own, Meet::None),
+        ("cvta.to.local.u64", true, Same, Own, Meet::None),
+        ("ld.global.f32", true, Pure, Sources, Meet::None),
+        ("ld.param.u64", true, Same, Sources, Meet::None),
+        ("ld.global.nc.f32", true, Same, Sources, Meet::None),
+        ("ld.volatile.global.u32", true, Acts, Own, Meet::None),
+        ("ld.relaxed.gpu.global.u32", true, Acts, Own, Meet::None),
+        ("st.global.f32", false, Acts, Sources, Meet::None),
+        ("atom.global.add.u32", true, Acts, Own, Meet::None),
+        ("red.global.add.u32", false, Acts, Own, Meet::None),
+        ("shfl.sync.bfly.b32", true, Acts, Own, Meet::Mask),
+        ("vote.sync.any.pred", true, Acts, Together, Meet::Mask),
+        ("match.any.sync.b32", true, Acts, Own, Meet::Mask),
+        ("match.all.sync.b32", true, Acts, Together, Meet::Mask),
+        ("activemask.b32", true, Acts, Together, Meet::None),
+        ("bar.sync", false, Acts, Together, Meet::None),
+        ("bar.red.popc.u32", true, Acts, Together, Meet::None),
+        ("bar.warp.sync", false, Acts, Together, Meet::Mask),
+        ("mbarrier.init.shared.b64", false, Acts, Own, Meet::None),
+        ("mbarrier.arrive.shared.b64", true, Acts, Own, Meet::None),
+        (
+            "ldmatrix.sync.aligned.m8n8.x4.shared.b16",
+            true,
+            Pure,
+            Own,
+            Meet::Warp,
+        ),
+        (
+            "stmatrix.sync.aligned.m8n8.x4.shared.b16",
+            false,
+            Acts,
+            Own,
+            Meet::Warp,
+        ),
+        ("wgmma.fence.sync.aligned", false, Acts, Own, Meet::Warp),
+        ("bra", false, Acts, Own, Meet::None),
+    ] {
+        let (op, quals) = parse(text);
+        let form = form(op, &quals).unwrap_or_else(|| panic!("no form {text}"));
+        let want = Facts {
+            effect,
+            lanes,
+            meeting,
+        };
+        assert_eq!(form.facts(), want, "{text}");
+        assert_eq!(has_result(op, quals.as_slice()), Some(result), "{text}");
+        // What all rows of an opcode agree on is what its rows say.
+        let known = facts(op, quals.as_slice());
+        assert_eq!(known, Some(want), "{text}");
+    }
+}

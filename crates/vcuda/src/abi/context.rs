@@ -2,8 +2,7 @@
 
 use super::raw::{In, Out};
 use crate::{
-    context::{Context, current, with_stack},
-    driver::driver,
+    driver::{current, driver, with_stack},
     status::Status,
     table::{Handle, lock},
 };
@@ -19,14 +18,14 @@ fn destroy(handle: Handle) -> Result<(), Status> {
         .contexts
         .remove(handle)
         .map_err(|_| Status::InvalidContext)?;
-    context.destroy(driver);
+    driver.destroy(&context);
     Ok(())
 }
 
 fn create(out: Out<Handle>, device: c_int) -> Result<(), Status> {
     let out = out.wanted()?;
     let driver = driver()?;
-    let context = Context::new(driver, driver.card(device)?)?;
+    let context = driver.context(driver.card(device)?)?;
     let handle = driver.contexts.insert(Arc::new(context));
     with_stack(|stack| stack.push(handle));
     out.put(handle)
@@ -59,7 +58,7 @@ entries! {
         let handle = match primary.context {
             Some(handle) => handle,
             None => {
-                let handle = driver.contexts.insert(Arc::new(Context::new(driver, card)?));
+                let handle = driver.contexts.insert(Arc::new(driver.context(card)?));
                 *primary.context.insert(handle)
             }
         };

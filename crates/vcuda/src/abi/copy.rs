@@ -5,8 +5,9 @@ use super::{
     raw::{Host, In, Out},
 };
 use crate::{
-    context::{Context, Owner, usable},
-    driver::driver,
+    context::Context,
+    core::Owner,
+    driver::{driver, usable},
     status::Status,
     step::{Step, Unit},
     table::Handle,
@@ -56,7 +57,7 @@ enum Side {
 }
 
 fn side(context: &Context, address: u64) -> Result<Side, Status> {
-    if context.block(address, 0).is_ok() {
+    if context.core.block(address, 0).is_ok() {
         return Ok(Side::Here);
     }
     if let Some(other) = driver()?.holder(address) {
@@ -130,7 +131,7 @@ pub(super) fn step(
         }
         (Side::Here, Side::There(other)) => {
             inside(context, to)?;
-            other.block(from, bytes)?;
+            other.core.block(from, bytes)?;
             (
                 Step::Between {
                     to,
@@ -144,7 +145,7 @@ pub(super) fn step(
         }
         (Side::There(other), Side::Here) => {
             inside(context, from)?;
-            other.block(to, bytes)?;
+            other.core.block(to, bytes)?;
             (
                 Step::Between {
                     to,
@@ -157,8 +158,8 @@ pub(super) fn step(
             )
         }
         (Side::There(on), Side::There(of)) => {
-            on.block(to, bytes)?;
-            of.block(from, bytes)?;
+            on.core.block(to, bytes)?;
+            of.core.block(from, bytes)?;
             (
                 Step::Between {
                     to,
@@ -171,7 +172,7 @@ pub(super) fn step(
             )
         }
         (Side::There(on), Side::Pinned | Side::Pageable) => {
-            on.block(to, bytes)?;
+            on.core.block(to, bytes)?;
             (
                 Step::Host {
                     to: host(to)?,
@@ -181,7 +182,7 @@ pub(super) fn step(
             )
         }
         (Side::Pinned | Side::Pageable, Side::There(of)) => {
-            of.block(from, bytes)?;
+            of.core.block(from, bytes)?;
             (
                 Step::Host {
                     to: host(to)?,
@@ -245,22 +246,22 @@ fn read(to: Host, from: u64, bytes: usize, stream: Handle, when: Return) -> Resu
 /// Whether all of it is memory that cards reach.
 fn on_card(address: u64, bytes: usize) -> Result<(), Status> {
     let context = usable()?;
-    if bytes == 0 || context.block(address, bytes as u64).is_ok() || is_locked(address) {
+    if bytes == 0 || context.core.block(address, bytes as u64).is_ok() || is_locked(address) {
         return Ok(());
     }
     let held = driver()?.holder(address).ok_or(Status::InvalidValue);
     let held = held.and_then(|holder| {
-        let whole = holder.block(address, bytes as u64).map(drop);
+        let whole = holder.core.block(address, bytes as u64).map(drop);
         whole.inspect_err(|_| {
-            if let Ok((start, block)) = holder.block(address, 0) {
+            if let Ok((start, block)) = holder.core.block(address, 0) {
                 let place = (start, block.bytes);
-                crate::report::copies_past(address, bytes as u64, place, super::caller);
+                crate::report::copies_past(address, bytes as u64, place, crate::host::caller);
             }
         })
     });
     held.inspect_err(|_| {
         if driver().is_ok_and(|driver| driver.holder(address).is_none()) {
-            crate::report::copies_nowhere(address, bytes as u64, super::caller);
+            crate::report::copies_nowhere(address, bytes as u64, crate::host::caller);
         }
     })
 }
@@ -280,7 +281,7 @@ pub(super) fn fill(
         Unit::Four(_) => 4,
     };
     let bytes = count.checked_mul(size).ok_or(Status::InvalidValue)?;
-    let both_sides = match usable()?.block(address, bytes as u64) {
+    let both_sides = match usable()?.core.block(address, bytes as u64) {
         Ok((_, block)) => matches!(block.owner, Owner::Pinned | Owner::Managed),
         Err(_) => locks(address, bytes),
     };
@@ -289,7 +290,7 @@ pub(super) fn fill(
         if !address.is_multiple_of(size as u64) {
             return Err(Status::InvalidValue);
         }
-        if !both_sides && context.block(address, bytes as u64).is_err() {
+        if !both_sides && context.core.block(address, bytes as u64).is_err() {
             on_card(address, bytes)?;
             return Err(Status::InvalidValue);
         }

@@ -2,8 +2,7 @@
 
 use super::raw::{Host, HostCall, HostFunction, In, Out, Text};
 use crate::{
-    context::usable,
-    driver::driver,
+    driver::{driver, usable},
     graph::{Exec, Graph, UserObject},
     status::Status,
     stream::{Before, Capture},
@@ -94,7 +93,7 @@ fn begin(stream: Handle, mode: c_int) -> Result<(), Status> {
     let driver = driver()?;
     let graph = Arc::new(Graph::new(&context.core));
     let handle = driver.graphs.insert(graph.clone());
-    let begun = stream.begin_capture(graph, handle, Vec::new());
+    let begun = stream.begin_capture(graph, &driver.nodes, handle, Vec::new());
     if begun.is_err() {
         driver.graphs.remove(handle)?;
     }
@@ -141,7 +140,7 @@ stream_entries! {
         }
         let found = driver()?.graphs.find(graph)?;
         let after = super::node::handles(nodes, count)?;
-        usable()?.stream(stream)?.begin_capture(found, graph, after)
+        usable()?.stream(stream)?.begin_capture(found, &driver()?.nodes, graph, after)
     }
 
     cuStreamEndCapture(stream: Handle, graph: Out<Handle>) {

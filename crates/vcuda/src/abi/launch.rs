@@ -2,7 +2,11 @@
 
 use super::raw::{In, Pointers};
 use crate::{
-    context::usable, library::function, module::Function, status::Status, step::Step, table::Handle,
+    driver::{function, usable},
+    module::Function,
+    status::Status,
+    step::Step,
+    table::Handle,
 };
 use std::{
     ffi::{c_int, c_uint},

@@ -2,9 +2,8 @@
 
 use super::raw::{Image, In, JitOptions, Out, Text};
 use crate::{
-    context::usable,
-    driver::driver,
-    library::{Library, LibraryKernel, function, function_with_handle},
+    driver::{driver, function, function_with_handle, usable},
+    library::{Library, LibraryKernel},
     module::compile,
     status::Status,
     table::{Handle, lock},
@@ -83,10 +82,7 @@ entries! {
         driver.kernels.forget(|kernel| Arc::ptr_eq(&kernel.library, &library));
         for (module, handle) in library.give_up() {
             driver.functions.forget(|function| Arc::ptr_eq(&function.module, &module));
-            let context = driver.contexts.all().into_iter().find(|one| Arc::ptr_eq(&one.core, &module.core));
-            if let Some(context) = context {
-                module.unload(&context);
-            }
+            module.unload();
             let _gone_with_its_context = driver.modules.remove(handle);
         }
         Ok(())
@@ -113,13 +109,13 @@ entries! {
     cuLibraryGetModule(module: Out<Handle>, library: Handle) {
         let out = module.wanted()?;
         let library = driver()?.libraries.find(library)?;
-        let (_, handle) = library.module(&*usable()?)?;
+        let (_, handle) = library.module(&usable()?.core, &driver()?.modules)?;
         out.put(handle)
     }
 
     cuLibraryGetGlobal(address: Out<u64>, bytes: Out<usize>, library: Handle, name: Text) {
         let library = driver()?.libraries.find(library)?;
-        let (module, _) = library.module(&*usable()?)?;
+        let (module, _) = library.module(&usable()?.core, &driver()?.modules)?;
         let (at, len) = module.variable(&name.to_string()?).ok_or(Status::NotFound)?;
         address.put_if_wanted(at);
         bytes.put_if_wanted(len as usize);

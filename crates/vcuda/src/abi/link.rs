@@ -2,8 +2,7 @@
 
 use super::raw::{Image, In, JitOptions, Out, Text};
 use crate::{
-    context::usable,
-    driver::driver,
+    driver::{driver, usable},
     fatbin,
     link::Link,
     status::Status,

@@ -5,8 +5,9 @@ use super::{
     raw::{Host, In, Out},
 };
 use crate::{
-    context::{Block, Context, Owner, current, usable},
-    driver::driver,
+    context::Context,
+    core::{Block, Owner},
+    driver::{current, driver, usable},
     status::Status,
     table::{Handle, lock},
 };
@@ -97,25 +98,25 @@ fn mapped(out: Out<Host>, bytes: usize) -> Result<(), Status> {
 /// The block that an address is in, of whatever context.
 fn found(address: u64) -> Result<(Arc<Context>, u64, Block), Status> {
     let here = usable()?;
-    if let Ok((start, block)) = here.block(address, 0) {
+    if let Ok((start, block)) = here.core.block(address, 0) {
         return Ok((here, start, block));
     }
     let holder = driver()?.holder(address).ok_or(Status::InvalidValue)?;
-    let (start, block) = holder.block(address, 0)?;
+    let (start, block) = holder.core.block(address, 0)?;
     Ok((holder, start, block))
 }
 
 /// Frees memory once all work is done, as work may still use it.
 fn free(address: u64, is_right: impl Fn(Owner) -> bool) -> Result<(), Status> {
     let context = match current() {
-        Ok(context) if context.block(address, 0).is_ok() => context,
+        Ok(context) if context.core.block(address, 0).is_ok() => context,
         _ => driver()?.holder(address).ok_or(Status::InvalidValue)?,
     };
-    let (start, block) = context.block(address, 0)?;
+    let (start, block) = context.core.block(address, 0)?;
     if start != address || !is_right(block.owner) {
         return Err(Status::InvalidValue);
     }
-    context.release(address)?;
+    context.core.release(address)?;
     let well = context.synchronize();
     context.core.machine.free(address)?;
     well
@@ -249,7 +250,7 @@ stream_entries! {
         if address == 0 {
             return Ok(());
         }
-        context.release(address)?;
+        context.core.release(address)?;
         stream.free(address)
     }
 
@@ -273,7 +274,7 @@ stream_entries! {
         match attribute {
             4 => value.put(u64::MAX),
             // Reserved and used, now and at most.
-            5..=8 => value.put(context.pooled()),
+            5..=8 => value.put(context.core.pooled()),
             _ => Err(Status::InvalidValue),
         }
     }
@@ -285,7 +286,7 @@ stream_entries! {
     cuMemHostGetDevicePointer_v2(address: Out<u64>, start: Host, flags: c_uint) {
         let context = usable()?;
         let at = start.address();
-        let both_sides = context.block(at as u64, 0).is_ok() || locked(at).is_some();
+        let both_sides = context.core.block(at as u64, 0).is_ok() || locked(at).is_some();
         if flags == 0 && both_sides { address.put(at as u64) } else { Err(Status::InvalidValue) }
     }
 

@@ -1,10 +1,10 @@
 //! The functions of the driver as C sees them.
 //!
-//! `unsafe` stands in this folder only: [`raw`] is what arguments of C are, [`memory`] allocates page-locked memory, and
+//! `unsafe` stands in this folder only: [`memory`] allocates page-locked memory, and
 //! the macro below exports functions by name. The functions themselves are safe code over those.
 #![allow(unsafe_code, non_snake_case)]
 
-use crate::status::Status;
+use crate::{host::raw, status::Status};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Exports functions that return a code: `name(argument: Type) { Result<(), Status> }`.
@@ -89,17 +89,12 @@ mod memory;
 mod module;
 mod node;
 mod older;
-mod python;
 mod query;
-mod raw;
 mod reserve;
 mod rows;
 mod stream;
 mod tensor;
 mod values;
-
-pub(crate) use python::{caller, is_interpreter};
-pub(crate) use raw::{HostCall, HostMemory, JitOptions, StreamCall, at_exit};
 
 /// An exported function.
 pub(crate) struct Entry {

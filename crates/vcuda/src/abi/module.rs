@@ -5,8 +5,7 @@ use super::{
     raw::{Image, In, JitOptions, Out, Text},
 };
 use crate::{
-    context::{current, usable},
-    driver::driver,
+    driver::{current, driver, usable},
     fatbin,
     link::unwrapped,
     module::{Function, Module, compile},
@@ -22,7 +21,7 @@ fn load(out: Out<Handle>, ptx: &[u8], options: &JitOptions) -> Result<(), Status
     let out = out.wanted()?;
     let context = usable()?;
     let program = compile(context.core.settings, ptx, options)?;
-    let module = Module::new(&context, &program).map_err(|error| {
+    let module = Module::new(&context.core, &program).map_err(|error| {
         options.tell(&format!("error: {error}"));
         error
     })?;
@@ -69,7 +68,7 @@ entries! {
         let context = current()?;
         let module = driver.modules.remove(module)?;
         driver.functions.forget(|function| Arc::ptr_eq(&function.module, &module));
-        module.unload(&context);
+        module.unload();
         context.core.well()
     }
 
@@ -79,7 +78,7 @@ entries! {
         let driver = driver()?;
         let module = driver.modules.find(module)?;
         let name = name.to_string()?;
-        out.put(module.function_handle(driver, &name)?.1)
+        out.put(module.function_handle(&driver.functions, &name)?.1)
     }
 
     cuModuleGetFunctionCount(count: Out<c_uint>, module: Handle) {
@@ -91,7 +90,7 @@ entries! {
         let module = driver.modules.find(module)?;
         let names = module.kernels();
         names.iter().take(count as usize).enumerate().try_for_each(|(at, name)| {
-            functions.wanted()?.at(at).put(module.function_handle(driver, name)?.1)
+            functions.wanted()?.at(at).put(module.function_handle(&driver.functions, name)?.1)
         })
     }
 
@@ -113,7 +112,7 @@ entries! {
     }
 
     cuOccupancyAvailableDynamicSMemPerBlock(bytes: Out<usize>, function: Handle, blocks: c_int, threads: c_int) {
-        let function = crate::library::function(function)?;
+        let function = crate::driver::function(function)?;
         let number = |n: c_int| u32::try_from(n).ok().filter(|n| *n > 0).ok_or(Status::InvalidValue);
         bytes.put(function.room(number(blocks)?, number(threads)?) as usize)
     }
@@ -129,13 +128,13 @@ entries! {
 
     cuFuncGetAttribute(value: Out<c_int>, attribute: c_int, function: Handle) {
         usable()?;
-        let function = crate::library::function(function)?;
+        let function = crate::driver::function(function)?;
         value.put(function.attribute(attribute).ok_or(Status::InvalidValue)?)
     }
 
     cuFuncSetAttribute(function: Handle, attribute: c_int, value: c_int) {
         usable()?;
-        crate::library::function(function)?.set_attribute(attribute, value)
+        crate::driver::function(function)?.set_attribute(attribute, value)
     }
 
     cuFuncSetCacheConfig(function: Handle, _config: c_int) {
@@ -175,7 +174,7 @@ entries! {
 
     /// Every card has clusters of eight.
     cuOccupancyMaxPotentialClusterSize(size: Out<c_int>, function: Handle, _config: In<Config>) {
-        crate::library::function(function)?;
+        crate::driver::function(function)?;
         size.put(8)
     }
 
@@ -198,7 +197,7 @@ entries! {
         limit: c_int,
     ) {
         usable()?;
-        let function = crate::library::function(function)?;
+        let function = crate::driver::function(function)?;
         let most = if limit > 0 { limit.min(1024) } else { 1024 };
         let shared = |threads| dynamic_of.map_or(dynamic, |of| of(threads)) as u64;
         let fit = |threads: c_int| function.occupancy(threads as u32, shared(threads)) as c_int;
@@ -232,7 +231,7 @@ entries! {
 
 fn resident(function: Handle, threads: c_int, dynamic: usize) -> Result<c_int, Status> {
     usable()?;
-    let function: Arc<Function> = crate::library::function(function)?;
+    let function: Arc<Function> = crate::driver::function(function)?;
     let threads = u32::try_from(threads).map_err(|_| Status::InvalidValue)?;
     Ok(function.occupancy(threads, dynamic as u64) as c_int)
 }

@@ -6,8 +6,8 @@ use super::{
     rows::{Rows, rows},
 };
 use crate::{
-    context::{Context, usable},
-    driver::driver,
+    context::Context,
+    driver::{driver, usable},
     graph::{Graph, Node, Work},
     status::Status,
     step::{Step, Unit},
@@ -110,7 +110,7 @@ impl Fill {
                 .to
                 .checked_add(y * self.pitch as u64)
                 .ok_or(Status::InvalidValue)?;
-            context.block(address, row)?;
+            context.core.block(address, row)?;
             Ok(Step::Fill {
                 address,
                 unit,

@@ -5,8 +5,7 @@ use super::{
     raw::{In, Out},
 };
 use crate::{
-    context::usable,
-    driver::driver,
+    driver::{driver, usable},
     reserve::{Backing, GRANULE, Pool, Span},
     status::Status,
     table::Handle,
@@ -224,15 +223,15 @@ entries! {
 
     /// Memory that both sides use is where it is needed already.
     cuMemAdvise(address: u64, bytes: usize, _advice: c_int, _device: c_int) {
-        usable()?.block(address, bytes as u64).map(drop)
+        usable()?.core.block(address, bytes as u64).map(drop)
     }
 
     cuMemAdvise_v2(address: u64, bytes: usize, _advice: c_int, _location: Location) {
-        usable()?.block(address, bytes as u64).map(drop)
+        usable()?.core.block(address, bytes as u64).map(drop)
     }
 
     cuMemRangeGetAttribute(out: Out<c_void>, len: usize, attribute: c_int, address: u64, bytes: usize) {
-        usable()?.block(address, bytes as u64)?;
+        usable()?.core.block(address, bytes as u64)?;
         match (attribute, len) {
             // Mostly read; the preferred and the last location: no advice is kept.
             (1, 4) => out.cast::<c_int>().put(0),

@@ -5,7 +5,8 @@ use super::{
     raw::{Host, In},
 };
 use crate::{
-    context::{Context, usable},
+    context::Context,
+    driver::usable,
     status::Status,
     step::{Step, Unit},
     table::Handle,

@@ -2,8 +2,7 @@
 
 use super::raw::{Callback, Host, HostCall, HostFunction, In, Out, StreamCall};
 use crate::{
-    context::{current, usable},
-    driver::driver,
+    driver::{current, driver, usable},
     event::Event,
     status::Status,
     step::Step,
@@ -76,7 +75,7 @@ stream_entries! {
     /// Managed memory is where it is needed already.
     cuStreamAttachMemAsync(stream: Handle, address: u64, _bytes: usize, _flags: c_uint) {
         let context = usable()?;
-        context.block(address, 0)?;
+        context.core.block(address, 0)?;
         context.stream(stream).map(drop)
     }
 

@@ -2,7 +2,8 @@
 
 use super::raw::In;
 use crate::{
-    context::{Context, usable},
+    context::Context,
+    driver::usable,
     status::Status,
     step::{Step, Until},
     table::Handle,
@@ -13,7 +14,7 @@ fn write(context: &Context, address: u64, value: u64, bytes: usize) -> Result<St
     if !address.is_multiple_of(bytes as u64) {
         return Err(Status::InvalidValue);
     }
-    context.block(address, bytes as u64)?;
+    context.core.block(address, bytes as u64)?;
     let bytes = value.to_le_bytes()[..bytes].into();
     Ok(Step::Staged { to: address, bytes })
 }
@@ -28,7 +29,7 @@ fn wait(
     if !address.is_multiple_of(bytes as u64) {
         return Err(Status::InvalidValue);
     }
-    context.block(address, bytes as u64)?;
+    context.core.block(address, bytes as u64)?;
     let until = match flags & 0xF {
         0 => Until::AtLeast,
         1 => Until::Equal,
@@ -116,13 +117,13 @@ stream_entries! {
     /// Memory that both sides use is where it is needed already.
     cuMemPrefetchAsync(address: u64, bytes: usize, _device: i32, stream: Handle) {
         let context = usable()?;
-        context.block(address, bytes as u64)?;
+        context.core.block(address, bytes as u64)?;
         context.stream(stream).map(drop)
     }
 
     cuMemPrefetchAsync_v2(address: u64, bytes: usize, _location: u64, _flags: c_uint, stream: Handle) {
         let context = usable()?;
-        context.block(address, bytes as u64)?;
+        context.core.block(address, bytes as u64)?;
         context.stream(stream).map(drop)
     }
 }

@@ -78,7 +78,7 @@ pub(crate) enum Term {
     },
 }
 
-/// A call inside of a unit (`unit.rs`).
+/// A call inside of a unit (`unit/mod.rs`).
 #[derive(Clone, Debug)]
 pub(crate) struct CallTerm {
     /// What holds the address of the function, if it is not known.

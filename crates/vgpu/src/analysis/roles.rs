@@ -2,6 +2,7 @@
 
 use warpsmith_ptx::{
     ir::{Base, Imm, Inst, Operand, RegId},
+    isa::{self, Lanes, Meeting},
     op::Op,
     qual::Qual,
     special::Special,
@@ -27,43 +28,13 @@ pub(crate) fn has_destination(inst: &Inst) -> bool {
         return false;
     }
     match inst.op {
-        Op::St
-        | Op::Red
-        | Op::Cp
-        | Op::Prefetch
-        | Op::Prefetchu
-        | Op::Membar
-        | Op::Fence
-        | Op::Stmatrix
-        | Op::Bra
-        | Op::Brx
-        | Op::Exit
-        | Op::Ret
-        | Op::Trap
-        | Op::Brkpt
-        | Op::Nanosleep
-        | Op::Griddepcontrol
-        | Op::Setmaxnreg
-        | Op::Discard
-        | Op::Applypriority
-        | Op::Sust
-        | Op::Sured
-        | Op::Call
-        | Op::Pmevent
-        | Op::Stackrestore
-        | Op::Tensormap => false,
-        Op::Bar | Op::Barrier => inst.quals.has(Qual::Red),
-        Op::Mbarrier => {
-            !(inst.quals.has(Qual::Init)
-                || inst.quals.has(Qual::Inval)
-                || (inst.quals.has(Qual::ExpectTx) && !inst.quals.has(Qual::Arrive))
-                || inst.quals.has(Qual::CompleteTx))
-        }
         // Loads of fragments and products of bits are made of `wgmma.mma_async` (`warpgroup.rs`).
         Op::Wgmma => [Qual::MmaAsync, Qual::Load, Qual::Popc]
             .iter()
             .any(|word| inst.quals.has(*word)),
-        _ => true,
+        // Units give calls and returns operands of their own.
+        Op::Call | Op::Ret | Op::Trap => false,
+        op => isa::has_result(op, inst.quals.as_slice()).unwrap_or(false),
     }
 }
 
@@ -75,45 +46,24 @@ pub(crate) fn reads_destination(inst: &Inst) -> bool {
 /// How the results of lanes relate, given whether the kernel has local memory.
 pub(crate) fn outcome(inst: &Inst, has_local: bool) -> Outcome {
     match inst.op {
-        Op::Ld | Op::Ldu => {
-            let q = &inst.quals;
-            let ordered = [Qual::Volatile, Qual::Relaxed, Qual::Acquire, Qual::Mmio]
-                .iter()
-                .any(|word| q.has(*word));
-            let local = q.has(Qual::Local) || (has_local && space(inst) == Space::Generic);
-            if ordered || local {
-                Outcome::Varying
-            } else {
-                Outcome::Sources
-            }
+        // A generic address may be one of a thread's own memory.
+        Op::Ld | Op::Ldu
+            if space(inst) == Space::Local || has_local && space(inst) == Space::Generic =>
+        {
+            Outcome::Varying
         }
-        // Under the checker each thread's local memory has addresses of its own.
-        Op::Cvta if inst.quals.has(Qual::Local) => Outcome::Varying,
         Op::Shfl if broadcasts(inst) => Outcome::Together,
-        Op::Shfl
-        | Op::Atom
-        | Op::Match
-        | Op::Elect
-        | Op::Mma
-        | Op::Wmma
-        | Op::Ldmatrix
-        | Op::Movmatrix
-        | Op::Wgmma
-        | Op::Bar
-        | Op::Barrier
-        | Op::Mbarrier
-        | Op::Addc
-        | Op::Subc
-        | Op::Madc
-        | Op::Call => Outcome::Varying,
-        // Their carry flags are lanes.
-        _ if inst.quals.has(Qual::Cc) => Outcome::Varying,
+        // Handlers give lanes results of their own, though they are the same.
+        Op::Match | Op::Bar | Op::Barrier => Outcome::Varying,
         // Lanes that name different members have different results.
         Op::Vote | Op::Redux if !matches!(inst.operands.last(), Some(Operand::Imm(_))) => {
             Outcome::Varying
         }
-        Op::Vote | Op::Redux | Op::Activemask => Outcome::Together,
-        _ => Outcome::Sources,
+        op => match isa::facts(op, inst.quals.as_slice()).map(|facts| facts.lanes) {
+            Some(Lanes::Sources) => Outcome::Sources,
+            Some(Lanes::Together) => Outcome::Together,
+            Some(Lanes::Own) | None => Outcome::Varying,
+        },
     }
 }
 
@@ -154,16 +104,12 @@ impl Members {
 
 /// Whether lanes must come together before the instruction, and which.
 pub(crate) fn is_sync(inst: &Inst) -> Option<Members> {
-    let last = || inst.operands.last().cloned();
-    match inst.op {
-        Op::Shfl | Op::Vote | Op::Match | Op::Redux | Op::Elect if inst.quals.has(Qual::Sync) => {
-            last().map(Members::Mask)
-        }
-        Op::Bar if inst.quals.has(Qual::Warp) => last().map(Members::Mask),
-        Op::Mma | Op::Wmma | Op::Ldmatrix | Op::Stmatrix | Op::Movmatrix | Op::Wgmma => {
-            Some(Members::All)
-        }
-        _ => None,
+    let facts = isa::facts(inst.op, inst.quals.as_slice());
+    match facts.map_or(Meeting::None, |facts| facts.meeting) {
+        Meeting::Mask => inst.operands.last().cloned().map(Members::Mask),
+        Meeting::Warp => Some(Members::All),
+        // Parts of `wgmma.mma_async` are no forms of the table.
+        Meeting::None => (inst.op == Op::Wgmma).then_some(Members::All),
     }
 }
 

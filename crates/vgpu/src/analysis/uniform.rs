@@ -342,85 +342,16 @@ fn is_repeatable(inst: &Inst) -> bool {
     steady && pure && roles::outcome(inst, true) == Outcome::Sources
 }
 
-/// The immediate post-dominator of each block; `u32::MAX` is the exit.
+/// The immediate post-dominator of each block; `u32::MAX` is the exit. Lanes that leave early are waited for nowhere, so a
+/// conditional exit only goes on.
 fn post_dominators(blocks: &[Block]) -> Vec<u32> {
-    const EXIT: u32 = u32::MAX;
-    let count = blocks.len();
-    let targets: Vec<Vec<u32>> = blocks.iter().map(|b| b.term.targets()).collect();
-    // Reverse postorder of the reversed graph, from the exit; blocks that never exit are roots too.
-    let mut sources = vec![Vec::new(); count];
-    for (b, all) in targets.iter().enumerate() {
-        for to in all {
-            sources[*to as usize].push(b as u32);
-        }
-    }
-    let mut order = Vec::with_capacity(count);
-    let mut seen = vec![false; count];
-    let exits = (0..count).filter(|b| targets[*b].is_empty());
-    for root in exits.chain((0..count).rev()) {
-        if std::mem::replace(&mut seen[root], true) {
-            continue;
-        }
-        let mut stack = vec![(root, sources[root].clone())];
-        while let Some((block, rest)) = stack.last_mut() {
-            match rest.pop() {
-                Some(from) => {
-                    if !std::mem::replace(&mut seen[from as usize], true) {
-                        stack.push((from as usize, sources[from as usize].clone()));
-                    }
-                }
-                None => {
-                    order.push(*block as u32);
-                    stack.pop();
-                }
-            }
-        }
-    }
-    let mut rank = vec![0usize; count];
-    for (i, block) in order.iter().enumerate() {
-        rank[*block as usize] = i;
-    }
-    let rank_of = |b: u32| {
-        if b == EXIT {
-            usize::MAX
-        } else {
-            rank[b as usize]
-        }
-    };
-    let mut post: Vec<Option<u32>> = vec![None; count];
-    let mut changed = true;
-    while changed {
-        changed = false;
-        for &block in order.iter().rev() {
-            let mut new: Option<u32> = if targets[block as usize].is_empty() {
-                Some(EXIT)
-            } else {
-                None
-            };
-            for &to in &targets[block as usize] {
-                if to == block || post[to as usize].is_none() {
-                    continue;
-                }
-                new = Some(match new {
-                    None => to,
-                    Some(mut x) => {
-                        let mut y = to;
-                        while x != y {
-                            if rank_of(x) < rank_of(y) {
-                                x = post[x as usize].unwrap_or(EXIT);
-                            } else {
-                                y = post[y as usize].unwrap_or(EXIT);
-                            }
-                        }
-                        x
-                    }
-                });
-            }
-            if new.is_some() && post[block as usize] != new {
-                post[block as usize] = new;
-                changed = true;
-            }
-        }
-    }
-    post.into_iter().map(|p| p.unwrap_or(EXIT)).collect()
+    let targets = blocks.iter().map(|block| block.term.targets());
+    let edges: Vec<Vec<usize>> = targets
+        .map(|all| all.into_iter().map(|to| to as usize).collect())
+        .collect();
+    let leaves: Vec<bool> = edges.iter().map(Vec::is_empty).collect();
+    let post = warpsmith_ptx::cfg::post_dominators(&edges, &leaves);
+    post.into_iter()
+        .map(|block| block.map_or(u32::MAX, |block| block as u32))
+        .collect()
 }

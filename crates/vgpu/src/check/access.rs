@@ -82,7 +82,7 @@ impl AccessInfo {
 /// Where the active lanes access.
 #[derive(Clone, Copy)]
 #[allow(clippy::large_enum_variant)] // lives on the stack for one access, where a box would cost more
-pub(crate) enum Shape {
+pub(crate) enum Pattern {
     /// Lane `first` at an address, and the `count - 1` behind it at those that follow.
     Run { start: u64, first: u32, count: u32 },
     /// All at one.
@@ -91,19 +91,19 @@ pub(crate) enum Shape {
     Apart([u64; 32]),
 }
 
-impl Shape {
+impl Pattern {
     /// Each lane's address in a memory that begins at `base`.
     #[inline(always)]
     pub(super) fn inside(&self, bytes: u64, base: u64) -> [u64; 32] {
         match self {
-            Shape::Run { start, first, .. } => {
+            Pattern::Run { start, first, .. } => {
                 let start = start
                     .wrapping_sub(base)
                     .wrapping_sub(u64::from(*first) * bytes);
                 std::array::from_fn(|lane| start.wrapping_add(lane as u64 * bytes))
             }
-            Shape::Same(address) => [address.wrapping_sub(base); 32],
-            Shape::Apart(addresses) => std::array::from_fn(|i| addresses[i].wrapping_sub(base)),
+            Pattern::Same(address) => [address.wrapping_sub(base); 32],
+            Pattern::Apart(addresses) => std::array::from_fn(|i| addresses[i].wrapping_sub(base)),
         }
     }
 }
@@ -161,7 +161,7 @@ impl Checker {
         &mut self,
         at: &At<'_>,
         request: &Request<'_>,
-        shape: &Shape,
+        shape: &Pattern,
         stretch: Stretch,
         stored: &dyn Stored,
     ) -> bool {
@@ -308,7 +308,7 @@ impl Checker {
         at: &At<'_>,
         request: &Request<'_>,
         (memory, base): Region,
-        shape: &Shape,
+        shape: &Pattern,
         stretch: Stretch,
         stored: &dyn Stored,
     ) -> bool {
@@ -331,8 +331,8 @@ impl Checker {
         let (start, len) = (stretch.low - base, stretch.len(bytes));
         let inside = shape.inside(bytes, base);
         let together = match shape {
-            Shape::Run { .. } | Shape::Same(_) => true,
-            Shape::Apart(_) => is_packed(&inside, at.mask, (start, len), bytes),
+            Pattern::Run { .. } | Pattern::Same(_) => true,
+            Pattern::Apart(_) => is_packed(&inside, at.mask, (start, len), bytes),
         };
         let fine = if together && memory != Memory::Local {
             stretch.bits & (bytes - 1) == 0

@@ -2,7 +2,7 @@
 
 use super::{
     Access, Kind, Place,
-    access::{AccessInfo, Memory, Region, Request, Shape, Stored},
+    access::{AccessInfo, Memory, Pattern, Region, Request, Stored},
     cell::{self, Cell},
     checker::{At, Checker, Mark, thread},
     copies::Pending,
@@ -69,7 +69,7 @@ impl Checker {
         at: &At<'_>,
         request: &Request<'_>,
         (memory, base): Region,
-        shape: &Shape,
+        shape: &Pattern,
         stored: &dyn Stored,
     ) {
         let info = request.info;
@@ -89,7 +89,7 @@ impl Checker {
         };
         match *shape {
             _ if info.order.strong => {}
-            Shape::Run {
+            Pattern::Run {
                 start,
                 first,
                 count,
@@ -106,10 +106,10 @@ impl Checker {
                 }
             }
             // Of many reads of one place the first and the last are as good as all.
-            Shape::Same(_) if info.access == Access::Read => {
+            Pattern::Same(_) if info.access == Access::Read => {
                 lanes = 1 << lanes.trailing_zeros() | 1 << (31 - lanes.leading_zeros());
             }
-            Shape::Run { .. } | Shape::Same(_) | Shape::Apart(_) => {}
+            Pattern::Run { .. } | Pattern::Same(_) | Pattern::Apart(_) => {}
         }
         let inside = shape.inside(bytes, base);
         if !info.order.strong {

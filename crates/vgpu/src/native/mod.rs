@@ -12,7 +12,7 @@
 //!   lanes that grow evenly, 32 lanes. What an address is like decides how memory is read.
 //! - Guesses (`shapes.rs`) and ranges are checked, and where one fails the run is left before the instruction.
 //! - Machine instructions over virtual registers (`nodes.rs`) get registers from regalloc2 (`registers.rs`) and become
-//!   bytes (`encode.rs`). They are made for AVX-512; for AVX2 (`target.rs`) they are made narrow before (`narrow/`).
+//!   bytes (`encode/mod.rs`). They are made for AVX-512; for AVX2 (`target.rs`) they are made narrow before (`narrow/`).
 //!
 //! An instruction is added in `kinds.rs`, which says that it is compiled, and in the file of its family (`int.rs`,
 //! `float.rs`, `convert.rs`, `lanes.rs`, `bytes.rs`, `memory.rs`), which `emit.rs` calls. The other families say themselves

@@ -11,7 +11,7 @@
 //! - Bytes are multiplied by `vpdpbusd`, of which one side has no sign. Of two signed sides A gets 128 more, and each
 //!   sum 128 times its column less.
 //!
-//! How products are rounded is said in `exec/mma.rs`.
+//! How products are rounded is said in `exec/mma/mod.rs`.
 
 use super::{
     accesses::items,

@@ -3,7 +3,7 @@
 use super::Roof;
 use crate::{
     device::{Device, Error, Work},
-    kernel::{Cta, Device as OnDevice, Kernel, LaunchError, Scope, args, steps},
+    kernel::{Cta, InKernel, Kernel, LaunchError, Scope, args, steps},
 };
 
 /// Chains of a thread, enough to hide the latency.
@@ -33,7 +33,7 @@ impl Kernel for Chains {
         Ok(a.ctas.into())
     }
 
-    fn body<'k>(&self, cta: &mut Cta<'k>, a: ChainsArgs<OnDevice<'k>>) {
+    fn body<'k>(&self, cta: &mut Cta<'k>, a: ChainsArgs<InKernel<'k>>) {
         let y = a.y.row(cta.id());
         cta.each(a.threads, |lane, i| {
             let begin = [(); CHAINS].map(|()| i.f32());

@@ -2,7 +2,7 @@
 //!
 //! The types refuse most of these: what they cannot see is the raw layer, slots kept from a filling, and who owns what.
 
-use super::{Bodies, Device, Given, bodies};
+use super::{Bodies, Given, InKernel, bodies};
 use warpsmith_kernel::{
     Cta, Scope, Slots, Val,
     raw::{define, emit},
@@ -77,7 +77,7 @@ fn first<'k>(n: Val<'k, u32, uni::Cta>) -> Val<'k, u32, uni::Cta> {
 }
 
 /// All warps fill the part of a tile that one of them may have.
-fn one_part<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
+fn one_part<'k>(cta: &mut Cta<'k>, g: Given<InKernel<'k>>) {
     let mut tile = cta.tile::<u32>(32);
     let i = cta.thread();
     cta.each_warp(|warp| {
@@ -88,7 +88,7 @@ fn one_part<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
         g.b.set(i, view.at(Word::constant(31) - lane)); // fault: race_shared
     });
 }
-fn one_part_clean<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
+fn one_part_clean<'k>(cta: &mut Cta<'k>, g: Given<InKernel<'k>>) {
     let mut tile = cta.tile::<u32>(32 * cta.warps());
     let i = cta.thread();
     cta.each_warp(|warp| {
@@ -101,7 +101,7 @@ fn one_part_clean<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
 }
 
 /// Slots that are kept from the filling, and stored through while others read.
-fn kept_slots<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
+fn kept_slots<'k>(cta: &mut Cta<'k>, g: Given<InKernel<'k>>) {
     let mut tile = cta.tile::<u32>(64);
     let mut kept = None;
     let view = tile.fill(cta, |cta, slots| {
@@ -112,7 +112,7 @@ fn kept_slots<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
     g.b.set(i, view.at(Word::constant(63) - i)); // fault: race_shared
     kept.set(i, i + g.n); // fault: race_shared
 }
-fn kept_slots_clean<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
+fn kept_slots_clean<'k>(cta: &mut Cta<'k>, g: Given<InKernel<'k>>) {
     let mut tile = cta.tile::<u32>(64);
     let mut kept = None;
     let view = tile.fill(cta, |cta, slots| {
@@ -126,7 +126,7 @@ fn kept_slots_clean<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
 }
 
 /// Two lanes store to one slot.
-fn two_lanes<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
+fn two_lanes<'k>(cta: &mut Cta<'k>, g: Given<InKernel<'k>>) {
     let mut tile = cta.tile::<u32>(32);
     let view = tile.fill(cta, |cta, slots| {
         let i = cta.thread();
@@ -135,7 +135,7 @@ fn two_lanes<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
     let i = cta.thread();
     g.b.set(i, view.at(i / 2));
 }
-fn two_lanes_clean<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
+fn two_lanes_clean<'k>(cta: &mut Cta<'k>, g: Given<InKernel<'k>>) {
     let mut tile = cta.tile::<u32>(32);
     let view = tile.fill(cta, |cta, slots| {
         let i = cta.thread();
@@ -146,7 +146,7 @@ fn two_lanes_clean<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
 }
 
 /// Slots in a ring of n.
-fn ring<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
+fn ring<'k>(cta: &mut Cta<'k>, g: Given<InKernel<'k>>) {
     let mut tile = cta.tile::<u32>(64);
     let view = tile.fill(cta, |cta, slots| {
         let i = cta.thread();
@@ -155,7 +155,7 @@ fn ring<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
     let i = cta.thread();
     g.b.set(i, view.at(i % g.n.varying()));
 }
-fn ring_clean<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
+fn ring_clean<'k>(cta: &mut Cta<'k>, g: Given<InKernel<'k>>) {
     let mut tile = cta.tile::<u32>(64);
     let view = tile.fill(cta, |cta, slots| {
         let i = cta.thread();
@@ -166,13 +166,13 @@ fn ring_clean<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
 }
 
 /// A total that each CTA stores.
-fn total<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
+fn total<'k>(cta: &mut Cta<'k>, g: Given<InKernel<'k>>) {
     let id = cta.id();
     cta.leader(|_| {
         g.b.set(0u32, id); // fault: race_global
     });
 }
-fn total_clean<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
+fn total_clean<'k>(cta: &mut Cta<'k>, g: Given<InKernel<'k>>) {
     let id = cta.id();
     cta.leader(|_| {
         g.b.set(id, id);
@@ -180,7 +180,7 @@ fn total_clean<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
 }
 
 /// Each element takes its right neighbour's value, in place.
-fn in_place<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
+fn in_place<'k>(cta: &mut Cta<'k>, g: Given<InKernel<'k>>) {
     let i = index(cta);
     let x = g.a.at((i + 1).min(g.n - 1)); // other: race_global
     cta.barrier();
@@ -188,7 +188,7 @@ fn in_place<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
         g.a.set(i, x + 1000); // fault: race_global
     });
 }
-fn in_place_clean<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
+fn in_place_clean<'k>(cta: &mut Cta<'k>, g: Given<InKernel<'k>>) {
     let i = index(cta);
     let x = g.a.at((i + 1).min(g.n - 1));
     cta.barrier();
@@ -198,7 +198,7 @@ fn in_place_clean<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
 }
 
 /// The last CTA adds up what each has stored.
-fn last_cta<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
+fn last_cta<'k>(cta: &mut Cta<'k>, g: Given<InKernel<'k>>) {
     let (id, tiles) = (cta.id(), cta.tiles());
     cta.leader(|lane| {
         g.b.set(id, id * 3); // fault: race_global
@@ -209,7 +209,7 @@ fn last_cta<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
         });
     });
 }
-fn last_cta_clean<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
+fn last_cta_clean<'k>(cta: &mut Cta<'k>, g: Given<InKernel<'k>>) {
     let (id, tiles) = (cta.id(), cta.tiles());
     cta.leader(|_| g.b.set(id, id * 3));
     let last = cta.arrive_last(g.a.from(100u32), tiles);
@@ -222,14 +222,14 @@ fn last_cta_clean<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
 }
 
 /// Shares that overlap where n is no multiple of the CTAs.
-fn overlap<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
+fn overlap<'k>(cta: &mut Cta<'k>, g: Given<InKernel<'k>>) {
     let (id, tiles) = (cta.id(), cta.tiles());
     let start = id * (g.n / tiles);
     cta.each(g.n.div_ceil_by(tiles).varying(), |_, i| {
         g.b.set(start + i, i + id * 100); // fault: race_global
     });
 }
-fn overlap_clean<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
+fn overlap_clean<'k>(cta: &mut Cta<'k>, g: Given<InKernel<'k>>) {
     let (id, tiles) = (cta.id(), cta.tiles());
     let start = id * g.n.div_ceil_by(tiles);
     cta.each(g.n.div_ceil_by(tiles).varying(), |_, i| {
@@ -238,48 +238,48 @@ fn overlap_clean<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
 }
 
 /// An array read as one that nobody writes, and written.
-fn read_only<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
+fn read_only<'k>(cta: &mut Cta<'k>, g: Given<InKernel<'k>>) {
     let i = index(cta);
     let x = g.fixed.at(i); // other: race_global
     g.a.set(i, x + g.n); // fault: race_global
 }
-fn read_only_clean<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
+fn read_only_clean<'k>(cta: &mut Cta<'k>, g: Given<InKernel<'k>>) {
     let i = index(cta);
     let x = g.fixed.at(i);
     g.b.set(i, x + g.n);
 }
 
 /// Everybody says that all is done.
-fn done<'k>(_cta: &mut Cta<'k>, g: Given<Device<'k>>) {
+fn done<'k>(_cta: &mut Cta<'k>, g: Given<InKernel<'k>>) {
     g.b.set(0u32, 1u32); // fault: benign_race
 }
-fn done_clean<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
+fn done_clean<'k>(cta: &mut Cta<'k>, g: Given<InKernel<'k>>) {
     let id = cta.id();
     cta.leader(|_| g.b.set(id, 1u32));
 }
 
 /// A barrier for those that have work.
-fn working<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
+fn working<'k>(cta: &mut Cta<'k>, g: Given<InKernel<'k>>) {
     let i = cta.thread();
     cta.if_(i.lt(g.n), |_| {
         wait_for_all(); // fault: barrier_divergence
     });
     g.b.set(i, i);
 }
-fn working_clean<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
+fn working_clean<'k>(cta: &mut Cta<'k>, g: Given<InKernel<'k>>) {
     let i = cta.thread();
     cta.either(i.lt(g.n), |_| wait_apart(), |_| wait_apart());
     g.b.set(i, i);
 }
 
 /// A barrier in a loop of each thread's own length.
-fn rounds<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
+fn rounds<'k>(cta: &mut Cta<'k>, g: Given<InKernel<'k>>) {
     cta.each(g.n.varying(), |_, _| {
         wait_for_all(); // fault: barrier_divergence
     });
     g.b.set(cta.thread(), g.n.varying());
 }
-fn rounds_clean<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
+fn rounds_clean<'k>(cta: &mut Cta<'k>, g: Given<InKernel<'k>>) {
     let threads = cta.threads();
     cta.for_(warpsmith_kernel::upto(g.n.div_ceil(threads)), |_, _| {
         wait_for_all();
@@ -288,17 +288,17 @@ fn rounds_clean<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
 }
 
 /// A barrier for n threads.
-fn odd<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
+fn odd<'k>(cta: &mut Cta<'k>, g: Given<InKernel<'k>>) {
     wait(1, g.n.operand()); // fault: barrier_count
     g.b.set(cta.thread(), g.n.varying());
 }
-fn odd_clean<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
+fn odd_clean<'k>(cta: &mut Cta<'k>, g: Given<InKernel<'k>>) {
     wait(1, (g.n.div_ceil(32) * 32).operand());
     g.b.set(cta.thread(), g.n.varying());
 }
 
 /// A barrier for more than come.
-fn too_many<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
+fn too_many<'k>(cta: &mut Cta<'k>, g: Given<InKernel<'k>>) {
     let i = cta.thread();
     cta.each_warp(|warp| {
         let second = warp.id().ge(1);
@@ -308,7 +308,7 @@ fn too_many<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
     });
     g.b.set(i, i + g.n);
 }
-fn too_many_clean<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
+fn too_many_clean<'k>(cta: &mut Cta<'k>, g: Given<InKernel<'k>>) {
     let i = cta.thread();
     cta.each_warp(|warp| {
         let second = warp.id().ge(1);
@@ -320,7 +320,7 @@ fn too_many_clean<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
 }
 
 /// Two warps, two barriers, in two orders.
-fn crossed<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
+fn crossed<'k>(cta: &mut Cta<'k>, g: Given<InKernel<'k>>) {
     let i = cta.thread();
     cta.each_warp(|warp| {
         let id = warp.id();
@@ -335,7 +335,7 @@ fn crossed<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
     });
     g.b.set(i, i);
 }
-fn crossed_clean<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
+fn crossed_clean<'k>(cta: &mut Cta<'k>, g: Given<InKernel<'k>>) {
     let i = cta.thread();
     cta.each_warp(|warp| {
         let id = warp.id();
@@ -352,7 +352,7 @@ fn crossed_clean<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
 }
 
 /// The value of lane 31 for the first n.
-fn far_lane<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
+fn far_lane<'k>(cta: &mut Cta<'k>, g: Given<InKernel<'k>>) {
     let (i, members) = (cta.thread(), first(g.n));
     cta.if_(i.lt(g.n), |_| {
         let quals = [Qual::Sync, Qual::Idx, Qual::T(Type::B32)];
@@ -361,7 +361,7 @@ fn far_lane<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
         g.b.set(i, x); // fault: shfl_inactive
     });
 }
-fn far_lane_clean<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
+fn far_lane_clean<'k>(cta: &mut Cta<'k>, g: Given<InKernel<'k>>) {
     let (i, members) = (cta.thread(), first(g.n));
     cta.if_(i.lt(g.n), |_| {
         let quals = [Qual::Sync, Qual::Idx, Qual::T(Type::B32)];
@@ -373,14 +373,14 @@ fn far_lane_clean<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
 }
 
 /// A vote of the first n lanes, to which all come.
-fn vote<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
+fn vote<'k>(cta: &mut Cta<'k>, g: Given<InKernel<'k>>) {
     let (i, members) = (cta.thread(), first(g.n));
     let quals = [Qual::Sync, Qual::Ballot, Qual::T(Type::B32)];
     let sources = [(i % 3).equals(0).operand(), members.operand()];
     let x: Word = define(Op::Vote, &quals, sources); // fault: mask
     g.b.set(i, x);
 }
-fn vote_clean<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
+fn vote_clean<'k>(cta: &mut Cta<'k>, g: Given<InKernel<'k>>) {
     let (i, members) = (cta.thread(), first(g.n));
     cta.if_(i.lt(g.n), |_| {
         let quals = [Qual::Sync, Qual::Ballot, Qual::T(Type::B32)];
@@ -391,12 +391,12 @@ fn vote_clean<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
 }
 
 /// A barrier of half a warp, to which the whole comes.
-fn half<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
+fn half<'k>(cta: &mut Cta<'k>, g: Given<InKernel<'k>>) {
     let i = cta.thread();
     emit(Op::Bar, &[Qual::Warp, Qual::Sync], [number(0xffff)]); // fault: mask
     g.b.set(i, i);
 }
-fn half_clean<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
+fn half_clean<'k>(cta: &mut Cta<'k>, g: Given<InKernel<'k>>) {
     let i = cta.thread();
     cta.if_(i.lt(16), |_| {
         emit(Op::Bar, &[Qual::Warp, Qual::Sync], [number(0xffff)]);
@@ -405,7 +405,7 @@ fn half_clean<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
 }
 
 /// A tile by asynchronous copies that nobody waits for.
-fn no_wait<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
+fn no_wait<'k>(cta: &mut Cta<'k>, g: Given<InKernel<'k>>) {
     let mut tile = cta.tile::<u32>(128);
     let view = tile.fill(cta, |cta, slots| {
         let i = cta.thread() * 4;
@@ -414,7 +414,7 @@ fn no_wait<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
     let i = cta.thread();
     g.b.set(i, view.at(i * 4)); // fault: async_early
 }
-fn no_wait_clean<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
+fn no_wait_clean<'k>(cta: &mut Cta<'k>, g: Given<InKernel<'k>>) {
     let mut tile = cta.tile::<u32>(128);
     let view = tile.fill(cta, |cta, slots| {
         let i = cta.thread() * 4;
@@ -426,7 +426,7 @@ fn no_wait_clean<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
 }
 
 /// What does not fill the tile is copied behind the wait.
-fn rest<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
+fn rest<'k>(cta: &mut Cta<'k>, g: Given<InKernel<'k>>) {
     let mut tile = cta.tile::<u32>(256);
     let rest = g.n % 32;
     let view = tile.fill(cta, |cta, slots| {
@@ -442,7 +442,7 @@ fn rest<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
         g.b.set(i, view.at(i * 4 + 128)); // fault: async_early
     });
 }
-fn rest_clean<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
+fn rest_clean<'k>(cta: &mut Cta<'k>, g: Given<InKernel<'k>>) {
     let mut tile = cta.tile::<u32>(256);
     let rest = g.n % 32;
     let view = tile.fill(cta, |cta, slots| {
@@ -460,7 +460,7 @@ fn rest_clean<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
 }
 
 /// A message by a fence and a counter, without the reader's fence.
-fn half_fenced<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
+fn half_fenced<'k>(cta: &mut Cta<'k>, g: Given<InKernel<'k>>) {
     let (id, tiles) = (cta.id(), cta.tiles());
     cta.leader(|lane| {
         g.b.set(id, id); // other: race_global
@@ -471,7 +471,7 @@ fn half_fenced<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
         });
     });
 }
-fn half_fenced_clean<'k>(cta: &mut Cta<'k>, g: Given<Device<'k>>) {
+fn half_fenced_clean<'k>(cta: &mut Cta<'k>, g: Given<InKernel<'k>>) {
     let (id, tiles) = (cta.id(), cta.tiles());
     cta.leader(|lane| {
         g.b.set(id, id);

@@ -4,7 +4,7 @@ use super::super::{
     Base, Ctx,
     lane::{first_of_run, lanes},
 };
-use crate::check::{Shape, Stretch};
+use crate::check::{Pattern, Stretch};
 use std::ops::BitOr;
 
 /// Addresses: what each lane has, and what is added to it.
@@ -92,23 +92,29 @@ pub(in crate::exec) fn bounds<T: Copy + Default + Ord + BitOr<Output = T>>(
 
 /// The same of accesses whose shape is known.
 #[inline(always)]
-pub(super) fn stretch_of(shape: &Shape, ctx: &Ctx, place: Place, mask: u32, bytes: u32) -> Stretch {
+pub(super) fn stretch_of(
+    shape: &Pattern,
+    ctx: &Ctx,
+    place: Place,
+    mask: u32,
+    bytes: u32,
+) -> Stretch {
     match shape {
-        Shape::Run { start, count, .. } => Stretch {
+        Pattern::Run { start, count, .. } => Stretch {
             low: *start,
             high: start.saturating_add(u64::from(bytes) * u64::from(count - 1)),
             bits: *start,
         },
-        Shape::Same(_) | Shape::Apart(_) => stretch(ctx, place, mask),
+        Pattern::Same(_) | Pattern::Apart(_) => stretch(ctx, place, mask),
     }
 }
 
 /// How the lanes of `mask` access.
 #[inline(always)]
-pub(super) fn shape(ctx: &Ctx, place: Place, mask: u32, bytes: u32) -> Shape {
+pub(super) fn shape(ctx: &Ctx, place: Place, mask: u32, bytes: u32) -> Pattern {
     let Place { base, offset } = place;
     if base.scalar {
-        return Shape::Same(scalar_address(ctx, place));
+        return Pattern::Same(scalar_address(ctx, place));
     }
     let first = mask.trailing_zeros() & 31;
     let beside = (mask >> first).wrapping_add(1) & (mask >> first) == 0;
@@ -129,11 +135,11 @@ pub(super) fn shape(ctx: &Ctx, place: Place, mask: u32, bytes: u32) -> Shape {
         }),
     };
     match start {
-        Some(start) => Shape::Run {
+        Some(start) => Pattern::Run {
             start,
             first,
             count: mask.count_ones(),
         },
-        None => Shape::Apart(addresses(ctx, place)),
+        None => Pattern::Apart(addresses(ctx, place)),
     }
 }

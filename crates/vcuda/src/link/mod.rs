@@ -5,8 +5,9 @@ mod merge;
 mod tests;
 
 use crate::{
-    abi::JitOptions,
-    module::{MAGIC, compile, wrap},
+    fatbin::{OURS, wrap},
+    host::JitOptions,
+    module::compile,
     settings::Settings,
     status::Status,
     table::lock,
@@ -95,7 +96,7 @@ impl Link {
 
 /// The PTX in code of ours, or all of it.
 pub(crate) fn unwrapped(bytes: &[u8]) -> &[u8] {
-    let inner = bytes.strip_prefix(&MAGIC[..]).and_then(|rest| {
+    let inner = bytes.strip_prefix(&OURS[..]).and_then(|rest| {
         let (len, rest) = rest.split_first_chunk::<8>()?;
         rest.get(..u64::from_le_bytes(*len) as usize)
     });
@@ -127,7 +128,7 @@ pub(crate) fn link_texts(pieces: &[(String, String)]) -> Result<String, String> 
 }
 
 /// What the device runtime has: functions that modules only declare, in PTX.
-const RUNTIME: &str = include_str!("runtime.ptx");
+const RUNTIME: &str = include_str!("../runtime.ptx");
 /// Those that wait for a grid, and those of the heap.
 const GRID: [&str; 2] = ["cudaCGGetIntrinsicHandle", "cudaCGSynchronize"];
 const HEAP: [&str; 2] = ["malloc", "free"];

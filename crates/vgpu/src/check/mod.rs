@@ -46,7 +46,7 @@ mod subject;
 mod undefined;
 mod words;
 
-pub(crate) use access::{AccessInfo, Answer, MOST, Request, Shape, Space, Stored};
+pub(crate) use access::{AccessInfo, Answer, MOST, Pattern, Request, Space, Stored};
 pub(crate) use checker::{At, Checker};
 pub(crate) use clock::Order;
 pub(crate) use copies::Lent;

@@ -3,8 +3,8 @@
 //! A register across the warp is such a matrix, row by row: so a row in memory is copied as it is, and `.trans`
 //! is a transposition of 128 bytes. Lane `8 * j + r` gives the address of row `r` of matrix `j`.
 
-#[cfg_attr(target_arch = "x86_64", path = "matrix/transpose_x86.rs")]
-#[cfg_attr(not(target_arch = "x86_64"), path = "matrix/transpose_other.rs")]
+#[cfg_attr(target_arch = "x86_64", path = "transpose_x86.rs")]
+#[cfg_attr(not(target_arch = "x86_64"), path = "transpose_other.rs")]
 mod transpose;
 
 use super::{

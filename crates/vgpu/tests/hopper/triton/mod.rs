@@ -110,7 +110,7 @@ fn a_product_by_tensor_maps_is_right_at_the_edges() {
     let [m, n, k] = [200, 152, 96];
     let (a, b) = (eighths(m * k, 1), eighths(n * k, 2));
     let found = Kernel {
-        text: include_str!("triton/k_desc.ptx"),
+        text: include_str!("k_desc.ptx"),
         name: "k_desc",
         grid: [4, 3, 1],
         shared: 24600,
@@ -132,7 +132,7 @@ fn attention_by_tensor_maps_is_near_that_of_the_host() {
     let [n, d] = [256, 64];
     let [q, k, v] = [1, 2, 3].map(|seed| eighths(n * d, seed));
     let found = Kernel {
-        text: include_str!("triton/k_attn_desc.ptx"),
+        text: include_str!("k_attn_desc.ptx"),
         name: "k_attn_desc",
         grid: [4, 1, 1],
         shared: 57400,

@@ -26,13 +26,13 @@ mod double;
 mod eighth;
 mod float;
 mod int;
-#[cfg_attr(target_arch = "x86_64", path = "mma/native_x86.rs")]
-#[cfg_attr(not(target_arch = "x86_64"), path = "mma/native_other.rs")]
+#[cfg_attr(target_arch = "x86_64", path = "native_x86.rs")]
+#[cfg_attr(not(target_arch = "x86_64"), path = "native_other.rs")]
 mod native;
 mod nibble;
 mod tile;
-#[cfg_attr(target_arch = "x86_64", path = "mma/wide_x86.rs")]
-#[cfg_attr(not(target_arch = "x86_64"), path = "mma/wide_other.rs")]
+#[cfg_attr(target_arch = "x86_64", path = "wide_x86.rs")]
+#[cfg_attr(not(target_arch = "x86_64"), path = "wide_other.rs")]
 mod wide;
 
 use super::{Ctx, Slot, Words, args, ldst::items, operand};

@@ -10,7 +10,7 @@ use warpsmith::vgpu::{
     check::{Checks, Finding, Kind, Place},
 };
 use warpsmith_kernel::{
-    BuildError, Cta, Device, Kernel, LaunchError, Options, args, build, misuse::Misuse,
+    BuildError, Cta, InKernel, Kernel, LaunchError, Options, args, build, misuse::Misuse,
 };
 use warpsmith_ptx::{
     diag::{Code, Diagnostic},
@@ -25,7 +25,7 @@ args! {
     }
 }
 
-type Body = for<'c, 'k> fn(&'c mut Cta<'k>, Given<Device<'k>>);
+type Body = for<'c, 'k> fn(&'c mut Cta<'k>, Given<InKernel<'k>>);
 /// Kernels by name.
 type Bodies = &'static [(&'static str, Body)];
 
@@ -71,7 +71,7 @@ impl Kernel for Plain {
         Ok(1)
     }
 
-    fn body<'k>(&self, cta: &mut Cta<'k>, g: Given<Device<'k>>) {
+    fn body<'k>(&self, cta: &mut Cta<'k>, g: Given<InKernel<'k>>) {
         (self.body)(cta, g);
     }
 }
@@ -195,13 +195,13 @@ const THREADS: &[Fault] = &[
 const ALL: [(&str, &str, Bodies, &[Fault]); 2] = [
     (
         "memory.rs",
-        include_str!("language/memory.rs"),
+        include_str!("memory.rs"),
         memory::BODIES,
         MEMORY,
     ),
     (
         "threads.rs",
-        include_str!("language/threads.rs"),
+        include_str!("threads.rs"),
         threads::BODIES,
         THREADS,
     ),

@@ -3,7 +3,7 @@
 //! - Lanes that part wait in `wait[block]`; the lowest pending block runs, and lanes that come to it join.
 //! - A block that the analysis calls convergent runs only with all live lanes: uniform registers rest on it.
 //! - A gate holds lanes of a `.sync` op until its members are there, have left, or are about to (`gate.rs`).
-//! - A barrier parks lanes; `sched.rs` releases them.
+//! - A barrier parks lanes; `sched/mod.rs` releases them.
 //! - Jumps burn fuel; an empty tank ends the turn, and the next turn prefers another block.
 //! - Where a seed decides the order of lanes, any pending block may be next, and for a part of its lanes (`apart.rs`).
 

@@ -3,7 +3,10 @@
 //! Values of these types come from calls of C only, which promise what the driver's manual asks: a pointer is null or
 //! valid for what the function does with it, for as long as it does. Nothing else is relied on, alignment included.
 
-use crate::{fatbin, module::MAGIC, status::Status};
+use crate::{
+    fatbin::{self, OURS},
+    status::Status,
+};
 use std::{
     ffi::{CStr, c_char, c_int, c_void},
     ptr, slice,
@@ -183,11 +186,11 @@ impl Image {
             };
             return fatbin::ptx(all, sm);
         }
-        if self.starts_with(&MAGIC) {
-            // SAFETY: what starts so was made by `module::wrap`: eight bytes of length, as many bytes, a zero byte.
+        if self.starts_with(&OURS) {
+            // SAFETY: what starts so was made by `fatbin::wrap`: eight bytes of length, as many bytes, a zero byte.
             return Ok(unsafe {
-                let len = bytes.add(MAGIC.len()).cast::<u64>().read_unaligned();
-                slice::from_raw_parts(bytes.add(MAGIC.len() + 8), len as usize).to_vec()
+                let len = bytes.add(OURS.len()).cast::<u64>().read_unaligned();
+                slice::from_raw_parts(bytes.add(OURS.len() + 8), len as usize).to_vec()
             });
         }
         // SAFETY: all else that an image may be is text with its zero byte.

@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn the_function_behind_the_entry_is_the_caller() {
-        let text = "   0: warpsmith_vcuda::abi::python::caller\n             at ./src/abi/python.rs:1:2\n   1: cuMemAlloc_v2\n   2: load_weights\n             at ./main.c:12\n   3: main";
+        let text = "   0: warpsmith_vcuda::host::python::caller\n             at ./src/host/python.rs:1:2\n   1: cuMemAlloc_v2\n   2: load_weights\n             at ./main.c:12\n   3: main";
         assert_eq!(native(text).as_deref(), Some("./main.c:12 in load_weights"));
         assert_eq!(native("   0: main"), None);
         assert_eq!(

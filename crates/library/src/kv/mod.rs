@@ -12,7 +12,7 @@ use crate::{
     typed::Typed,
 };
 use half::f16;
-use warpsmith_kernel::{Cta, Device, Kernel, LaunchError, Scope, args, require};
+use warpsmith_kernel::{Cta, InKernel, Kernel, LaunchError, Scope, args, require};
 
 args! {
     /// New keys and values `[tokens, kv_heads, head_dim]` to caches `[sequences, kv_heads, max_len, head_dim]`: token t to
@@ -90,7 +90,7 @@ impl<T: Cached> Kernel for KvScatter<T> {
         Ok(tokens.into())
     }
 
-    fn body<'k>(&self, cta: &mut Cta<'k>, a: KvScatterArgs<T, Device<'k>>) {
+    fn body<'k>(&self, cta: &mut Cta<'k>, a: KvScatterArgs<T, InKernel<'k>>) {
         let (history, token) = (self.plan.history, cta.id());
         let position = match self.plan.places {
             Places::Given => a.positions.at(token),
