@@ -55,7 +55,7 @@ macro_rules! half_kernels {
             let signs: Vec<u32> = stream.download(&signs).and_then(|copy| copy.wait()).expect("a copy");
             for at in 0..n {
                 let (x, z, w) = (a[at].to_f64(), b[at].to_f64(), c[at].to_f64());
-                let round = $half::from_f64;
+                let round = |x: f64| $half::from_f32(odd(x));
                 let twice = round(x + x).to_f64();
                 let want = [
                     round(x + z), round(x - z), round(x * z), round(x / z), round(x.min(z)), round(x.max(z)),
@@ -94,6 +94,20 @@ fn fused(x: f64, y: f64, z: f64) -> f64 {
     } else {
         sum.to_bits() - 1
     })
+}
+
+/// As an f32, rounded to odd where it is not exact, so that rounding to 16 bits is rounding once. (`from_f64` looks at the
+/// upper half of its argument only.)
+fn odd(x: f64) -> f32 {
+    let near = x as f32;
+    if f64::from(near) == x || x.is_nan() || near.is_infinite() || near.to_bits() & 1 == 1 {
+        return near;
+    }
+    if f64::from(near) < x {
+        near.next_up()
+    } else {
+        near.next_down()
+    }
 }
 
 /// Bits of three operands: zeros, ends of the ranges, infinities and NaNs of both types with each other, then any.
