@@ -40,6 +40,8 @@ pub(crate) fn wrap(ptx: &str) -> Vec<u8> {
 pub(crate) struct Program {
     pub(crate) text: String,
     pub(crate) verified: Verified,
+    /// The names of variables that both sides use.
+    managed: Vec<String>,
 }
 
 impl Program {
@@ -71,6 +73,8 @@ pub(crate) fn compile(
     };
     let text = std::str::from_utf8(ptx)
         .map_err(|error| refuse(Status::InvalidPtx, format!("error: {error}")))?;
+    let (text, managed) = crate::managed::taken_out(text);
+    let text = &*text;
     let limit = settings.ptx_limit;
     let too_new = |version: PtxVersion| {
         let log = format!("error: unsupported .version {version}; this driver takes up to {limit}");
@@ -93,11 +97,16 @@ pub(crate) fn compile(
     if let Some(text) =
         crate::link::completed(&module).map_err(|log| refuse(Status::InvalidPtx, log))?
     {
-        return compile(settings, text.as_bytes(), options);
+        let program = compile(settings, text.as_bytes(), options)?;
+        return Ok(Program { managed, ..program });
     }
     let verified = verify(module).map_err(found)?;
     let text = text.to_owned();
-    Ok(Program { text, verified })
+    Ok(Program {
+        text,
+        verified,
+        managed,
+    })
 }
 
 /// The version that the first line with `.version` names.
@@ -122,7 +131,11 @@ pub(crate) struct Module {
 
 impl Module {
     pub(crate) fn new(context: &Context, program: &Program) -> Result<Module, vgpu::Error> {
-        let Program { text, verified } = program;
+        let Program {
+            text,
+            verified,
+            managed,
+        } = program;
         let inner = context.core.machine.load(verified)?;
         let module = Module {
             core: context.core.clone(),
@@ -133,6 +146,11 @@ impl Module {
         };
         for (address, bytes) in module.variables() {
             context.holds_now(address, bytes, Owner::Module);
+        }
+        for (address, bytes) in managed.iter().filter_map(|name| module.variable(name)) {
+            // The host writes there without a call, also while kernels run.
+            context.core.machine.host_pointer(address);
+            context.holds_now(address, bytes, Owner::Variable);
         }
         Ok(module)
     }

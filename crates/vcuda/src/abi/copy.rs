@@ -5,7 +5,7 @@ use super::{
     raw::{Host, In, Out},
 };
 use crate::{
-    context::{Context, Owner, usable},
+    context::{Context, usable},
     driver::driver,
     status::Status,
     step::{Step, Unit},
@@ -55,7 +55,7 @@ enum Side {
     Pageable,
 }
 
-fn side(context: &Context, address: u64) -> Result<Side, Status> {
+fn side(context: &Context, address: u64, bytes: u64) -> Result<Side, Status> {
     if context.block(address, 0).is_ok() {
         return Ok(Side::Here);
     }
@@ -66,11 +66,16 @@ fn side(context: &Context, address: u64) -> Result<Side, Status> {
             Side::There(other)
         });
     }
-    Ok(if is_locked(address) {
-        Side::Pinned
-    } else {
-        Side::Pageable
-    })
+    if is_locked(address) {
+        return Ok(Side::Pinned);
+    }
+    // What a card has and nobody was given is no memory of the host's.
+    let is_of = |one: &Arc<Context>| one.core.machine.write(address, &[]).is_ok();
+    if driver()?.contexts.all().iter().any(is_of) {
+        crate::report::copies_nowhere(address, bytes, super::caller);
+        return Err(Status::InvalidValue);
+    }
+    Ok(Side::Pageable)
 }
 
 /// The step of a copy, and whether it must be done before its call returns.
@@ -82,122 +87,124 @@ pub(super) fn step(
 ) -> Result<(Step, bool), Status> {
     let host = |address: u64| Host::of(address as *mut u8).bytes(bytes as usize);
     let inside = |_: &Context, address: u64| on_card(address, bytes as usize);
-    Ok(match (side(context, to)?, side(context, from)?) {
-        (Side::Here, Side::Here) => {
-            inside(context, to)?;
-            inside(context, from)?;
-            (Step::Copy { to, from, bytes }, false)
-        }
-        (Side::Here, Side::Pinned) => {
-            inside(context, to)?;
-            (
-                Step::Write {
-                    to,
-                    from: host(from)?,
-                },
-                false,
-            )
-        }
-        (Side::Here, Side::Pageable) => {
-            inside(context, to)?;
-            (
-                Step::Write {
-                    to,
-                    from: host(from)?,
-                },
-                true,
-            )
-        }
-        (Side::Pinned, Side::Here) => {
-            inside(context, from)?;
-            (
-                Step::Read {
-                    to: host(to)?,
-                    from,
-                },
-                false,
-            )
-        }
-        (Side::Pageable, Side::Here) => {
-            inside(context, from)?;
-            (
-                Step::Read {
-                    to: host(to)?,
-                    from,
-                },
-                true,
-            )
-        }
-        (Side::Here, Side::There(other)) => {
-            inside(context, to)?;
-            other.block(from, bytes)?;
-            (
-                Step::Between {
-                    to,
-                    of: other.core.clone(),
-                    from,
-                    on: context.core.clone(),
-                    bytes,
-                },
-                false,
-            )
-        }
-        (Side::There(other), Side::Here) => {
-            inside(context, from)?;
-            other.block(to, bytes)?;
-            (
-                Step::Between {
-                    to,
-                    of: context.core.clone(),
-                    from,
-                    on: other.core.clone(),
-                    bytes,
-                },
-                false,
-            )
-        }
-        (Side::There(on), Side::There(of)) => {
-            on.block(to, bytes)?;
-            of.block(from, bytes)?;
-            (
-                Step::Between {
-                    to,
-                    of: of.core.clone(),
-                    from,
-                    on: on.core.clone(),
-                    bytes,
-                },
-                false,
-            )
-        }
-        (Side::There(on), Side::Pinned | Side::Pageable) => {
-            on.block(to, bytes)?;
-            (
+    Ok(
+        match (side(context, to, bytes)?, side(context, from, bytes)?) {
+            (Side::Here, Side::Here) => {
+                inside(context, to)?;
+                inside(context, from)?;
+                (Step::Copy { to, from, bytes }, false)
+            }
+            (Side::Here, Side::Pinned) => {
+                inside(context, to)?;
+                (
+                    Step::Write {
+                        to,
+                        from: host(from)?,
+                    },
+                    false,
+                )
+            }
+            (Side::Here, Side::Pageable) => {
+                inside(context, to)?;
+                (
+                    Step::Write {
+                        to,
+                        from: host(from)?,
+                    },
+                    true,
+                )
+            }
+            (Side::Pinned, Side::Here) => {
+                inside(context, from)?;
+                (
+                    Step::Read {
+                        to: host(to)?,
+                        from,
+                    },
+                    false,
+                )
+            }
+            (Side::Pageable, Side::Here) => {
+                inside(context, from)?;
+                (
+                    Step::Read {
+                        to: host(to)?,
+                        from,
+                    },
+                    true,
+                )
+            }
+            (Side::Here, Side::There(other)) => {
+                inside(context, to)?;
+                other.block(from, bytes)?;
+                (
+                    Step::Between {
+                        to,
+                        of: other.core.clone(),
+                        from,
+                        on: context.core.clone(),
+                        bytes,
+                    },
+                    false,
+                )
+            }
+            (Side::There(other), Side::Here) => {
+                inside(context, from)?;
+                other.block(to, bytes)?;
+                (
+                    Step::Between {
+                        to,
+                        of: context.core.clone(),
+                        from,
+                        on: other.core.clone(),
+                        bytes,
+                    },
+                    false,
+                )
+            }
+            (Side::There(on), Side::There(of)) => {
+                on.block(to, bytes)?;
+                of.block(from, bytes)?;
+                (
+                    Step::Between {
+                        to,
+                        of: of.core.clone(),
+                        from,
+                        on: on.core.clone(),
+                        bytes,
+                    },
+                    false,
+                )
+            }
+            (Side::There(on), Side::Pinned | Side::Pageable) => {
+                on.block(to, bytes)?;
+                (
+                    Step::Host {
+                        to: host(to)?,
+                        from: host(from)?,
+                    },
+                    true,
+                )
+            }
+            (Side::Pinned | Side::Pageable, Side::There(of)) => {
+                of.block(from, bytes)?;
+                (
+                    Step::Host {
+                        to: host(to)?,
+                        from: host(from)?,
+                    },
+                    true,
+                )
+            }
+            (Side::Pinned | Side::Pageable, Side::Pinned | Side::Pageable) => (
                 Step::Host {
                     to: host(to)?,
                     from: host(from)?,
                 },
                 true,
-            )
-        }
-        (Side::Pinned | Side::Pageable, Side::There(of)) => {
-            of.block(from, bytes)?;
-            (
-                Step::Host {
-                    to: host(to)?,
-                    from: host(from)?,
-                },
-                true,
-            )
-        }
-        (Side::Pinned | Side::Pageable, Side::Pinned | Side::Pageable) => (
-            Step::Host {
-                to: host(to)?,
-                from: host(from)?,
-            },
-            true,
-        ),
-    })
+            ),
+        },
+    )
 }
 
 /// Copies between any two addresses. What is pageable may change when the call has returned: it is read before that, or
@@ -243,7 +250,7 @@ fn read(to: Host, from: u64, bytes: usize, stream: Handle, when: Return) -> Resu
 }
 
 /// Whether all of it is memory that cards reach.
-fn on_card(address: u64, bytes: usize) -> Result<(), Status> {
+pub(super) fn on_card(address: u64, bytes: usize) -> Result<(), Status> {
     let context = usable()?;
     if bytes == 0 || context.block(address, bytes as u64).is_ok() || is_locked(address) {
         return Ok(());
@@ -281,7 +288,7 @@ pub(super) fn fill(
     };
     let bytes = count.checked_mul(size).ok_or(Status::InvalidValue)?;
     let both_sides = match usable()?.block(address, bytes as u64) {
-        Ok((_, block)) => matches!(block.owner, Owner::Pinned | Owner::Managed),
+        Ok((_, block)) => block.owner.is_of_both_sides(),
         Err(_) => locks(address, bytes),
     };
     let when = if both_sides { when } else { Return::AtOnce };
