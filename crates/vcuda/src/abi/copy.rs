@@ -86,125 +86,123 @@ pub(super) fn step(
     bytes: u64,
 ) -> Result<(Step, bool), Status> {
     let host = |address: u64| Host::of(address as *mut u8).bytes(bytes as usize);
-    let inside = |_: &Context, address: u64| on_card(address, bytes as usize);
-    Ok(
-        match (side(context, to, bytes)?, side(context, from, bytes)?) {
-            (Side::Here, Side::Here) => {
-                inside(context, to)?;
-                inside(context, from)?;
-                (Step::Copy { to, from, bytes }, false)
-            }
-            (Side::Here, Side::Pinned) => {
-                inside(context, to)?;
-                (
-                    Step::Write {
-                        to,
-                        from: host(from)?,
-                    },
-                    false,
-                )
-            }
-            (Side::Here, Side::Pageable) => {
-                inside(context, to)?;
-                (
-                    Step::Write {
-                        to,
-                        from: host(from)?,
-                    },
-                    true,
-                )
-            }
-            (Side::Pinned, Side::Here) => {
-                inside(context, from)?;
-                (
-                    Step::Read {
-                        to: host(to)?,
-                        from,
-                    },
-                    false,
-                )
-            }
-            (Side::Pageable, Side::Here) => {
-                inside(context, from)?;
-                (
-                    Step::Read {
-                        to: host(to)?,
-                        from,
-                    },
-                    true,
-                )
-            }
-            (Side::Here, Side::There(other)) => {
-                inside(context, to)?;
-                other.block(from, bytes)?;
-                (
-                    Step::Between {
-                        to,
-                        of: other.core.clone(),
-                        from,
-                        on: context.core.clone(),
-                        bytes,
-                    },
-                    false,
-                )
-            }
-            (Side::There(other), Side::Here) => {
-                inside(context, from)?;
-                other.block(to, bytes)?;
-                (
-                    Step::Between {
-                        to,
-                        of: context.core.clone(),
-                        from,
-                        on: other.core.clone(),
-                        bytes,
-                    },
-                    false,
-                )
-            }
-            (Side::There(on), Side::There(of)) => {
-                on.block(to, bytes)?;
-                of.block(from, bytes)?;
-                (
-                    Step::Between {
-                        to,
-                        of: of.core.clone(),
-                        from,
-                        on: on.core.clone(),
-                        bytes,
-                    },
-                    false,
-                )
-            }
-            (Side::There(on), Side::Pinned | Side::Pageable) => {
-                on.block(to, bytes)?;
-                (
-                    Step::Host {
-                        to: host(to)?,
-                        from: host(from)?,
-                    },
-                    true,
-                )
-            }
-            (Side::Pinned | Side::Pageable, Side::There(of)) => {
-                of.block(from, bytes)?;
-                (
-                    Step::Host {
-                        to: host(to)?,
-                        from: host(from)?,
-                    },
-                    true,
-                )
-            }
-            (Side::Pinned | Side::Pageable, Side::Pinned | Side::Pageable) => (
+    let at = |address: u64| side(context, address, bytes);
+    Ok(match (at(to)?, at(from)?) {
+        (Side::Here, Side::Here) => {
+            on_card(to, bytes as usize)?;
+            on_card(from, bytes as usize)?;
+            (Step::Copy { to, from, bytes }, false)
+        }
+        (Side::Here, Side::Pinned) => {
+            on_card(to, bytes as usize)?;
+            (
+                Step::Write {
+                    to,
+                    from: host(from)?,
+                },
+                false,
+            )
+        }
+        (Side::Here, Side::Pageable) => {
+            on_card(to, bytes as usize)?;
+            (
+                Step::Write {
+                    to,
+                    from: host(from)?,
+                },
+                true,
+            )
+        }
+        (Side::Pinned, Side::Here) => {
+            on_card(from, bytes as usize)?;
+            (
+                Step::Read {
+                    to: host(to)?,
+                    from,
+                },
+                false,
+            )
+        }
+        (Side::Pageable, Side::Here) => {
+            on_card(from, bytes as usize)?;
+            (
+                Step::Read {
+                    to: host(to)?,
+                    from,
+                },
+                true,
+            )
+        }
+        (Side::Here, Side::There(other)) => {
+            on_card(to, bytes as usize)?;
+            other.block(from, bytes)?;
+            (
+                Step::Between {
+                    to,
+                    of: other.core.clone(),
+                    from,
+                    on: context.core.clone(),
+                    bytes,
+                },
+                false,
+            )
+        }
+        (Side::There(other), Side::Here) => {
+            on_card(from, bytes as usize)?;
+            other.block(to, bytes)?;
+            (
+                Step::Between {
+                    to,
+                    of: context.core.clone(),
+                    from,
+                    on: other.core.clone(),
+                    bytes,
+                },
+                false,
+            )
+        }
+        (Side::There(on), Side::There(of)) => {
+            on.block(to, bytes)?;
+            of.block(from, bytes)?;
+            (
+                Step::Between {
+                    to,
+                    of: of.core.clone(),
+                    from,
+                    on: on.core.clone(),
+                    bytes,
+                },
+                false,
+            )
+        }
+        (Side::There(on), Side::Pinned | Side::Pageable) => {
+            on.block(to, bytes)?;
+            (
                 Step::Host {
                     to: host(to)?,
                     from: host(from)?,
                 },
                 true,
-            ),
-        },
-    )
+            )
+        }
+        (Side::Pinned | Side::Pageable, Side::There(of)) => {
+            of.block(from, bytes)?;
+            (
+                Step::Host {
+                    to: host(to)?,
+                    from: host(from)?,
+                },
+                true,
+            )
+        }
+        (Side::Pinned | Side::Pageable, Side::Pinned | Side::Pageable) => (
+            Step::Host {
+                to: host(to)?,
+                from: host(from)?,
+            },
+            true,
+        ),
+    })
 }
 
 /// Copies between any two addresses. What is pageable may change when the call has returned: it is read before that, or

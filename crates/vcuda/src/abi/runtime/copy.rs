@@ -56,7 +56,7 @@ fn copy(to: u64, from: u64, bytes: usize, kind: c_int) -> Result<(), Code> {
     })
 }
 
-fn copy_async(to: u64, from: u64, bytes: usize, kind: c_int, stream: Handle) -> Result<(), Code> {
+fn enqueue(to: u64, from: u64, bytes: usize, kind: c_int, stream: Handle) -> Result<(), Code> {
     let kind = Kind::of(kind)?;
     ready()?;
     well(match kind {
@@ -169,7 +169,7 @@ runtime_stream_entries! {
     }
 
     cudaMemcpyAsync(to: u64, from: u64, bytes: usize, kind: c_int, stream: Handle) {
-        copy_async(to, from, bytes, kind, stream)
+        enqueue(to, from, bytes, kind, stream)
     }
 
     cudaMemcpyPeer(to: u64, _to_card: c_int, from: u64, _from_card: c_int, bytes: usize) {
@@ -246,11 +246,11 @@ runtime_stream_entries! {
     }
 
     cudaMemcpyToSymbolAsync(symbol: usize, from: u64, bytes: usize, offset: usize, kind: c_int, stream: Handle) {
-        copy_async(part(symbol, offset, bytes)?, from, bytes, kind, stream)
+        enqueue(part(symbol, offset, bytes)?, from, bytes, kind, stream)
     }
 
     cudaMemcpyFromSymbolAsync(to: u64, symbol: usize, bytes: usize, offset: usize, kind: c_int, stream: Handle) {
-        copy_async(to, part(symbol, offset, bytes)?, bytes, kind, stream)
+        enqueue(to, part(symbol, offset, bytes)?, bytes, kind, stream)
     }
 
     cudaMemset(address: u64, value: c_int, bytes: usize) {

@@ -193,11 +193,9 @@ pub(super) fn host_of(handle: Handle) -> Result<Option<Handle>, Code> {
     let all = lock(&REGISTERED).kernels.clone();
     let context = ready()?;
     let is_it = |symbol: &Symbol| {
-        function.name.to_bytes() == symbol.name.as_bytes()
-            && symbol
-                .binary
-                .library()
-                .is_ok_and(|library| matches!(library.module(&context), Ok((module, _)) if Arc::ptr_eq(&module, &function.module)))
+        let module = symbol.binary.library().map(|one| one.module(&context));
+        let own = matches!(module, Ok(Ok((module, _))) if Arc::ptr_eq(&module, &function.module));
+        own && function.name.to_bytes() == symbol.name.as_bytes()
     };
     Ok(all
         .iter()
