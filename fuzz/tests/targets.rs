@@ -24,3 +24,19 @@ fn a_second_of_fuzzing_finds_nothing() {
         }
     }
 }
+
+#[test]
+fn random_sequences_of_calls_of_the_driver_end_and_touch_nothing_else() {
+    let test = std::env::current_exe().expect("this program");
+    // Cargo builds it beside the tests that depend on its crate.
+    let library = test.with_file_name("libwarpsmith_vcuda.so");
+    assert!(library.exists(), "{} is missing", library.display());
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_warpsmith-calls"))
+        .args(["--count", "200", "--each", "100", "--library"])
+        .arg(library)
+        .output()
+        .expect("it runs");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}");
+    assert_eq!(said, "200 sequences, 0 processes failed\n");
+}

@@ -1,4 +1,5 @@
-//! Programs of others that the driver library is tried with: an environment of Python in the tools of the workspace.
+//! Programs of others that the driver library is tried with, and a compiler for programs of ours: environments of Python in
+//! the tools of the workspace.
 
 use std::fs;
 
@@ -6,8 +7,20 @@ use crate::error::{Error, Result};
 use crate::fetch::Python;
 use crate::house::House;
 
-/// What is installed, in the versions that docs/exec.md names.
-const PACKAGES: [&str; 5] = [
+/// What is installed where, in the versions that docs/exec.md names. The compiler stands apart, as clients look for parts of
+/// it beside themselves.
+const ENVIRONMENTS: [(&str, &[&str]); 2] =
+    [("cuda-clients", &CLIENTS), ("cuda-compiler", &COMPILER)];
+
+const COMPILER: [&str; 5] = [
+    "nvidia-cuda-nvcc==13.5.37",
+    "nvidia-nvvm==13.5.37",
+    "nvidia-cuda-crt==13.5.37",
+    "nvidia-cuda-runtime==13.5.37",
+    "nvidia-cuda-cccl==13.3.5.0.6",
+];
+
+const CLIENTS: [&str; 5] = [
     "numpy==2.4.6",
     "tinygrad==0.14.0",
     "numba==0.68.1",
@@ -15,14 +28,20 @@ const PACKAGES: [&str; 5] = [
     "nvidia-cuda-nvrtc-cu12==12.9.86",
 ];
 
-/// Makes the environment, unless it is there with these packages.
+/// Makes the environments, unless they are there with these packages.
 pub(crate) fn install(house: &House) -> Result<()> {
     if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
         println!("skipped: the driver library is for programs of Linux on x86-64");
         return Ok(());
     }
-    let folder = house.tools().join("cuda-clients");
-    let (marker, list) = (folder.join("packages.txt"), PACKAGES.join("\n"));
+    ENVIRONMENTS
+        .iter()
+        .try_for_each(|(name, packages)| environment(house, name, packages))
+}
+
+fn environment(house: &House, name: &str, packages: &[&str]) -> Result<()> {
+    let folder = house.tools().join(name);
+    let (marker, list) = (folder.join("packages.txt"), packages.join("\n"));
     if fs::read_to_string(&marker).is_ok_and(|found| found == list) {
         println!("{} is there", folder.display());
         return Ok(());
@@ -35,7 +54,7 @@ pub(crate) fn install(house: &House) -> Result<()> {
     python
         .pip()
         .args(["install", "--quiet", "--only-binary", ":all:"])
-        .args(PACKAGES)
+        .args(packages)
         .show()?;
     fs::write(&marker, list).map_err(Error::io(&marker))
 }

@@ -64,7 +64,7 @@ impl Context {
         if self.core.settings.checks.is_some() {
             crate::report::allocated(address, crate::host::caller());
         }
-        if matches!(owner, Owner::Pinned | Owner::Managed) {
+        if owner.is_of_both_sides() {
             // The host writes there without a call, also while kernels run.
             let machine = &self.core.machine;
             machine.host_pointer(address);

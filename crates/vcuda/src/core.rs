@@ -61,8 +61,11 @@ impl Core {
     }
 
     /// Finds what was not given back, where that is looked for. An interpreter gives nothing back when it ends: there it
-    /// must have been asked for by name.
+    /// must have been asked for by name. What has failed can give nothing back.
     pub(crate) fn leaks(&self) {
+        if self.well().is_err() {
+            return;
+        }
         let by_name = |checks: &Checks| *checks != Checks::default();
         let wanted = self.settings.checks.as_ref();
         if wanted.is_some_and(|checks| by_name(checks) || !crate::host::is_interpreter()) {
@@ -114,7 +117,7 @@ impl Core {
     pub(crate) fn release(&self, address: u64) -> Result<(), Status> {
         let mut blocks = lock(&self.blocks);
         match blocks.get(&address) {
-            Some(block) if !matches!(block.owner, Owner::Module | Owner::Mapped) => {
+            Some(block) if block.owner.is_own_block() => {
                 blocks.remove(&address);
                 Ok(())
             }
@@ -150,7 +153,7 @@ impl Core {
     pub(crate) fn free_all(&self) {
         let blocks = std::mem::take(&mut *lock(&self.blocks));
         for (address, block) in blocks {
-            if !matches!(block.owner, Owner::Module | Owner::Mapped) {
+            if block.owner.is_own_block() {
                 // It was allocated there and not freed.
                 drop(self.machine.free(address));
             }
@@ -171,6 +174,24 @@ pub(crate) enum Owner {
     /// Of a backing that is mapped there.
     Mapped,
     Module,
+    /// A module's, which both sides use.
+    Variable,
+}
+
+impl Owner {
+    /// Whether the host uses it as its own.
+    pub(crate) fn is_of_both_sides(self) -> bool {
+        self == Owner::Pinned || self.is_managed()
+    }
+
+    pub(crate) fn is_managed(self) -> bool {
+        matches!(self, Owner::Managed | Owner::Variable)
+    }
+
+    /// Whether it was allocated as a block of its own.
+    fn is_own_block(self) -> bool {
+        !matches!(self, Owner::Module | Owner::Variable | Owner::Mapped)
+    }
 }
 
 #[derive(Clone, Copy, Debug)]

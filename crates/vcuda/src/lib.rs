@@ -45,6 +45,8 @@
 //! - An address is the same for host and cards. Page-locked and managed memory is memory of a card; memory that the program
 //!   registers is reached where it is.
 //! - Copies of memory that is not page-locked read it before the call returns, or have written it.
+//! - The runtime's functions are there, too, for programs that are linked with `libcudart.so`: a library of that name and
+//!   version that needs this one is all they ask for, as `warpsmith exec` makes one.
 //! - What kernels print is written to standard output when the host waits, and at the end of the process.
 //! - What is not here is `CUDA_ERROR_NOT_SUPPORTED`: arrays, textures, tensor maps, peers, memory of other processes, code
 //!   for cards. The trace and the report say what was asked for.
@@ -60,6 +62,7 @@ mod graph;
 mod host;
 mod library;
 mod link;
+mod managed;
 mod module;
 mod report;
 mod reserve;
@@ -68,6 +71,11 @@ mod status;
 mod step;
 mod stream;
 mod table;
+
+/// The names of all functions of the runtime that the library has.
+pub fn runtime_functions() -> impl Iterator<Item = &'static str> {
+    abi::runtime_entries().map(|entry| entry.name)
+}
 
 /// The names of all functions of the driver that the library has.
 pub fn functions() -> impl Iterator<Item = &'static str> {

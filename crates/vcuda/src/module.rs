@@ -30,6 +30,8 @@ use warpsmith_vgpu as vgpu;
 pub(crate) struct Program {
     pub(crate) text: String,
     pub(crate) verified: Verified,
+    /// The names of variables that both sides use.
+    managed: Vec<String>,
 }
 
 impl Program {
@@ -61,6 +63,8 @@ pub(crate) fn compile(
     };
     let text = std::str::from_utf8(ptx)
         .map_err(|error| refuse(Status::InvalidPtx, format!("error: {error}")))?;
+    let (text, managed) = crate::managed::taken_out(text);
+    let text = &*text;
     let limit = settings.ptx_limit;
     let too_new = |version: PtxVersion| {
         let log = format!("error: unsupported .version {version}; this driver takes up to {limit}");
@@ -83,11 +87,16 @@ pub(crate) fn compile(
     if let Some(text) =
         crate::link::completed(&module).map_err(|log| refuse(Status::InvalidPtx, log))?
     {
-        return compile(settings, text.as_bytes(), options);
+        let program = compile(settings, text.as_bytes(), options)?;
+        return Ok(Program { managed, ..program });
     }
     let verified = verify(module).map_err(found)?;
     let text = text.to_owned();
-    Ok(Program { text, verified })
+    Ok(Program {
+        text,
+        verified,
+        managed,
+    })
 }
 
 /// The version that the first line with `.version` names.
@@ -112,7 +121,11 @@ pub(crate) struct Module {
 
 impl Module {
     pub(crate) fn new(core: &Arc<Core>, program: &Program) -> Result<Module, vgpu::Error> {
-        let Program { text, verified } = program;
+        let Program {
+            text,
+            verified,
+            managed,
+        } = program;
         let inner = core.machine.load(verified)?;
         let module = Module {
             core: core.clone(),
@@ -123,6 +136,11 @@ impl Module {
         };
         for (address, bytes) in module.variables() {
             core.holds_now(address, bytes, Owner::Module);
+        }
+        for (address, bytes) in managed.iter().filter_map(|name| module.variable(name)) {
+            // The host writes there without a call, also while kernels run.
+            core.machine.host_pointer(address);
+            core.holds_now(address, bytes, Owner::Variable);
         }
         Ok(module)
     }

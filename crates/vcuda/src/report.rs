@@ -2,13 +2,13 @@
 
 use crate::{
     settings::{PREFIX, Settings},
-    status::Status,
     table::lock,
 };
 use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
 use std::{
     cell::RefCell,
+    ffi::CStr,
     fs::{self, File, OpenOptions},
     io::Write,
     path::{Path, PathBuf},
@@ -48,10 +48,10 @@ pub(crate) fn traces() -> bool {
 }
 
 /// Notes a call and what it came to.
-pub(crate) fn called(name: &str, code: u32) {
+pub(crate) fn called(name: &str, code: u32, meaning: Option<&CStr>) {
     if let Some(file) = trace_file() {
-        let line = match Status::of_code(code) {
-            Some(status) => format!("{name} = {code} {}", status.name().to_string_lossy()),
+        let line = match meaning.filter(|_| code != 0) {
+            Some(meaning) => format!("{name} = {code} {}", meaning.to_string_lossy()),
             None => format!("{name} = {code}"),
         };
         add(file, &line);

@@ -1,9 +1,14 @@
-//! Programs of others under `warpsmith exec`, unmodified, from pip: tinygrad and Numba.
+//! Programs of others under `warpsmith exec`, unmodified, from pip: tinygrad and Numba; programs of CUDA C++ that are linked
+//! with the runtime; and what is found in programs with a fault.
 //!
-//! `cargo xtask test` installs them into `.tools/cuda-clients`; WARPSMITH_CUDA_CLIENTS names another environment of Python.
+//! `cargo xtask test` installs what they need into `.tools/cuda-clients` and `.tools/cuda-compiler`; WARPSMITH_CUDA_CLIENTS names
+//! another environment of Python. Of the suite's programs and faults a few run; WARPSMITH_CUDA_PROGRAMS and
+//! WARPSMITH_CUDA_FAULTS let all run.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 
+use serde_json::Value;
 use std::{
+    fs,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -112,4 +117,233 @@ fn a_fault_of_a_numba_kernel_is_found_with_who_allocated_and_launched() {
     ] {
         assert!(ran.err.contains(part), "{part} in\n{}", ran.err);
     }
+}
+
+/// The compiler of CUDA C++ in `.tools/cuda-compiler`; `None` where it was not installed. WARPSMITH_CUDA_COMPILER names another
+/// environment with it.
+fn compiler() -> Option<PathBuf> {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.tools/cuda-compiler");
+    let named = std::env::var_os("WARPSMITH_CUDA_COMPILER");
+    let folder = named.as_ref().map_or(own, PathBuf::from).join("lib");
+    let inside = fs::read_dir(&folder).into_iter().flatten().flatten();
+    let mut found = inside.map(|entry| entry.path().join("site-packages/nvidia/cu13"));
+    let found = found.find(|path| path.join("bin/nvcc").exists());
+    assert!(
+        found.is_some() || named.is_none(),
+        "no nvcc in {}",
+        folder.display()
+    );
+    if found.is_none() {
+        eprintln!("skipped: no nvcc; `cargo xtask test` installs it");
+    }
+    found
+}
+
+/// Compiles a program of the suite, linked with the runtime as a library.
+fn compile(cu13: &Path, source: &Path, out: &Path) {
+    let text = fs::read_to_string(source).expect("a program");
+    let options = text
+        .lines()
+        .next()
+        .and_then(|line| line.strip_prefix("// nvcc: "));
+    let output = Command::new(cu13.join("bin/nvcc"))
+        .current_dir(source.parent().expect("a folder"))
+        .args([
+            "-cudart",
+            "shared",
+            "-lineinfo",
+            "-g",
+            "-arch=compute_80",
+            "-L",
+        ])
+        .arg(out.parent().expect("a folder"))
+        .args(options.into_iter().flat_map(str::split_whitespace))
+        .arg("-o")
+        .arg(out)
+        .arg(source)
+        .output()
+        .expect("the compiler starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}: {said}", source.display());
+}
+
+/// A folder for programs, where the linker finds the runtime.
+fn folder_for_programs(cu13: &Path) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    let runtime = cu13.join("lib/libcudart.so.13");
+    std::os::unix::fs::symlink(runtime, folder.path().join("libcudart.so")).expect("a link");
+    folder
+}
+
+/// Files of a folder of the suite's cases: those that are named, or all of them, where a variable asks for all.
+fn cases(folder: &str, some: &[&str], variable: &str) -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../suite/cases")
+        .join(folder);
+    if std::env::var_os(variable).is_none() {
+        return some.iter().map(|name| folder.join(name)).collect();
+    }
+    let all = fs::read_dir(&folder).expect("the suite's cases").flatten();
+    let mut all: Vec<PathBuf> = all.map(|entry| entry.path()).collect();
+    let is_program = |path: &PathBuf| {
+        let named = |ending: &str| path.extension().is_some_and(|found| found == ending);
+        // The other file of a program is compiled with it.
+        !path.ends_with("linked_part.cu") && (named("cu") || named("py"))
+    };
+    all.retain(is_program);
+    all.sort();
+    all
+}
+
+/// Runs `one` for each, two at a time.
+fn by_two(all: &[PathBuf], one: impl Fn(&Path) + Sync) {
+    let next = std::sync::atomic::AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let at = || next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                while let Some(path) = all.get(at()) {
+                    one(path);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn programs_linked_with_the_runtime_are_right_and_have_no_findings() {
+    let Some(cu13) = compiler() else {
+        return;
+    };
+    let folder = folder_for_programs(&cu13);
+    let some = ["graphs.cu", "managed.cu", "linked.cu"];
+    by_two(
+        &cases("runtime", &some, "WARPSMITH_CUDA_PROGRAMS"),
+        |source| {
+            let name = source.file_stem().expect("a name");
+            let program = folder.path().join(name);
+            compile(&cu13, source, &program);
+            for options in [&[][..], &["--check"]] {
+                let output = Command::new(env!("CARGO_BIN_EXE_warpsmith"))
+                    .args(["exec", "--memory", "256M"])
+                    .args(options)
+                    .arg("--")
+                    .arg(&program)
+                    .output()
+                    .expect("it starts");
+                let out = String::from_utf8_lossy(&output.stdout);
+                let err = String::from_utf8_lossy(&output.stderr);
+                assert!(output.status.success(), "{name:?} {options:?}: {out}{err}");
+                assert!(out.ends_with("right\n"), "{name:?} {options:?}: {out}{err}");
+            }
+        },
+    );
+}
+
+/// The kinds and lines that a program names behind `finds:`.
+fn wanted(source: &Path) -> Vec<(String, usize)> {
+    let text = fs::read_to_string(source).expect("a program");
+    let lines = text.lines().zip(1..);
+    let named = lines.filter_map(|(line, number)| Some((line.split_once("finds: ")?.1, number)));
+    let kinds = named.flat_map(|(kinds, number)| {
+        let kinds = kinds.split_whitespace();
+        kinds.map(move |kind| (kind.to_owned(), number))
+    });
+    kinds.collect()
+}
+
+/// What is found in a program: kinds, and all that names a line.
+fn found(
+    program: &Path,
+    runner: Option<&Path>,
+    mode: &str,
+    report: &Path,
+) -> Vec<(String, String)> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_warpsmith"));
+    command.args([
+        "exec", "--check", "--sm", "80", "--memory", "256M", "--format", "json",
+    ]);
+    command.arg("--report").arg(report).arg("--");
+    if let Some(python) = runner {
+        command.arg(python).args(["-B", "-W", "ignore"]);
+    }
+    let output = command.arg(program).arg(mode).output();
+    let output = output.expect("it starts");
+    let err = String::from_utf8_lossy(&output.stderr);
+    let text = fs::read_to_string(report).unwrap_or_else(|error| panic!("{error}: {err}"));
+    let json: Value = serde_json::from_str(&text).expect("JSON");
+    let mut all = Vec::new();
+    gather(&json, &mut all);
+    let is_clean = mode == "clean";
+    assert!(
+        !is_clean || output.status.success(),
+        "{}: {all:?}{err}",
+        program.display()
+    );
+    all
+}
+
+fn gather(json: &Value, all: &mut Vec<(String, String)>) {
+    match json {
+        Value::Object(fields) => {
+            if let (Some(kind), true) = (json["kind"].as_str(), json["message"].is_string()) {
+                let places = ["source", "other_source", "message"];
+                let places = places.map(|name| json[name].as_str().unwrap_or_default());
+                all.push((kind.to_owned(), places.join("\n") + "\n"));
+            }
+            fields.values().for_each(|value| gather(value, all));
+        }
+        Value::Array(values) => values.iter().for_each(|value| gather(value, all)),
+        _ => {}
+    }
+}
+
+#[test]
+fn planted_faults_are_found_at_their_lines_and_their_twins_are_silent() {
+    let (Some(python), Some(cu13)) = (python(), compiler()) else {
+        return;
+    };
+    let folder = folder_for_programs(&cu13);
+    let some = ["missing_barrier.cu", "leaked.cu", "numba_past_the_end.py"];
+    let mut all = cases("exec-faults", &some, "WARPSMITH_CUDA_FAULTS");
+    // What several of them share has no fault of its own.
+    all.retain(|source| !wanted(source).is_empty());
+    assert!(all.len() >= some.len(), "{all:?}");
+    by_two(&all, |source| {
+        let name = source
+            .file_name()
+            .expect("a name")
+            .to_string_lossy()
+            .into_owned();
+        let is_python = name.ends_with(".py");
+        let program = if is_python {
+            source.to_path_buf()
+        } else {
+            let program = folder.path().join(source.file_stem().expect("a name"));
+            compile(&cu13, source, &program);
+            program
+        };
+        let runner = is_python.then_some(&*python);
+        let report = |mode: &str| folder.path().join(format!("{name}.{mode}.json"));
+        let wanted = wanted(source);
+        let all = found(&program, runner, "fault", &report("fault"));
+        for (kind, line) in &wanted {
+            // Not the first digits of a longer number.
+            let at = format!("{name}:{line}");
+            let is_there = |places: &str| {
+                let mut after = places.split(&at).skip(1);
+                after.any(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()))
+            };
+            let hit = all
+                .iter()
+                .any(|(found, places)| found == kind && is_there(places));
+            assert!(hit, "{name}: {kind} at line {line}, not {all:?}");
+        }
+        let known = |kind: &str| kind == "benign_race" || wanted.iter().any(|(one, _)| one == kind);
+        let other = all.iter().find(|(kind, _)| !known(kind));
+        assert!(other.is_none(), "{name}: {other:?}");
+        let twin = found(&program, runner, "clean", &report("clean"));
+        let other = twin.iter().find(|(kind, _)| kind != "benign_race");
+        assert!(other.is_none(), "{name}, mended: {other:?}");
+    });
 }

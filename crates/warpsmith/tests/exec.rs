@@ -6,7 +6,7 @@
 
 use serde_json::Value;
 use std::{
-    ffi::{CString, c_char, c_int, c_void},
+    ffi::{CStr, CString, c_char, c_int, c_void},
     fs,
     process::Command,
 };
@@ -25,8 +25,7 @@ struct Driver(*mut c_void);
 type Call = unsafe extern "C" fn(u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64) -> u32;
 
 impl Driver {
-    fn load() -> Driver {
-        let name = c"libcuda.so.1";
+    fn load(name: &CStr) -> Driver {
         // SAFETY: a name; the library has no initialisers that matter.
         let library = unsafe { dlopen(name.as_ptr(), 2) };
         assert!(!library.is_null(), "a driver");
@@ -129,7 +128,10 @@ fn program() {
     let Ok(scenario) = std::env::var(SCENARIO) else {
         return;
     };
-    let cu = Driver::load();
+    if let Some(name) = scenario.strip_prefix("runtime ") {
+        return uses_runtime(name);
+    }
+    let cu = Driver::load(c"libcuda.so.1");
     let (mut device, mut context, mut module) = (0i32, 0u64, 0u64);
     cu.ok("cuInit", &[0]);
     cu.ok("cuDeviceGet", &[at(&mut device), 0]);
@@ -217,6 +219,29 @@ fn program() {
     }
 }
 
+/// A program that loads the runtime of this name.
+fn uses_runtime(name: &str) {
+    let name = CString::new(name).expect("a name");
+    let runtime = Driver::load(&name);
+    let (mut version, mut address, mut host) = (0i32, 0u64, [1u8; 64]);
+    runtime.ok("cudaRuntimeGetVersion", &[at(&mut version)]);
+    runtime.ok("cudaMalloc", &[at(&mut address), 64]);
+    runtime.ok("cudaMemset", &[address, 7, 64]);
+    let to = host.as_mut_ptr() as u64;
+    runtime.ok("cudaMemcpy", &[to, address, 64, 2]);
+    assert_eq!(host, [7; 64]);
+    assert_eq!(runtime.call("cudaMemcpy", &[to, address, 65, 2]), 1);
+    assert_eq!(runtime.call("cudaPeekAtLastError", &[]), 1);
+    assert_eq!(runtime.call("cudaGetLastError", &[]), 1);
+    assert_eq!(runtime.call("cudaGetLastError", &[]), 0);
+    runtime.ok("cudaFree", &[address]);
+    // Its memory is the driver's.
+    let driver = Driver::load(c"libcuda.so.1");
+    driver.ok("cuMemAlloc_v2", &[at(&mut address), 64]);
+    runtime.ok("cudaFree", &[address]);
+    println!("version {version}");
+}
+
 /// What a run left.
 struct Ran {
     status: i32,
@@ -258,6 +283,20 @@ fn a_program_without_faults_prints_and_ends_as_it_does() {
     assert_eq!(exec(&["--check"], "three").status, 3);
     // An abort is signal 6.
     assert_eq!(exec(&[], "killed").status, 134);
+}
+
+#[test]
+fn a_program_finds_the_runtime_of_either_version() {
+    for (name, version) in [("libcudart.so.12", 12090), ("libcudart.so.13", 13000)] {
+        let ran = exec(&[], &format!("runtime {name}"));
+        assert_eq!(ran.status, 0, "{}{}", ran.out, ran.err);
+        let told = format!("version {version}\n");
+        assert!(ran.out.contains(&told), "{}", ran.out);
+    }
+    let ran = exec(&["--check"], "runtime libcudart.so.13");
+    let told = "a copy or fill of 65 bytes from byte 0 of a block of 64 bytes";
+    assert!(ran.err.contains(told), "{}{}", ran.out, ran.err);
+    assert_eq!(ran.status, 1, "{}", ran.err);
 }
 
 #[test]

@@ -89,6 +89,10 @@ const UNSAFE: &[(&str, &str)] = &[
         "is a program for the driver, which it loads and calls",
     ),
     (
+        "fuzz/src/calls/driver.rs",
+        "loads the driver library and calls its functions with what it should refuse",
+    ),
+    (
         "suite/tests/vcuda/library.rs",
         "loads that driver into its process",
     ),

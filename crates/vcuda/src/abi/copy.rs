@@ -56,7 +56,7 @@ enum Side {
     Pageable,
 }
 
-fn side(context: &Context, address: u64) -> Result<Side, Status> {
+fn side(context: &Context, address: u64, bytes: u64) -> Result<Side, Status> {
     if context.core.block(address, 0).is_ok() {
         return Ok(Side::Here);
     }
@@ -67,11 +67,16 @@ fn side(context: &Context, address: u64) -> Result<Side, Status> {
             Side::There(other)
         });
     }
-    Ok(if is_locked(address) {
-        Side::Pinned
-    } else {
-        Side::Pageable
-    })
+    if is_locked(address) {
+        return Ok(Side::Pinned);
+    }
+    // What a card has and nobody was given is no memory of the host's.
+    let is_of = |one: &Arc<Context>| one.core.machine.write(address, &[]).is_ok();
+    if driver()?.contexts.all().iter().any(is_of) {
+        crate::report::copies_nowhere(address, bytes, crate::host::caller);
+        return Err(Status::InvalidValue);
+    }
+    Ok(Side::Pageable)
 }
 
 /// The step of a copy, and whether it must be done before its call returns.
@@ -82,15 +87,15 @@ pub(super) fn step(
     bytes: u64,
 ) -> Result<(Step, bool), Status> {
     let host = |address: u64| Host::of(address as *mut u8).bytes(bytes as usize);
-    let inside = |_: &Context, address: u64| on_card(address, bytes as usize);
-    Ok(match (side(context, to)?, side(context, from)?) {
+    let at = |address: u64| side(context, address, bytes);
+    Ok(match (at(to)?, at(from)?) {
         (Side::Here, Side::Here) => {
-            inside(context, to)?;
-            inside(context, from)?;
+            on_card(to, bytes as usize)?;
+            on_card(from, bytes as usize)?;
             (Step::Copy { to, from, bytes }, false)
         }
         (Side::Here, Side::Pinned) => {
-            inside(context, to)?;
+            on_card(to, bytes as usize)?;
             (
                 Step::Write {
                     to,
@@ -100,7 +105,7 @@ pub(super) fn step(
             )
         }
         (Side::Here, Side::Pageable) => {
-            inside(context, to)?;
+            on_card(to, bytes as usize)?;
             (
                 Step::Write {
                     to,
@@ -110,7 +115,7 @@ pub(super) fn step(
             )
         }
         (Side::Pinned, Side::Here) => {
-            inside(context, from)?;
+            on_card(from, bytes as usize)?;
             (
                 Step::Read {
                     to: host(to)?,
@@ -120,7 +125,7 @@ pub(super) fn step(
             )
         }
         (Side::Pageable, Side::Here) => {
-            inside(context, from)?;
+            on_card(from, bytes as usize)?;
             (
                 Step::Read {
                     to: host(to)?,
@@ -130,7 +135,7 @@ pub(super) fn step(
             )
         }
         (Side::Here, Side::There(other)) => {
-            inside(context, to)?;
+            on_card(to, bytes as usize)?;
             other.core.block(from, bytes)?;
             (
                 Step::Between {
@@ -144,7 +149,7 @@ pub(super) fn step(
             )
         }
         (Side::There(other), Side::Here) => {
-            inside(context, from)?;
+            on_card(from, bytes as usize)?;
             other.core.block(to, bytes)?;
             (
                 Step::Between {
@@ -244,7 +249,7 @@ fn read(to: Host, from: u64, bytes: usize, stream: Handle, when: Return) -> Resu
 }
 
 /// Whether all of it is memory that cards reach.
-fn on_card(address: u64, bytes: usize) -> Result<(), Status> {
+pub(super) fn on_card(address: u64, bytes: usize) -> Result<(), Status> {
     let context = usable()?;
     if bytes == 0 || context.core.block(address, bytes as u64).is_ok() || is_locked(address) {
         return Ok(());
@@ -282,7 +287,7 @@ pub(super) fn fill(
     };
     let bytes = count.checked_mul(size).ok_or(Status::InvalidValue)?;
     let both_sides = match usable()?.core.block(address, bytes as u64) {
-        Ok((_, block)) => matches!(block.owner, Owner::Pinned | Owner::Managed),
+        Ok((_, block)) => block.owner.is_of_both_sides(),
         Err(_) => locks(address, bytes),
     };
     let when = if both_sides { when } else { Return::AtOnce };

@@ -25,6 +25,13 @@ pub(super) fn card_of_pool(pool: Handle) -> Result<usize, Status> {
     }
 }
 
+/// Sixteen bytes that no other card has.
+pub(super) fn uuid(index: usize) -> [u8; 16] {
+    let mut bytes = *b"warpsmithvcuda\0\0";
+    bytes[14..].copy_from_slice(&(index as u16).to_le_bytes());
+    bytes
+}
+
 entries! {
     cuDeviceGetCount(count: Out<c_int>) {
         count.put(driver()?.cards.len() as c_int)
@@ -41,11 +48,9 @@ entries! {
         name.put_text(&driver.settings.name, usize::try_from(len).map_err(|_| Status::InvalidValue)?)
     }
 
-    cuDeviceGetUuid(uuid: Out<[u8; 16]>, device: c_int) {
+    cuDeviceGetUuid(out: Out<[u8; 16]>, device: c_int) {
         let card = driver()?.card(device)?;
-        let mut bytes = *b"warpsmithvcuda\0\0";
-        bytes[14..].copy_from_slice(&(card.index as u16).to_le_bytes());
-        uuid.put(bytes)
+        out.put(uuid(card.index))
     }
 
     cuDeviceGetUuid_v2(uuid: Out<[u8; 16]>, device: c_int) {

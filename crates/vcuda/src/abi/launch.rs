@@ -106,6 +106,22 @@ pub(crate) struct Config {
 }
 
 impl Config {
+    /// A grid, a block and bytes of dynamic shared memory; a stream; attributes.
+    pub(super) fn of(
+        (grid, block, dynamic_shared): ([u32; 3], [u32; 3], u32),
+        stream: Handle,
+        (attributes, count): (In<Attribute>, u32),
+    ) -> Config {
+        Config {
+            grid,
+            block,
+            dynamic_shared,
+            stream,
+            attributes,
+            count,
+        }
+    }
+
     /// Threads of a block, and bytes of its dynamic shared memory.
     pub(super) fn sizes(&self) -> (c_uint, c_uint) {
         (self.block.iter().product(), self.dynamic_shared)
@@ -134,6 +150,19 @@ pub(crate) struct Attribute {
     number: c_uint,
     padding: [u8; 4],
     value: [u32; 16],
+}
+
+impl Attribute {
+    /// One whose value is a word.
+    pub(super) fn of(number: u32, word: u32) -> Attribute {
+        let mut value = [0; 16];
+        value[0] = word;
+        Attribute {
+            number,
+            padding: [0; 4],
+            value,
+        }
+    }
 }
 
 /// `CU_LAUNCH_ATTRIBUTE_COOPERATIVE`, and that of clusters. Another one prefers a size, and need not get it.

@@ -123,7 +123,7 @@ fn free(address: u64, is_right: impl Fn(Owner) -> bool) -> Result<(), Status> {
 }
 
 /// An attribute of memory, as far as it has it.
-fn attribute(attribute: c_int, address: u64, value: Out<c_void>) -> Result<(), Status> {
+pub(super) fn attribute(attribute: c_int, address: u64, value: Out<c_void>) -> Result<(), Status> {
     let number = |n: u32| value.cast::<c_uint>().put(n);
     let (context, start, block) = match found(address) {
         Ok(found) => found,
@@ -139,7 +139,7 @@ fn attribute(attribute: c_int, address: u64, value: Out<c_void>) -> Result<(), S
             (context, start as u64, block)
         }
     };
-    let both_sides = matches!(block.owner, Owner::Pinned | Owner::Managed);
+    let both_sides = block.owner.is_of_both_sides();
     match attribute {
         1 => {
             let handle = driver()?
@@ -154,9 +154,7 @@ fn attribute(attribute: c_int, address: u64, value: Out<c_void>) -> Result<(), S
         4 if both_sides => value.cast::<u64>().put(address),
         6 => number(1),
         7 | 20 => value.cast::<u64>().put(start),
-        8 => value
-            .cast::<u8>()
-            .put(u8::from(block.owner == Owner::Managed)),
+        8 => value.cast::<u8>().put(u8::from(block.owner.is_managed())),
         9 => value.cast::<c_int>().put(context.core.card.index as c_int),
         // Not shared with other processes, in whatever way.
         10 | 15 | 21 => value.cast::<u8>().put(0),

@@ -9,18 +9,38 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Exports functions that return a code: `name(argument: Type) { Result<(), Status> }`.
 macro_rules! entries {
-    ($($(#[$doc:meta])* $name:ident($($arg:ident: $ty:ty),* $(,)?) $body:block)*) => {
+    ($($all:tt)*) => { exports! { $crate::abi::guard; $($all)* } };
+}
+
+/// The same for the runtime, whose failures are of its own.
+macro_rules! runtime_entries {
+    ($($all:tt)*) => { exports! { $crate::abi::runtime::guard; $($all)* } };
+}
+
+/// As `entries`, and each again under a name with `_ptsz` and with `_ptds`: there the default stream is the thread's own.
+macro_rules! stream_entries {
+    ($($all:tt)*) => { stream_exports! { $crate::abi::guard; $($all)* } };
+}
+
+/// The same for the runtime.
+macro_rules! runtime_stream_entries {
+    ($($all:tt)*) => { stream_exports! { $crate::abi::runtime::guard; $($all)* } };
+}
+
+/// Exports functions whose results a guard makes codes.
+macro_rules! exports {
+    ($guard:path; $($(#[$doc:meta])* $name:ident($($arg:ident: $ty:ty),* $(,)?) $body:block)*) => {
         $(
             $(#[$doc])*
             // SAFETY: the names are those of the driver's functions, which this library is made to stand for.
             #[unsafe(no_mangle)]
             pub(crate) extern "C" fn $name($($arg: $ty),*) -> u32 {
-                $crate::abi::guard(stringify!($name), || $body)
+                $guard(stringify!($name), || $body)
             }
         )*
 
         /// What this file exports.
-        pub(super) const ENTRIES: &[$crate::abi::Entry] = &[
+        pub(crate) const ENTRIES: &[$crate::abi::Entry] = &[
             $($crate::abi::Entry {
                 name: stringify!($name),
                 address: || $name as *const () as usize,
@@ -30,15 +50,15 @@ macro_rules! entries {
     };
 }
 
-/// As `entries`, and each again under a name with `_ptsz` and with `_ptds`: there the default stream is the thread's own.
-macro_rules! stream_entries {
-    ($($(#[$doc:meta])* $name:ident($($arg:ident: $ty:ty),* $(,)?) $body:block)*) => {
+/// The same with the names of thread's own streams.
+macro_rules! stream_exports {
+    ($guard:path; $($(#[$doc:meta])* $name:ident($($arg:ident: $ty:ty),* $(,)?) $body:block)*) => {
         $(
             $(#[$doc])*
             // SAFETY: the names are those of the driver's functions, which this library is made to stand for.
             #[unsafe(no_mangle)]
             pub(crate) extern "C" fn $name($($arg: $ty),*) -> u32 {
-                $crate::abi::guard(stringify!($name), || $body)
+                $guard(stringify!($name), || $body)
             }
         )*
 
@@ -67,7 +87,7 @@ macro_rules! stream_entries {
         }
 
         /// What this file exports.
-        pub(super) const ENTRIES: &[$crate::abi::Entry] = &[
+        pub(crate) const ENTRIES: &[$crate::abi::Entry] = &[
             $($crate::abi::Entry {
                 name: stringify!($name),
                 address: || $name as *const () as usize,
@@ -92,9 +112,12 @@ mod older;
 mod query;
 mod reserve;
 mod rows;
+mod runtime;
 mod stream;
 mod tensor;
 mod values;
+
+pub(crate) use runtime::entries as runtime_entries;
 
 /// An exported function.
 pub(crate) struct Entry {
@@ -137,7 +160,7 @@ fn guard(name: &str, body: impl FnOnce() -> Result<(), Status>) -> u32 {
         Err(_panic) => Status::Unknown as u32,
     };
     if crate::report::traces() {
-        crate::report::called(name, code);
+        crate::report::called(name, code, Status::of_code(code).map(Status::name));
     }
     code
 }

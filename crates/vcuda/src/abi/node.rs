@@ -79,6 +79,15 @@ pub(crate) struct Call {
 }
 
 impl Kernel {
+    /// The handle of its function.
+    pub(super) fn function(&self) -> Handle {
+        self.function
+    }
+
+    pub(super) fn with_function(self, function: Handle) -> Kernel {
+        Kernel { function, ..self }
+    }
+
     fn work(self) -> Result<Work, Status> {
         let wanted = Wanted {
             function: self.function,

@@ -23,6 +23,17 @@ pub(crate) struct Location {
     number: c_int,
 }
 
+impl Location {
+    /// The card that it is.
+    pub(super) fn card(self) -> Result<c_int, Status> {
+        if self.kind == DEVICE {
+            Ok(self.number)
+        } else {
+            Err(Status::NotSupported)
+        }
+    }
+}
+
 /// `CUmemAllocationProp`.
 #[derive(Clone, Copy)]
 #[repr(C)]

@@ -13,6 +13,9 @@ use crate::{
 };
 use std::ffi::{c_int, c_uchar, c_uint, c_ushort};
 
+/// The kind of a side that is memory of a card.
+const CARD: c_int = 2;
+
 /// One side of a copy, as `CUDA_MEMCPY3D` has it.
 #[derive(Clone, Copy)]
 #[repr(C)]
@@ -34,11 +37,42 @@ pub(crate) struct Side {
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(crate) struct Rows {
-    from: Side,
-    to: Side,
-    width: usize,
-    height: usize,
-    depth: usize,
+    pub(super) from: Side,
+    pub(super) to: Side,
+    pub(super) width: usize,
+    pub(super) height: usize,
+    pub(super) depth: usize,
+}
+
+/// Where one side of a copy begins.
+#[derive(Clone, Copy)]
+pub(super) enum Place {
+    Card(u64),
+    /// The address says where.
+    Either(u64),
+}
+
+impl Place {
+    /// The side that begins at x, y, z, with bytes from row to row and rows from slice to slice.
+    pub(super) fn side(self, [x, y, z]: [usize; 3], pitch: usize, height: usize) -> Side {
+        let (kind, device) = match self {
+            Place::Card(start) => (CARD, start),
+            Place::Either(start) => (4, start),
+        };
+        Side {
+            x,
+            y,
+            z,
+            level: 0,
+            kind,
+            host: Host::of(std::ptr::null_mut()),
+            device,
+            array: Handle::NULL,
+            reserved: 0,
+            pitch,
+            height,
+        }
+    }
 }
 
 /// One side of a copy, as `CUDA_MEMCPY2D` has it.
@@ -108,7 +142,7 @@ impl Side {
     fn place(&self, rows: &Rows) -> Result<(u64, u64, u64), Status> {
         let start = match self.kind {
             1 => self.host.address() as u64,
-            2 | 4 => self.device,
+            CARD | 4 => self.device,
             3 => {
                 crate::report::lacks("copies of arrays");
                 return Err(Status::NotSupported);
@@ -134,11 +168,8 @@ impl Side {
         let first = offset
             .iter()
             .try_fold(start, |sum, one| sum.checked_add(*one as u64));
-        Ok((
-            first.ok_or(Status::InvalidValue)?,
-            pitch as u64,
-            slice as u64,
-        ))
+        let first = first.ok_or(Status::InvalidValue)?;
+        Ok((first, pitch as u64, slice as u64))
     }
 }
 
@@ -161,6 +192,12 @@ fn all(context: &Context, rows: Rows) -> Result<(Vec<Step>, bool), Status> {
         for y in 0..count {
             let to = to + z * to_slice + y * to_pitch;
             let from = from + z * from_slice + y * from_pitch;
+            // What the program says is memory of a card is no memory of the host where it ends.
+            for (side, address) in [(&rows.to, to), (&rows.from, from)] {
+                if side.kind == CARD {
+                    copy::on_card(address, bytes as usize)?;
+                }
+            }
             let (step, at_once) = copy::step(context, to, from, bytes)?;
             wait |= at_once;
             steps.push(step);

@@ -130,6 +130,20 @@ pub(crate) fn caller() -> Option<String> {
     native(&Backtrace::force_capture().to_string())
 }
 
+/// Whether a function is the driver's or the runtime's, or a template of the runtime's headers.
+fn is_entry(name: &str) -> bool {
+    let plain = name.trim_start_matches('_');
+    let is_upper = |rest: &str| rest.starts_with(char::is_uppercase);
+    let of = |prefix: &str| plain.strip_prefix(prefix).is_some_and(is_upper);
+    // Names of C++ have their length in front.
+    let mangled = name.strip_prefix("_Z").is_some_and(|rest| {
+        let inner = rest.trim_start_matches(|c: char| c == 'L' || c.is_ascii_digit());
+        let inner = inner.trim_start_matches('_').strip_prefix("cuda");
+        inner.is_some_and(is_upper)
+    });
+    of("cu") || of("cuda") || mangled
+}
+
 /// The function behind the driver's own, in the text of a backtrace.
 fn native(text: &str) -> Option<String> {
     let mut lines = text.lines().map(str::trim).peekable();
@@ -139,9 +153,12 @@ fn native(text: &str) -> Option<String> {
         let Some(name) = name else {
             continue;
         };
-        let is_entry = name
-            .strip_prefix("cu")
-            .is_some_and(|rest| rest.starts_with(char::is_uppercase));
+        let is_entry = is_entry(name);
+        // A stub of a kernel's is called by a function of the kernel's name, and that by the program.
+        if name.contains("__device_stub__") {
+            lines.find(|line| line.contains(": "));
+            continue;
+        }
         if seen && !is_entry {
             let place = lines.peek().and_then(|next| next.strip_prefix("at "));
             return Some(match place {
@@ -162,6 +179,10 @@ mod tests {
     fn the_function_behind_the_entry_is_the_caller() {
         let text = "   0: warpsmith_vcuda::host::python::caller\n             at ./src/host/python.rs:1:2\n   1: cuMemAlloc_v2\n   2: load_weights\n             at ./main.c:12\n   3: main";
         assert_eq!(native(text).as_deref(), Some("./main.c:12 in load_weights"));
+        let text = "   0: cuLaunchKernelEx\n   1: __cudaLaunchKernel\n   2: _ZL26__cudaLaunchKernel_helperP14\n   3: _Z26__device_stub__Z3addPfiPfi\n   4: _Z3addPfi\n             at ./a.cu:3\n   5: main\n             at ./a.cu:9";
+        assert_eq!(native(text).as_deref(), Some("./a.cu:9 in main"));
+        let text = "   0: cuMemAlloc_v2\n   1: cudaMalloc\n   2: _ZL10cudaMallocIfE9cudaErrorPPT_m\n   3: cudnn";
+        assert_eq!(native(text).as_deref(), Some("cudnn"));
         assert_eq!(native("   0: main"), None);
         assert_eq!(
             native("   0: cuMemAlloc_v2\n   1: <unknown>").as_deref(),

@@ -59,6 +59,16 @@ impl<T> Out<T> {
         In(self.0)
     }
 
+    /// A place of ours, for a call that is made at once.
+    pub(crate) fn to(value: &mut T) -> Out<T> {
+        Out(value)
+    }
+
+    /// Where it is.
+    pub(crate) fn address(self) -> usize {
+        self.0 as usize
+    }
+
     /// No place at all.
     pub(crate) fn nowhere() -> Out<T> {
         Out(ptr::null_mut())
@@ -74,7 +84,18 @@ impl<T> Out<T> {
     }
 }
 
+// SAFETY: an address; the program vouches for it until it takes it back.
+unsafe impl<T> Send for Out<T> {}
+
 impl Out<u8> {
+    /// Bytes of a structure.
+    pub(crate) fn put_bytes(self, bytes: &[u8]) -> Result<(), Status> {
+        let out = self.wanted()?;
+        // SAFETY: not null, so a structure of the program's that is as long.
+        unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), out.0, bytes.len()) };
+        Ok(())
+    }
+
     /// A text with its zero byte, cut to `len` bytes in all.
     pub(crate) fn put_text(self, text: &str, len: usize) -> Result<(), Status> {
         let out = self.wanted()?;
@@ -113,9 +134,21 @@ impl<T> In<T> {
         In(self.0.cast())
     }
 
+    /// Values at an address.
+    pub(crate) fn at_address(address: usize) -> In<T> {
+        In(ptr::with_exposed_provenance(address))
+    }
+
     /// The place `bytes` behind.
     pub(crate) fn behind(self, bytes: usize) -> In<T> {
         In(self.0.wrapping_byte_add(bytes))
+    }
+}
+
+/// A value of ours, for a call that is made at once.
+impl<T> From<&T> for In<T> {
+    fn from(value: &T) -> In<T> {
+        In(value)
     }
 }
 
@@ -157,7 +190,39 @@ impl Text {
 #[repr(transparent)]
 pub(crate) struct Image(*const c_void);
 
+// SAFETY: an address; the program keeps its images until it takes them back.
+unsafe impl Send for Image {}
+// SAFETY: as above.
+unsafe impl Sync for Image {}
+
+/// The version of a wrapping that lists programs which are to be linked.
+const LISTS: u32 = 2;
+
 impl Image {
+    /// The programs in it: itself, or those that its wrapping lists.
+    pub(crate) fn pieces(self) -> Result<Vec<Image>, Status> {
+        if self.0.is_null() {
+            return Err(Status::InvalidValue);
+        }
+        if !self.starts_with(&fatbin::WRAPPED.to_le_bytes()) {
+            return Ok(vec![self]);
+        }
+        // SAFETY: what starts so is two words, a pointer to a fat binary, and in the second version one to pointers to
+        // more of them, up to a null.
+        unsafe {
+            let words = self.0.cast::<u32>();
+            let list = words.add(4).cast::<*const *const c_void>().read_unaligned();
+            if words.add(1).read_unaligned() != LISTS || list.is_null() {
+                return Ok(vec![self]);
+            }
+            let all = (0..).map(|at| list.add(at).read_unaligned());
+            Ok(all
+                .take_while(|piece| !piece.is_null())
+                .map(Image)
+                .collect())
+        }
+    }
+
     /// The PTX in it for a card: bare, in our wrapping, or in a fat binary.
     pub(crate) fn ptx(self, sm: u16) -> Result<Vec<u8>, Status> {
         if self.0.is_null() {

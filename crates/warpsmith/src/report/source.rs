@@ -1,7 +1,10 @@
 //! A PTX text as reports point into it: its lines, where each was compiled from, what it accesses.
 
 use super::{Folders, Origin, Spot};
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 use warpsmith_ptx::{
     ir::{Module, Span, StmtKind},
     isa,
@@ -50,6 +53,10 @@ impl Source {
     /// Takes in what its module tells of its lines.
     pub fn describe(&mut self, module: &Module) {
         let mut chains: BTreeMap<[u32; 3], Arc<[Origin]>> = BTreeMap::new();
+        let inside = self.inline_lines();
+        // LLVM numbers lines of a text of the user's as if each was one more line of the source: they are where it begins.
+        let is_inside =
+            |span: Span| matches!(span, Span::Ptx { line, .. } if inside.contains(&line));
         for function in &module.functions {
             if let Span::Ptx { line, .. } = function.span {
                 self.entries.insert(function.name.to_string(), line);
@@ -64,8 +71,8 @@ impl Source {
                             column,
                             inlined,
                         },
-                        _,
-                    ) => {
+                        span,
+                    ) if !is_inside(span) => {
                         let place = [*file, *line, *column];
                         let outer = inlined.as_ref().map(|at| {
                             let at = [at.file, at.line, at.column];
@@ -138,6 +145,23 @@ impl Source {
     }
 }
 
+impl Source {
+    /// Lines inside of assembly that the user wrote, by the comments that compilers put around it.
+    fn inline_lines(&self) -> BTreeSet<u32> {
+        let mut is_inside = false;
+        let lines = self.text.lines().zip(1..);
+        let inside = lines.filter(|(line, _)| {
+            if line.contains("// begin inline asm") {
+                is_inside = true;
+            } else if line.contains("// end inline asm") {
+                is_inside = false;
+            }
+            is_inside
+        });
+        inside.map(|(_, number)| number).collect()
+    }
+}
+
 /// Places of a chain at most: a text can name more than anybody reads.
 const DEEPEST: usize = 64;
 
@@ -178,5 +202,19 @@ mod tests {
             })
         );
         assert_eq!(source.space(9), Some(Space::Shared));
+    }
+
+    #[test]
+    fn assembly_of_the_user_is_at_the_line_where_it_begins() {
+        let text = ".version 7.0\n.target sm_80\n.address_size 64\n.file 1 \"k.py\"\n\
+                    .entry k() {\n.reg .b32 %r<3>;\n.loc 1 10 14\n// begin inline asm\n\
+                    .loc 1 10 14\nmov.u32 %r1, 0;\n.loc 1 11 14\nld.global.u32 %r1, [0];\n\
+                    // end inline asm\nmov.u32 %r2, 0;\n.loc 1 11 14\nst.global.u32 [0], %r1;\nret;\n}\n";
+        let mut source = Source::new("k.ptx", text.to_owned());
+        source.describe(&parse(text).expect("parses"));
+        let at = |line| source.spot(Span::Ptx { line, column: 1 }).origin;
+        let line = |at: Option<Origin>| at.map(|origin| origin.line);
+        let lines = [10, 12, 14, 16].map(|number| line(at(number)));
+        assert_eq!(lines, [Some(10), Some(10), Some(10), Some(11)]);
     }
 }

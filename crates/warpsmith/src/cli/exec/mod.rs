@@ -3,6 +3,7 @@
 mod events;
 mod place;
 pub(crate) mod ptxas;
+mod stub;
 
 use super::{
     files::Files,

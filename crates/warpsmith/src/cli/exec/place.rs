@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, bail};
 use std::{
     env,
-    ffi::{OsStr, OsString},
+    ffi::{CStr, OsStr, OsString},
     fs,
     path::{Path, PathBuf},
     process::Command,
@@ -25,6 +25,9 @@ const NAMES: [&str; 4] = [
     "libnvJitLink.so.12",
     "libnvJitLink.so.13",
 ];
+
+/// Names under which programs look for the runtime, which is in the driver library, too.
+const RUNTIMES: [&CStr; 2] = [c"libcudart.so.12", c"libcudart.so.13"];
 
 /// A private folder.
 pub(super) struct Place {
@@ -54,6 +57,11 @@ impl Place {
         }
         for name in NAMES {
             link(&library, &place.path(name))?;
+        }
+        for name in RUNTIMES {
+            let file = place.path(&name.to_string_lossy());
+            let bytes = super::stub::library(name, c"libcuda.so.1");
+            fs::write(&file, bytes).context("cannot write the runtime library")?;
         }
         // This program is the assembler, by that name.
         let own = env::current_exe().context("cannot find this program")?;
