@@ -182,7 +182,9 @@ pub(super) fn kernel(at: Handle) -> Result<(Arc<Function>, Handle), Code> {
     let Some(Symbol { binary, name }) = known else {
         return function_with_handle(at).map_err(|_| Code::INVALID_DEVICE_FUNCTION);
     };
-    let (module, _) = binary.library()?.module(&context.core, &driver()?.modules)?;
+    let (module, _) = binary
+        .library()?
+        .module(&context.core, &driver()?.modules)?;
     let found = module.function_handle(&driver()?.functions, &name);
     found.map_err(|_| Code::INVALID_DEVICE_FUNCTION)
 }
@@ -194,7 +196,10 @@ pub(super) fn host_of(handle: Handle) -> Result<Option<Handle>, Code> {
     let all = lock(&REGISTERED).kernels.clone();
     let context = ready()?;
     let is_it = |symbol: &Symbol| {
-        let module = symbol.binary.library().map(|one| one.module(&context.core, &driver.modules));
+        let module = symbol
+            .binary
+            .library()
+            .map(|one| one.module(&context.core, &driver.modules));
         let own = matches!(module, Ok(Ok((module, _))) if Arc::ptr_eq(&module, &function.module));
         own && function.name.to_bytes() == symbol.name.as_bytes()
     };
@@ -215,7 +220,9 @@ pub(super) fn variable(at: usize) -> Result<(u64, u64), Code> {
             .map(|(start, block)| (start, block.bytes))
             .map_err(|_| Code::INVALID_SYMBOL);
     };
-    let (module, _) = binary.library()?.module(&context.core, &driver()?.modules)?;
+    let (module, _) = binary
+        .library()?
+        .module(&context.core, &driver()?.modules)?;
     module.variable(&name).ok_or(Code::INVALID_SYMBOL)
 }
 
