@@ -58,7 +58,9 @@ impl Step {
     fn title(self) -> &'static str {
         match self {
             Step::Ptxas => "install NVIDIA's assemblers into .tools/",
-            Step::Models => "fetch the models into the user's cache, OpenAI's client into .tools/",
+            Step::Models => {
+                "fetch the models into the user's cache, clients of the server into .tools/"
+            }
             Step::CudaClients => "install programs that use CUDA into .tools/cuda-clients",
             Step::Python => "install what the tests of the Python package need into .tools/pytest",
             Step::Fmt => "cargo fmt --all --check",

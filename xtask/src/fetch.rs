@@ -117,30 +117,30 @@ pub(crate) fn fetch(house: &House, what: What) -> Result<()> {
         Place::smollm2()?.ensure(house)?;
     }
     if matches!(what, What::Whisper | What::All) {
-        whisper(house, "tiny.en", &WHISPER_TINY_EN)?;
+        whisper_tiny(house)?;
         whisper_base(house)?;
     }
     Ok(())
 }
 
-/// OpenAI's client in Python, which the tests of the server talk with, in the private tools of the workspace.
+/// Clients in Python that the tests of the server talk with.
 fn clients(house: &House) -> Result<()> {
-    let folder = house.tools().join("clients");
-    let wanted = house.root().join(CLIENTS);
+    let title = "OpenAI's client (Apache-2.0) and LangChain's (MIT)";
+    environment(house, "clients", CLIENTS, title).map(drop)
+}
+
+/// An environment of Python in the private tools of the workspace, with what a file of requirements names.
+pub(crate) fn environment(house: &House, name: &str, wanted: &str, title: &str) -> Result<Python> {
+    let folder = house.tools().join(name);
+    let wanted = house.root().join(wanted);
     let wanted_text = fs::read_to_string(&wanted).map_err(Error::io(&wanted))?;
     let done = folder.join(".ok");
-    if fs::read_to_string(&done).is_ok_and(|done| done == wanted_text) {
-        println!(
-            "OpenAI's client (Apache-2.0): present at {}",
-            folder.display()
-        );
-        return Ok(());
-    }
-    println!(
-        "installing OpenAI's client (Apache-2.0) into {}",
-        folder.display()
-    );
     let python = Python::venv(Python::find(house)?.program(), &folder)?;
+    if fs::read_to_string(&done).is_ok_and(|done| done == wanted_text) {
+        println!("{title}: present at {}", folder.display());
+        return Ok(python);
+    }
+    println!("installing {title} into {}", folder.display());
     python
         .pip()
         .args([
@@ -152,7 +152,13 @@ fn clients(house: &House) -> Result<()> {
         ])
         .arg(&wanted)
         .show()?;
-    fs::write(&done, wanted_text).map_err(Error::io(&done))
+    fs::write(&done, wanted_text).map_err(Error::io(&done))?;
+    Ok(python)
+}
+
+/// Whisper tiny.en in the user's cache: its folder.
+pub(crate) fn whisper_tiny(house: &House) -> Result<PathBuf> {
+    whisper(house, "tiny.en", &WHISPER_TINY_EN)
 }
 
 /// Whisper base in the user's cache: its folder.

@@ -3,6 +3,7 @@
 
 mod bench;
 mod ci;
+mod clients;
 mod cuda;
 mod cuda_clients;
 mod demo;
@@ -11,6 +12,7 @@ mod error;
 mod fetch;
 mod gpu;
 mod house;
+mod load;
 mod page;
 mod peers;
 mod pinned;
@@ -69,6 +71,10 @@ enum Command {
     Gpu(gpu::Args),
     /// Make an archive for other machines: the program, completions, manual pages, checksums.
     Dist(dist::Args),
+    /// The test of the server's clients with LiteLLM too.
+    Clients,
+    /// Many clients at once on the server, or thousands of requests of every kind.
+    Load(load::Args),
     /// Drive the page of the server in headless Chromium, with real models.
     Page(page::Args),
     /// Make a wheel of the Python package for other machines, and run the package's tests with it.
@@ -101,6 +107,8 @@ fn dispatch(command: Command) -> Result<()> {
         Command::Cuda { names } => cuda::cuda(&house, &names),
         Command::Gpu(args) => gpu::gpu(&house, &args),
         Command::Dist(args) => dist::dist(&house, &args),
+        Command::Clients => clients::clients(&house),
+        Command::Load(args) => load::load(&house, &args),
         Command::Page(args) => page::page(&house, &args),
         Command::Wheel(args) => python::wheel(&house, &args),
     }

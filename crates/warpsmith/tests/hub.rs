@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 use std::{
     collections::BTreeMap,
     fs,
-    io::{BufRead, BufReader, Write},
+    io::{BufRead, BufReader, Read, Write},
     net::{TcpListener, TcpStream},
     path::{Path, PathBuf},
-    process::Command,
+    process::{Command, Stdio},
     sync::{Arc, Mutex},
     thread,
 };
@@ -324,6 +324,59 @@ fn models_are_fetched_by_name_once_and_found_again() {
     assert!(!folder.exists());
     let left = warpsmith(home.path(), "", &[], &["models", "list"]);
     assert_eq!(left.out.lines().count(), 2, "{}", left.out);
+}
+
+/// As README has it: nothing is there but the program and a name.
+#[test]
+fn a_first_start_fetches_a_model_and_serves_it() {
+    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
+    let readme = fs::read_to_string(readme).expect("README");
+    let lines = readme
+        .lines()
+        .map(|line| line.split(" #").next().unwrap_or(line));
+    let mut served_there =
+        lines.filter(|line| line.contains("serve") && line.contains("hf:OWNER/NAME"));
+    let line = served_there
+        .next()
+        .expect("a line that serves a model by its name");
+    let line = line.replace("OWNER/NAME:FILE.gguf", "tiny/one:tiny-llama3.gguf");
+    let words: Vec<&str> = line.split_whitespace().collect();
+    assert_eq!(words[..3], ["warpsmith", "serve", "--model"], "{line}");
+    let home = tempfile::tempdir().expect("a folder");
+    let mirror = mirror(served());
+    let mut child = Command::new(env!("CARGO_BIN_EXE_warpsmith"))
+        .args(&words[1..])
+        .args(["--port", "0", "--device", "virtual"])
+        .env_remove("HF_TOKEN")
+        .env_remove("HF_HUB_CACHE")
+        .env("HF_HOME", home.path())
+        .env("HF_ENDPOINT", &mirror.address)
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let mut said = String::new();
+    let out = child.stdout.as_mut().expect("piped");
+    BufReader::new(out).read_line(&mut said).expect("a line");
+    let answered = said
+        .trim_end()
+        .strip_prefix("tiny-llama3 at http://")
+        .map(|address| {
+            let body = r#"{"model": "tiny-llama3", "prompt": "Hello", "max_tokens": 3}"#;
+            let length = body.len();
+            let mut stream = TcpStream::connect(address).expect("a connection");
+            write!(
+                stream,
+                "POST /v1/completions HTTP/1.0\r\nContent-Length: {length}\r\n\r\n{body}"
+            )
+            .expect("written");
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).expect("UTF-8");
+            answer
+        });
+    let _ = child.kill();
+    let _ = child.wait();
+    let answer = answered.unwrap_or_else(|| panic!("no address: {said:?}"));
+    assert!(answer.contains("\"text_completion\""), "{answer}");
 }
 
 #[test]

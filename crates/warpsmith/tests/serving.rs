@@ -1,8 +1,10 @@
 //! `serve`: answers are what `generate` and `transcribe` write; OpenAI's own client, curl and signals.
 
 mod common;
+mod rewritten;
 
 use common::{model, reference, warpsmith};
+use rewritten::rewritten;
 use serde_json::{Value, json};
 use std::{
     fs,
@@ -225,22 +227,61 @@ fn output(command: &mut Command) -> String {
     String::from_utf8(output.stdout).expect("UTF-8")
 }
 
+/// A small model whose template knows tools.
+fn with_tools(folder: &Path) -> PathBuf {
+    let template = "{% for t in tools or [] %}{{ t | tojson }}{% endfor %}{% for m in messages %}{{ m.role }}: {{ m.content }}\
+        {% for c in m.tool_calls %}{{ c.function | tojson }}{% endfor %}\n{% endfor %}assistant: ";
+    let keys = [("tokenizer.chat_template", template.into())];
+    let made = rewritten(folder, "tiny-llama3", &keys, &|_, _| {});
+    let path = folder.join("tools.gguf");
+    fs::rename(made, &path).expect("a file of another name");
+    path
+}
+
+/// LangChain's client, and LiteLLM where `cargo xtask clients` says where it is, get the same.
+fn others(address: &str, chat: &Value, heard: &str, sound: &Path) {
+    let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients");
+    let run = |python: PathBuf, script: &str, args: &[&str]| -> Value {
+        let mut command = Command::new(python);
+        command.arg(scripts.join(script)).arg(address).args(args);
+        serde_json::from_str(&output(&mut command)).expect("JSON")
+    };
+    let mut all = vec![run(
+        python(),
+        "of_langchain.py",
+        &["smollm2", "tools", "none"],
+    )];
+    if let Some(python) = std::env::var_os("WARPSMITH_LITELLM") {
+        let sound = sound.display().to_string();
+        let args = ["smollm2", "tools", "whisper-tiny.en", &sound, "none"];
+        let found = run(python.into(), "of_litellm.py", &args);
+        assert_eq!(found["text"], heard);
+        all.push(found);
+    }
+    for found in all {
+        assert_eq!([&found["chat"], &found["stream"]], [chat, chat], "{found}");
+    }
+}
+
 #[test]
-fn openais_client_curl_and_the_examples_of_the_document_work() {
+fn openais_and_langchains_clients_curl_and_the_examples_of_the_document_work() {
     let folder = tempfile::tempdir().expect("a folder");
     // Called as the document calls it.
     let path = folder.path().join("smollm2.gguf");
     std::os::unix::fs::symlink(smollm2(), &path).expect("a link");
     let link = path.display().to_string();
     let speech = cached("whisper-tiny.en").display().to_string();
-    let models = ["--model", &link, "--whisper", &speech];
+    let tools = with_tools(folder.path()).display().to_string();
+    let models = ["--model", &link, "--model", &tools, "--whisper", &speech];
     let keys = folder.path().join("keys.txt");
     fs::write(&keys, "first\n\n none \n").expect("a file");
     let keys = keys.display().to_string();
     let more = ["--api-key-file", &keys, "--device", "virtual"];
-    let server = Server::start(&[models, more].concat());
+    let server = Server::start(&[&models[..], &more].concat());
     assert!(
-        server.line.starts_with("smollm2, whisper-tiny.en at "),
+        server
+            .line
+            .starts_with("smollm2, tools, whisper-tiny.en at "),
         "{}",
         server.line
     );
@@ -279,7 +320,7 @@ fn openais_client_curl_and_the_examples_of_the_document_work() {
     let mut command = Command::new(python());
     command.arg(script).arg(&server.address);
     command
-        .args(["smollm2", "whisper-tiny.en"])
+        .args(["smollm2", "tools", "whisper-tiny.en"])
         .arg(&sound)
         .arg("none");
     let found: Value = serde_json::from_str(&output(&mut command)).expect("JSON");
@@ -288,6 +329,7 @@ fn openais_client_curl_and_the_examples_of_the_document_work() {
     for answer in ["chat", "stream", "response"] {
         assert_eq!(found[answer], want["text"], "{answer}");
     }
+    let want_chat = want["text"].clone();
     let want = generated(&link, "fast", "The capital of France is", 6);
     assert_eq!(found["completion"], want);
     let heard = warpsmith(&[
@@ -298,7 +340,10 @@ fn openais_client_curl_and_the_examples_of_the_document_work() {
         "virtual",
         &sound.display().to_string(),
     ]);
-    assert_eq!(found["text"], heard.ok().trim());
+    let heard = heard.ok().trim().to_owned();
+    assert_eq!(found["text"], heard);
+
+    others(&server.address, &want_chat, &heard, &sound);
 
     // One schema in nine; all of them by hand, with 1.
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients/schemas.py");

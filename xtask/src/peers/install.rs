@@ -105,6 +105,31 @@ impl Native {
     }
 }
 
+/// What its server needs beside it.
+const SERVER: [&str; 5] = [
+    "fastapi",
+    "pydantic-settings",
+    "sse-starlette",
+    "starlette-context",
+    "uvicorn",
+];
+
+/// llama-cpp-python with what its `server` extra asks for.
+pub(super) fn llama_cpp_server(house: &House) -> Result<()> {
+    LLAMA_CPP.install(house)?;
+    let folder = LLAMA_CPP.folder(house);
+    let done = folder.join(".server");
+    if done.is_file() {
+        return Ok(());
+    }
+    Python::venv(Python::find(house)?.program(), &folder.join("venv"))?
+        .pip()
+        .args(["install", "--quiet", "--only-binary", ":all:"])
+        .args(SERVER)
+        .show()?;
+    fs::write(&done, "").map_err(Error::io(&done))
+}
+
 pub(super) fn candle_folder(house: &House) -> PathBuf {
     folder(house, "candle")
 }

@@ -118,6 +118,12 @@ pub(crate) fn measure(house: &House, peer: Peer, plan: &Plan) -> Result<Value> {
     })
 }
 
+/// The Python whose llama-cpp-python has its server, installed if it is not there.
+pub(crate) fn llama_cpp_server(house: &House) -> Result<PathBuf> {
+    install::llama_cpp_server(house)?;
+    Ok(install::LLAMA_CPP.python(house))
+}
+
 fn sources(house: &House) -> PathBuf {
     house.root().join("bench").join("peers")
 }

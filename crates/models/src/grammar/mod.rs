@@ -198,6 +198,32 @@ pub enum Then {
     Done,
 }
 
+/// A grammar at the beginning of a text.
+#[derive(Clone, Debug)]
+pub struct Guide {
+    /// What it is followed with, behind the known tokens.
+    pub constraint: Constraint,
+    /// Tokens that every text begins with.
+    pub known: Vec<u32>,
+    /// What comes behind them.
+    pub then: Then,
+}
+
+impl Guide {
+    /// With up to `room` known tokens.
+    ///
+    /// # Errors
+    /// As [`Constraint::begin`].
+    pub fn begin(mut constraint: Constraint, room: usize) -> Result<Guide, Error> {
+        let Advance { forced, then } = constraint.begin(room)?;
+        Ok(Guide {
+            constraint,
+            known: forced,
+            then,
+        })
+    }
+}
+
 impl Constraint {
     /// The beginning of the text: up to `room` tokens that are forced, and what comes behind them.
     ///

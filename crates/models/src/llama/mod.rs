@@ -18,6 +18,7 @@ mod rope;
 mod session;
 mod source;
 mod warning;
+mod writer;
 
 pub use config::{Biases, Config, Head};
 pub use embed::Pooling;
@@ -33,3 +34,4 @@ pub use rope::RopeScaling;
 pub use session::{Run, Session, SessionOptions};
 pub use source::{LayerPart, Part, Source, Tensor};
 pub use warning::{Warning, warnings};
+pub use writer::{Finish, Told, Wanted, Writer, Wrote};

@@ -1,7 +1,8 @@
 //! `/v1/chat/completions`: conversations, as the model's own template writes them.
 
 use super::{
-    ask::{self, MOST_CHOICES, Way, spelled, usage},
+    ask::{self, MOST_CHOICES, Way, spelled},
+    envelope::Envelope,
     format::{Format, Layout, format},
     functions::{Functions, Shape as Written, functions},
     tools::{Heard, Said},
@@ -11,12 +12,11 @@ use crate::{
     clock,
     error::ApiError,
     fields::{Fields, shown, wrong},
-    http::{Made, Shape, collect, data, json_response, stream},
+    http::{Made, Shape, collect, json_response, stream},
     text::{Asked, Finish, Part, Prompt, Text, Told},
 };
 use axum::{extract::State, response::Response};
-use serde_json::{Map, Value, json};
-use std::sync::Arc;
+use serde_json::{Value, json};
 use warpsmith_models::{
     chat::{GenerationPrompt, Message},
     grammar::Grammar,
@@ -40,12 +40,7 @@ pub(crate) async fn chat(State(app): State<App>, Body(body): Body) -> Result<Res
     let choices = asked.n;
     let parts = text.ask(asked, arrived)?;
     let mut frame = Frame {
-        id: app.id("chatcmpl"),
-        created: clock::unix(),
-        text,
-        usage: None,
-        prompt,
-        made: 0,
+        envelope: Envelope::new(app.id("chatcmpl"), text, "chat.completion.chunk", prompt),
         told,
         begun: vec![false; choices],
         listeners: vec![tools.listener(); choices],
@@ -54,7 +49,7 @@ pub(crate) async fn chat(State(app): State<App>, Body(body): Body) -> Result<Res
     };
     match way {
         Way::Stream { usage } => {
-            frame.usage = Some(usage);
+            frame.envelope.counts = usage;
             stream(parts, choices, frame).await
         }
         Way::Whole => {
@@ -316,15 +311,10 @@ pub(crate) fn said(name: &str, content: Value) -> Result<String, ApiError> {
     Ok(all)
 }
 
-/// What all pieces of an answer have.
+/// An answer.
 struct Frame {
-    id: String,
-    created: u64,
-    text: Arc<Text>,
-    /// Of a stream: whether tokens are counted at its end.
-    usage: Option<bool>,
-    prompt: usize,
-    made: u64,
+    envelope: Envelope,
+    /// Whether probabilities are told.
     told: bool,
     /// Whose role was said.
     begun: Vec<bool>,
@@ -336,20 +326,10 @@ struct Frame {
 }
 
 impl Frame {
-    fn object(&self, kind: &str, choices: Vec<Value>) -> Map<String, Value> {
-        let mut object = Map::new();
-        object.insert("id".to_owned(), json!(self.id));
-        object.insert("object".to_owned(), json!(kind));
-        object.insert("created".to_owned(), json!(self.created));
-        object.insert("model".to_owned(), json!(self.text.name));
-        object.insert("choices".to_owned(), Value::Array(choices));
-        object
-    }
-
     /// An id for a call.
     fn call_id(&mut self) -> String {
         self.ids += 1;
-        let id = self.id.replacen("chatcmpl", "call", 1);
+        let id = self.envelope.id.replacen("chatcmpl", "call", 1);
         format!("{id}{}", self.ids)
     }
 
@@ -408,9 +388,7 @@ impl Frame {
                 "finish_reason": reason,
             }));
         }
-        let mut object = self.object("chat.completion", choices);
-        object.insert("usage".to_owned(), usage(self.prompt, made));
-        Value::Object(object)
+        self.envelope.whole("chat.completion", choices, made)
     }
 
     fn logprobs(&self, told: &[Told]) -> Value {
@@ -418,7 +396,7 @@ impl Frame {
             return Value::Null;
         }
         let ranked = |(token, logprob): (u32, f64)| {
-            let (spelling, bytes) = spelled(&self.text, token);
+            let (spelling, bytes) = spelled(&self.envelope.text, token);
             json!({"token": spelling, "logprob": finite(logprob), "bytes": bytes})
         };
         let content = told.iter().map(|told| {
@@ -429,16 +407,8 @@ impl Frame {
         json!({"content": content.collect::<Vec<_>>(), "refusal": null})
     }
 
-    fn event(&self, choices: Vec<Value>) -> String {
-        let mut object = self.object("chat.completion.chunk", choices);
-        if self.usage == Some(true) {
-            object.insert("usage".to_owned(), Value::Null);
-        }
-        data(&Value::Object(object))
-    }
-
     fn delta(&self, choice: usize, delta: Value, logprobs: Value, reason: Option<&str>) -> String {
-        self.event(vec![json!({
+        self.envelope.event(vec![json!({
             "index": choice,
             "delta": delta,
             "logprobs": logprobs,
@@ -465,7 +435,7 @@ impl Shape for Frame {
                 tokens,
                 told,
             } => {
-                self.made += tokens;
+                self.envelope.made += tokens;
                 let mut out = self.role(choice);
                 let said = self.listeners[choice].push(&text);
                 let mut deltas = self.heard(choice, said);
@@ -492,21 +462,15 @@ impl Shape for Frame {
                 };
                 out + &self.delta(choice, json!({}), Value::Null, Some(reason))
             }
-            Part::Failed(error) => self.failed(&error),
+            Part::Failed(error) => Envelope::failed(&error),
         }
     }
 
     fn failed(&mut self, error: &ApiError) -> String {
-        data(&error.json())
+        Envelope::failed(error)
     }
 
     fn end(&mut self) -> String {
-        let mut out = String::new();
-        if self.usage == Some(true) {
-            let mut object = self.object("chat.completion.chunk", Vec::new());
-            object.insert("usage".to_owned(), usage(self.prompt, self.made));
-            out = data(&Value::Object(object));
-        }
-        out + "data: [DONE]\n\n"
+        self.envelope.end()
     }
 }

@@ -1,7 +1,8 @@
 //! `/v1/completions`: prompts that are gone on with.
 
 use super::{
-    ask::{self, MOST_CHOICES, Way, spelled, usage},
+    ask::{self, MOST_CHOICES, Way, spelled},
+    envelope::Envelope,
     format::{Layout, format},
 };
 use crate::{
@@ -9,13 +10,14 @@ use crate::{
     clock,
     error::ApiError,
     fields::Fields,
-    http::{Made, Shape, collect, data, json_response, stream},
-    text::{Asked, Part, Text, Told},
+    http::{Made, Shape, collect, json_response, stream},
+    text::{Asked, Part, Told},
 };
 use axum::{extract::State, response::Response};
-use serde_json::{Map, Value, json};
-use std::sync::Arc;
+use serde_json::{Value, json};
 
+/// What an answer is called, whole or in pieces.
+const KIND: &str = "text_completion";
 /// Tokens where nothing is said, as of OpenAI.
 const USUAL: u32 = 16;
 /// Probable tokens that are told of at most.
@@ -36,17 +38,12 @@ pub(crate) async fn completions(
     let choices = asked.prompts.len() * asked.n;
     let parts = text.ask(asked, arrived)?;
     let mut frame = Frame {
-        id: app.id("cmpl"),
-        created: clock::unix(),
-        text,
-        usage: None,
-        prompt,
-        made: 0,
+        envelope: Envelope::new(app.id("cmpl"), text, KIND, prompt),
         offsets: vec![0; choices],
     };
     match way {
         Way::Stream { usage } => {
-            frame.usage = Some(usage);
+            frame.envelope.counts = usage;
             stream(parts, choices, frame).await
         }
         Way::Whole => {
@@ -103,30 +100,14 @@ fn read(app: &App, body: &[u8]) -> Result<Taken<(Asked, Way)>, ApiError> {
     })
 }
 
-/// What all pieces of an answer have.
+/// An answer.
 struct Frame {
-    id: String,
-    created: u64,
-    text: Arc<Text>,
-    /// Of a stream: whether tokens are counted at its end.
-    usage: Option<bool>,
-    prompt: usize,
-    made: u64,
+    envelope: Envelope,
     /// Characters of each choice so far.
     offsets: Vec<usize>,
 }
 
 impl Frame {
-    fn object(&self, choices: Vec<Value>) -> Map<String, Value> {
-        let mut object = Map::new();
-        object.insert("id".to_owned(), json!(self.id));
-        object.insert("object".to_owned(), json!("text_completion"));
-        object.insert("created".to_owned(), json!(self.created));
-        object.insert("model".to_owned(), json!(self.text.name));
-        object.insert("choices".to_owned(), Value::Array(choices));
-        object
-    }
-
     fn whole(&mut self, all: &[Made]) -> Value {
         let made = all.iter().map(|made| made.tokens).sum();
         let choices = all.iter().enumerate().map(|(index, made)| {
@@ -139,9 +120,7 @@ impl Frame {
             })
         });
         let choices = choices.collect();
-        let mut object = self.object(choices);
-        object.insert("usage".to_owned(), usage(self.prompt, made));
-        Value::Object(object)
+        self.envelope.whole(KIND, choices, made)
     }
 
     /// Lists of tokens, as OpenAI's older interface has them.
@@ -155,25 +134,17 @@ impl Frame {
             top: best,
         } in told
         {
-            let (spelling, _) = spelled(&self.text, *token);
+            let (spelling, _) = spelled(&self.envelope.text, *token);
             offsets.push(self.offsets[choice]);
             self.offsets[choice] += spelling.chars().count();
             tokens.push(spelling);
             own.push(finite(*logprob));
             let best = best
                 .iter()
-                .map(|(token, logprob)| (spelled(&self.text, *token).0, finite(*logprob)));
+                .map(|(token, logprob)| (spelled(&self.envelope.text, *token).0, finite(*logprob)));
             top.push(Value::Object(best.collect()));
         }
         json!({"tokens": tokens, "token_logprobs": own, "top_logprobs": top, "text_offset": offsets})
-    }
-
-    fn event(&self, choices: Vec<Value>) -> String {
-        let mut object = self.object(choices);
-        if self.usage == Some(true) {
-            object.insert("usage".to_owned(), Value::Null);
-        }
-        data(&Value::Object(object))
     }
 }
 
@@ -186,40 +157,34 @@ impl Shape for Frame {
                 tokens,
                 told,
             } => {
-                self.made += tokens;
+                self.envelope.made += tokens;
                 if text.is_empty() && told.is_none() {
                     return String::new();
                 }
                 let told: Vec<Told> = told.into_iter().collect();
                 let logprobs = self.told(choice, &told);
-                self.event(vec![json!({
+                self.envelope.event(vec![json!({
                     "index": choice,
                     "text": text,
                     "logprobs": logprobs,
                     "finish_reason": null,
                 })])
             }
-            Part::End { choice, finish } => self.event(vec![json!({
+            Part::End { choice, finish } => self.envelope.event(vec![json!({
                 "index": choice,
                 "text": "",
                 "logprobs": null,
                 "finish_reason": finish.name(),
             })]),
-            Part::Failed(error) => self.failed(&error),
+            Part::Failed(error) => Envelope::failed(&error),
         }
     }
 
     fn failed(&mut self, error: &ApiError) -> String {
-        data(&error.json())
+        Envelope::failed(error)
     }
 
     fn end(&mut self) -> String {
-        let mut out = String::new();
-        if self.usage == Some(true) {
-            let mut object = self.object(Vec::new());
-            object.insert("usage".to_owned(), usage(self.prompt, self.made));
-            out = data(&Value::Object(object));
-        }
-        out + "data: [DONE]\n\n"
+        self.envelope.end()
     }
 }

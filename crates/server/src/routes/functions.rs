@@ -1,13 +1,16 @@
 //! Functions that a model may call, or has to, as requests describe them.
 
-use super::tools::Heard;
+use super::{
+    calls::{self, Calls, Count, Function},
+    tools::Heard,
+};
 use crate::{
     error::ApiError,
     fields::{Fields, shown, wrong},
     text::Text,
 };
 use serde_json::{Map, Value, json};
-use warpsmith_models::{Error, grammar};
+use warpsmith_models::grammar;
 
 /// How a function lies in a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,8 +28,10 @@ pub(crate) struct Functions {
     pub(crate) told: Vec<Value>,
     /// Names that may be called.
     pub(crate) names: Vec<String>,
-    /// What a call looks like, if the answer has to be one.
+    /// What calls look like, if the answer has to be one, or if they are held to something.
     pub(crate) grammar: Option<grammar::Grammar>,
+    /// Whether the answer has to be one.
+    forced: bool,
     /// The schemas in it, each with the field that has it.
     pub(crate) schemas: Vec<(String, Value)>,
     /// Fields that an answer of responses repeats.
@@ -36,17 +41,11 @@ pub(crate) struct Functions {
 impl Functions {
     /// What hears calls in an answer.
     pub(crate) fn listener(&self) -> Heard {
-        match self.grammar {
-            None => Heard::free(self.names.clone()),
-            Some(_) => Heard::forced(&self.names),
+        match self.forced {
+            false => Heard::free(self.names.clone()),
+            true => Heard::forced(&self.names),
         }
     }
-}
-
-/// One function.
-struct Function {
-    name: String,
-    parameters: Value,
 }
 
 /// Who decides what is called.
@@ -56,12 +55,6 @@ enum Choice {
     /// Any of them, but one is.
     Any,
     Named(String),
-}
-
-/// What begins a call that is forced, up to its arguments.
-pub(super) fn beginning(name: &str) -> String {
-    let name = Value::from(name);
-    format!("{{\"name\": {name}, \"arguments\": ")
 }
 
 /// The functions of a request, from `tools` and `tool_choice`.
@@ -82,10 +75,6 @@ pub(crate) fn functions(
         "tool_choice": choice.unwrap_or(json!("auto")),
         "parallel_tool_calls": parallel,
     });
-    if !parallel && matches!(chosen, Choice::Model) && !all.is_empty() {
-        let why = "several calls cannot be ruled out where a model decides by itself";
-        return Err(ApiError::unsupported("parallel_tool_calls", why));
-    }
     let forced = matches!(chosen, Choice::Any | Choice::Named(_));
     if all.is_empty() && forced {
         let message = "`tool_choice` wants a call, and `tools` has no function";
@@ -105,7 +94,7 @@ pub(crate) fn functions(
     let (mut told, mut known) = (Vec::new(), Vec::new());
     for (at, tool) in all.into_iter().enumerate() {
         let path = format!("tools[{at}]");
-        let (tool, function) = read(&path, tool, shape, forced)?;
+        let (tool, function) = read(&path, tool, shape)?;
         told.push(tool);
         known.push((path, function));
     }
@@ -117,15 +106,28 @@ pub(crate) fn functions(
             return Err(ApiError::field("tool_choice", message));
         }
     }
-    let (mut grammar, mut schemas) = (None, Vec::new());
-    if forced {
-        grammar = Some(calls(&known, &mut schemas)?);
-    }
+    let count = match parallel {
+        true => Count::Any,
+        false => Count::One,
+    };
+    let strict = known.iter().any(|(_, function)| function.strict);
+    let found = match forced {
+        true => Some(calls::forced(&known)?),
+        false if strict || count == Count::One => {
+            Some(calls::free(&known, count, &text.bundle.tokenizer)?)
+        }
+        false => None,
+    };
+    let (grammar, schemas) = match found {
+        Some(Calls { grammar, schemas }) => (Some(grammar), schemas),
+        None => (None, Vec::new()),
+    };
     let names = known.into_iter().map(|(_, function)| function.name);
     Ok(Functions {
         told,
         names: names.collect(),
         grammar,
+        forced,
         schemas,
         given,
     })
@@ -167,12 +169,7 @@ fn chosen(choice: &Value, shape: Shape) -> Result<Choice, ApiError> {
 }
 
 /// A function, and what templates are told of it.
-fn read(
-    path: &str,
-    tool: Value,
-    shape: Shape,
-    forced: bool,
-) -> Result<(Value, Function), ApiError> {
+fn read(path: &str, tool: Value, shape: Shape) -> Result<(Value, Function), ApiError> {
     let mut fields = Fields::within(path, tool.clone())?;
     match fields.text("type")?.as_deref() {
         Some("function") => {}
@@ -206,50 +203,16 @@ fn read(
     };
     function.text("description")?;
     let strict = function.flag("strict")?.unwrap_or(false);
-    if strict && !forced {
-        let why = "arguments follow their schema where `tool_choice` forces a call";
-        return Err(ApiError::unsupported(function.name("strict"), why));
-    }
     let parameters = function.take("parameters").unwrap_or(json!({}));
     if !parameters.is_object() {
         let name = function.name("parameters");
         return Err(wrong(&name, &parameters, "a JSON schema"));
     }
     function.finish()?;
-    Ok((told, Function { name, parameters }))
-}
-
-/// One call of one of these functions, with arguments of its schema.
-fn calls(
-    known: &[(String, Function)],
-    schemas: &mut Vec<(String, Value)>,
-) -> Result<grammar::Grammar, ApiError> {
-    let mut rules = String::new();
-    let mut names = Vec::new();
-    for (at, (path, Function { name, parameters })) in known.iter().enumerate() {
-        let mut schema = parameters.clone();
-        // Arguments are an object, whether the schema says so or not.
-        match schema.get("type").map(|kind| kind == "object") {
-            None => schema["type"] = json!("object"),
-            Some(true) => {}
-            Some(false) => {
-                let param = format!("{path}.parameters.type");
-                return Err(wrong(&param, &parameters["type"], "\"object\""));
-            }
-        }
-        let embedded = grammar::embedded(&schema).map_err(|error| refused(path, &error))?;
-        let begin = Value::from(beginning(name));
-        rules += &format!("call_{at}: {begin} {embedded} \"}}\"\n");
-        names.push(format!("call_{at}"));
-        schemas.push((format!("{path}.parameters"), schema));
-    }
-    Ok(grammar::Grammar::Lark(format!(
-        "start: {}\n{rules}",
-        names.join(" | ")
-    )))
-}
-
-fn refused(path: &str, error: &Error) -> ApiError {
-    let param = format!("{path}.parameters");
-    ApiError::field(param.clone(), format!("`{param}`: {error}"))
+    let function = Function {
+        name,
+        parameters,
+        strict,
+    };
+    Ok((told, function))
 }

@@ -2,9 +2,11 @@
 
 mod ask;
 mod audio;
+mod calls;
 mod chat;
 mod completions;
 mod embeddings;
+mod envelope;
 mod format;
 mod functions;
 mod items;

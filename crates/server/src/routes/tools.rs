@@ -1,10 +1,7 @@
 //! Calls of tools in what a model writes: found, taken out of the text, given as OpenAI's objects.
 
-use super::functions::beginning;
+use super::calls::{MARKS, beginning};
 use serde_json::{Map, Value, json};
-
-/// What begins calls, beside text that is JSON from its first character: Hermes and Qwen, Mistral, Llama 3.
-const MARKS: [&str; 3] = ["<tool_call>", "[TOOL_CALLS]", "<|python_tag|>"];
 
 /// A call of a function.
 #[derive(Clone, Debug, PartialEq)]

@@ -5,22 +5,12 @@ use crate::error::ApiError;
 use std::sync::OnceLock;
 use warpsmith_models::{
     Error,
-    grammar::{Constraint, Grammar, Grammars, Then},
+    grammar::{Grammar, Grammars, Guide},
 };
 
 /// What makes them, from the first request on that has one.
 #[derive(Debug, Default)]
 pub(super) struct Guides(OnceLock<Result<Grammars, String>>);
-
-/// A grammar at the beginning of an answer.
-#[derive(Clone, Debug)]
-pub(crate) struct Guide {
-    pub(crate) constraint: Constraint,
-    /// Tokens that every answer begins with.
-    pub(crate) known: Vec<u32>,
-    /// What comes behind them.
-    pub(crate) then: Then,
-}
 
 impl Text {
     /// Has what is asked follow a grammar, which the field `param` describes.
@@ -40,7 +30,7 @@ impl Text {
             .as_ref()
             .map_err(|why| ApiError::unsupported(param, why))?;
         let wrong = |error: Error| ApiError::field(param, format!("`{param}`: {error}"));
-        let mut constraint = grammars.compile(grammar).map_err(wrong)?;
+        let constraint = grammars.compile(grammar).map_err(wrong)?;
         let longest = asked.prompts.iter().map(|prompt| prompt.ids.len()).max();
         let rest = self.rest(longest.unwrap_or(0));
         let most = asked.max_tokens.map_or(rest, |most| most.min(rest));
@@ -49,12 +39,7 @@ impl Text {
             None => most.saturating_sub(1) as usize,
             Some(_) => 0,
         };
-        let begun = constraint.begin(room).map_err(wrong)?;
-        asked.guide = Some(Guide {
-            constraint,
-            known: begun.forced,
-            then: begun.then,
-        });
+        asked.guide = Some(Guide::begin(constraint, room).map_err(wrong)?);
         Ok(())
     }
 }

@@ -9,14 +9,15 @@ use crate::{
     queue::{self, Place, Queue},
     start::{Failure, Worker},
 };
-pub(crate) use guide::Guide;
 use guide::Guides;
 use std::{sync::Arc, time::Instant};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use warpsmith_device::Device;
+pub(crate) use warpsmith_models::llama::Told;
 use warpsmith_models::{
     Error,
-    llama::{Bundle, Engine, Penalties},
+    grammar::Guide,
+    llama::{self, Bundle, Engine, Penalties},
     sampling::SamplerConfig,
     text::StopMatcher,
 };
@@ -71,13 +72,6 @@ impl queue::Job for Job {
     }
 }
 
-/// A token with its probability, and the most probable ones in its place.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Told {
-    pub(crate) own: (u32, f64),
-    pub(crate) top: Vec<(u32, f64)>,
-}
-
 /// Why a continuation ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Finish {
@@ -85,6 +79,15 @@ pub(crate) enum Finish {
     Stop,
     /// At the most tokens, or at the end of the context.
     Length,
+}
+
+impl From<llama::Finish> for Finish {
+    fn from(finish: llama::Finish) -> Finish {
+        match finish {
+            llama::Finish::Stop => Finish::Stop,
+            llama::Finish::Length | llama::Finish::Context => Finish::Length,
+        }
+    }
 }
 
 impl Finish {

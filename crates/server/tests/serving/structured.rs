@@ -365,8 +365,6 @@ fn a_forced_call_has_arguments_of_its_schema_whole_and_streamed() {
             "tool_choice.type",
         ),
         (json!({"tool_choice": "sometimes"}), "tool_choice"),
-        // Where a model decides by itself its arguments are its own.
-        (json!({"tool_choice": "auto"}), "tools[0].function.strict"),
         (
             json!({"tool_choice": "required", "response_format": {"type": "json_object"}}),
             "response_format",
@@ -390,6 +388,45 @@ fn a_forced_call_has_arguments_of_its_schema_whole_and_streamed() {
             answer.text()
         );
     }
+}
+
+#[test]
+fn where_the_model_decides_a_call_that_begins_is_of_its_schema() {
+    let (server, _) = with_tools();
+    let nested = functions().map(|f| json!({"type": "function", "function": f}));
+    let messages = json!([{"role": "user", "content": "Rain in Bonn?"}]);
+    let body = json!({"messages": messages, "tools": nested, "max_tokens": 100});
+    // A bracket at the beginning is that of a call.
+    let ids = post(server.address, "/tokenize", &json!({"content": "{"})).ok();
+    let bracket = ids["tokens"]
+        .as_array()
+        .and_then(|ids| ids.last())
+        .expect("a token")
+        .to_string();
+    for (at, more) in [json!({}), json!({"parallel_tool_calls": false})]
+        .into_iter()
+        .enumerate()
+    {
+        let begin = json!({"tool_choice": "auto", "temperature": 1, "seed": at, "logit_bias": {bracket.as_str(): 100}});
+        let answer = post(server.address, CHAT, &with(with(body.clone(), begin), more)).ok();
+        let first = &answer["choices"][0];
+        assert_eq!(first["finish_reason"], "tool_calls", "{answer}");
+        let call = &first["message"]["tool_calls"][0]["function"];
+        let told = |name: &str| call[name].as_str().expect("a string").to_owned();
+        if told("name") == "weather" {
+            called("weather", &told("arguments"));
+        }
+    }
+    let answer = post(
+        server.address,
+        CHAT,
+        &with(body.clone(), json!({"temperature": 0, "max_tokens": 5})),
+    )
+    .ok();
+    assert!(
+        answer["choices"][0]["message"]["content"].is_string(),
+        "{answer}"
+    );
 }
 
 #[test]

@@ -1,4 +1,5 @@
-"""OpenAI's own client against a server: ADDRESS TEXT-MODEL SPEECH-MODEL SOUND KEY; prints one JSON object of what came."""
+"""OpenAI's own client against a server: ADDRESS TEXT-MODEL TOOLS-MODEL SPEECH-MODEL SOUND KEY; prints one JSON object of what
+came."""
 
 import json
 import struct
@@ -8,12 +9,12 @@ import typing
 import openai
 import pydantic
 
-address, text_model, speech_model, sound, key = sys.argv[1:]
+address, text_model, tools_model, speech_model, sound, key = sys.argv[1:]
 client = openai.OpenAI(base_url=address + "/v1", api_key=key, max_retries=0, timeout=120)
 found = {}
 
 models = [model.id for model in client.models.list()]
-assert sorted([text_model, speech_model]) == sorted(models), models
+assert sorted([text_model, tools_model, speech_model]) == sorted(models), models
 
 messages = [{"role": "user", "content": "Name a colour"}]
 asked = dict(model=text_model, messages=messages, max_tokens=12, temperature=0)
@@ -86,6 +87,14 @@ answer = client.responses.parse(
     model=text_model, input="Describe a pet.", max_output_tokens=100, temperature=0, text_format=Pet
 )
 assert answer.output_parsed == pet, (answer.output_parsed, pet)
+
+
+# Its own description of a class as a function is strict, and the model decides unless it has to call.
+functions = dict(model=tools_model, tools=[openai.pydantic_function_tool(Pet)], max_tokens=200)
+free = client.chat.completions.create(**asked | functions | {"max_tokens": 8})
+assert free.choices[0].message.content, free
+message = client.chat.completions.parse(**asked | functions, tool_choice="required").choices[0].message
+assert isinstance(message.tool_calls[0].function.parsed_arguments, Pet), message
 
 
 def refused(kind, param, call):
