@@ -34,7 +34,7 @@ fn pages_of_a_client_that_vanished_are_free() {
     // One that waits for its whole answer.
     let whole = begin(server.address, COMPLETIONS, &long);
     server.wait("warpsmith_vanished_total", 1.0);
-    assert!(server.figure("warpsmith_pages_used") > 0.0);
+    server.wait_until("warpsmith_pages_used", |pages| pages > 0.0);
     drop(whole);
     server.wait("warpsmith_vanished_total", 2.0);
     server.wait("warpsmith_pages_used", 0.0);

@@ -173,15 +173,20 @@ impl Running {
         values.sum()
     }
 
-    /// Waits until a figure has a value.
+    /// Waits until a figure is this.
     pub(crate) fn wait(&self, name: &str, want: f64) {
+        self.wait_until(name, |figure| figure == want);
+    }
+
+    /// Waits until a figure is as wanted.
+    pub(crate) fn wait_until(&self, name: &str, wanted: impl Fn(f64) -> bool) {
         for _ in 0..400 {
-            if self.figure(name) == want {
+            if wanted(self.figure(name)) {
                 return;
             }
             std::thread::sleep(Duration::from_millis(25));
         }
-        panic!("{name} is {}, expected {want}", self.figure(name));
+        panic!("{name} stays {}", self.figure(name));
     }
 }
 
