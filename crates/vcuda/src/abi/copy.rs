@@ -6,7 +6,6 @@ use super::{
 };
 use crate::{
     context::Context,
-    core::Owner,
     driver::{driver, usable},
     status::Status,
     step::{Step, Unit},

@@ -10,8 +10,8 @@ use super::{
 };
 use crate::{
     context::Context,
-    driver::{current, driver, with_stack},
-    library::{Library, function_with_handle},
+    driver::{current, driver, function_with_handle, with_stack},
+    library::Library,
     link::link_texts,
     module::{Function, Program, compile},
     status::Status,
