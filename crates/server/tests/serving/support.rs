@@ -180,7 +180,7 @@ impl Running {
 
     /// Waits until a figure is as wanted.
     pub(crate) fn wait_until(&self, name: &str, wanted: impl Fn(f64) -> bool) {
-        for _ in 0..400 {
+        for _ in 0..1200 {
             if wanted(self.figure(name)) {
                 return;
             }
