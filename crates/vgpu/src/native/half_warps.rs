@@ -7,13 +7,14 @@ use super::{
     kinds::Kind,
     more::{More, source},
     nodes::{Arg, Code, Place, Vector},
+    reach::Span,
     shapes::{self, Group, Lanes},
     values::{Coder, Skip, ValueId},
 };
-use crate::{lower::Lowerer, memory::Window};
+use crate::lower::Lowerer;
 use regalloc2::{RegClass, VReg};
 use warpsmith_ptx::ir::{Address, Base, Inst, Operand};
-use warpsmith_x86::{Alu, Cond, Len, vector};
+use warpsmith_x86::{Cond, Len, vector};
 
 /// An access of words by halves of a warp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +70,8 @@ impl Coder<'_, '_> {
             store,
             step,
         } = half;
-        let (value, offset, wide) = self.address(source(inst, usize::from(!store))?)?;
+        let operand = source(inst, usize::from(!store))?;
+        let (value, offset, wide) = self.address(operand)?;
         if self.active.is_some() || self.affine(value).is_some() || self.is_uniform(value) {
             return match store {
                 true => self.store(access, inst),
@@ -83,15 +85,29 @@ impl Coder<'_, '_> {
             }
             false => None,
         };
-        let firsts = self.firsts(value, step, wide)?;
-        let len = if step == 0 { 4 } else { 64 };
-        let mut at = Vec::with_capacity(2);
-        for first in firsts {
-            at.push(self.half_at(access, first, offset, wide, len));
-        }
+        let lanes = if step == 0 { 1 } else { 16 };
+        let own = Span {
+            from: offset,
+            to: offset + i64::from(4 * lanes),
+            align: 4,
+        };
+        let key = (value, access.shared, step);
+        let found = self.halves_reached.get(&key);
+        let found = found.and_then(|all| all.iter().find(|(span, _)| span.has(own)).copied());
+        let (span, at) = match found {
+            Some(found) => found,
+            None => {
+                let span = self.span(access, operand, lanes, own);
+                let firsts = self.firsts(value, step, wide)?;
+                let at = firsts.map(|first| self.reach(access, first, wide, span));
+                self.halves_reached.entry(key).or_default().push((span, at));
+                (span, at)
+            }
+        };
+        let places = at.map(|at| Place::At(at, (offset - span.from) as i32));
         if let Some(lanes) = stored {
-            for (at, lanes) in at.iter().zip(lanes) {
-                let v = Vector::one(Arg::Mem(Place::At(*at, 0)));
+            for (place, lanes) in places.into_iter().zip(lanes) {
+                let v = Vector::one(Arg::Mem(place));
                 self.nodes.store_vector(&vector::STORE_I32, lanes, v);
             }
             return Ok(());
@@ -101,17 +117,13 @@ impl Coder<'_, '_> {
         } else {
             &vector::LOAD
         };
-        let regs =
-            [at[0], at[1]].map(|at| self.vector(op, Vector::one(Arg::Mem(Place::At(at, 0)))));
+        let regs = places.map(|place| self.vector(op, Vector::one(Arg::Mem(place))));
         let value = self.of_lanes(regs, false);
         self.put(source(inst, 0)?, value)
     }
 
     /// The first lanes of both halves; leaves the run where a half does not grow by `step`.
     fn firsts(&mut self, value: ValueId, step: i64, wide: bool) -> Result<[VReg; 2], Skip> {
-        if let Some(firsts) = self.half_warps.get(&value) {
-            return Ok(*firsts);
-        }
         let regs = if wide {
             self.quads(value)?.to_vec()
         } else {
@@ -149,33 +161,6 @@ impl Coder<'_, '_> {
         let apart = self.test(&vector::TEST_I32, 0, off, off);
         self.nodes.effect(Code::MaskTest16, &[apart]);
         self.exit_if(Cond::NotEqual);
-        let firsts = [firsts[0], firsts[1]];
-        self.half_warps.insert(value, firsts);
-        Ok(firsts)
-    }
-
-    /// Checks what a half accesses, from its first lane on; the host's pointer.
-    fn half_at(&mut self, access: Access, first: VReg, offset: i64, wide: bool, len: u32) -> VReg {
-        let address = if wide {
-            self.add_imm(first, offset)
-        } else {
-            // Of 32 bits, it wraps around there.
-            let code = Code::AluImm(Alu::Add, false, offset as i32);
-            self.nodes.change(code, first, &[])
-        };
-        self.nodes.effect(Code::TestImm(3), &[address]);
-        self.exit_if(Cond::NotEqual);
-        let from = if access.shared {
-            address
-        } else {
-            let base = self.field(access, Window::BASE_AT);
-            let code = Code::Alu(Alu::Sub, true);
-            self.nodes.change(code, address, &[base])
-        };
-        let limit = self.limit(access, len);
-        self.nodes.effect(Code::Compare(true), &[from, limit]);
-        self.exit_if(Cond::Above);
-        let host = self.field(access, Window::HOST_AT);
-        self.nodes.change(Code::Alu(Alu::Add, true), from, &[host])
+        Ok([firsts[0], firsts[1]])
     }
 }

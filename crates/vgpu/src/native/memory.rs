@@ -28,7 +28,7 @@ enum Checked {
 }
 
 /// Sixteen numbers of words, as the bytes of a register.
-fn words(of: impl Fn(u32) -> u32) -> [u8; 64] {
+pub(super) fn words(of: impl Fn(u32) -> u32) -> [u8; 64] {
     let mut bytes = [0; 64];
     for (i, cell) in bytes.chunks_mut(4).enumerate() {
         cell.copy_from_slice(&of(i as u32).to_le_bytes());
@@ -73,10 +73,10 @@ impl Coder<'_, '_> {
             }
             _ => return self.apart(access, value, offset, wide).map(Checked::Apart),
         };
-        let len = if uniform { each } else { 32 * each };
+        let lanes = if uniform { 1 } else { 32 };
         let own = Span {
             from: offset,
-            to: offset + i64::from(len),
+            to: offset + i64::from(lanes * each),
             align: each,
         };
         let key = (value, access.shared);
@@ -85,7 +85,7 @@ impl Coder<'_, '_> {
         let Reach { at, span } = match found {
             Some(reach) => reach,
             None => {
-                let span = self.span(access, operand, uniform, own);
+                let span = self.span(access, operand, lanes, own);
                 let at = self.reach(access, base, wide, span);
                 let reach = Reach { at, span };
                 self.reached.entry(key).or_default().push(reach);

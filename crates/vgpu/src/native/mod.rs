@@ -39,6 +39,7 @@ mod halves;
 mod int;
 mod kinds;
 mod lanes;
+mod liveness;
 mod loops;
 mod memory;
 mod more;
@@ -62,12 +63,13 @@ mod values;
 
 use crate::{
     exec::{Ctx, MicroOp},
-    lower::{Block, Compiled, Lowerer, Piece, Term, roles},
+    lower::{Block, Compiled, Lowerer, Piece, Term, immediate, roles},
 };
 use accesses::is_direct;
 use encode::{Encoder, Shared, Unit};
 use entry::entry;
 use kinds::Kind;
+use liveness::liveness;
 use nodes::{Code, Nodes, Place};
 use regalloc2::Output;
 use regions::Branch;
@@ -77,7 +79,7 @@ use std::sync::Arc;
 use target::Target;
 use values::{Coder, Skip};
 use warpsmith_ptx::{
-    ir::{Inst, RegId, Stmt},
+    ir::{Inst, Operand, Stmt},
     op::Op,
 };
 use warpsmith_x86::{Cond, Executable, Label, MaskAlu};
@@ -103,6 +105,8 @@ struct Source<'a> {
     plain: FxHashSet<usize>,
     /// Blocks to which all lanes come together.
     convergent: &'a [bool],
+    /// Whether the block is one warp, which waits at barriers for itself alone.
+    alone: bool,
     /// How many blocks go to a block.
     sources: Vec<u32>,
     /// The first op of each block.
@@ -176,6 +180,7 @@ pub(crate) fn compile(
         kinds: kinds.collect(),
         plain: FxHashSet::default(),
         convergent,
+        alone: l.block().iter().product::<u32>() == 32 && blocks.iter().all(is_plain),
         sources,
         firsts,
         ends,
@@ -408,6 +413,11 @@ impl Source<'_> {
                     length += 1;
                     next
                 }
+                Term::Barrier(ref barrier) if self.alone && barrier.cluster.is_none() => {
+                    coder.burn();
+                    length += 1;
+                    barrier.next
+                }
                 Term::Branch {
                     pred,
                     negated,
@@ -519,6 +529,19 @@ impl Source<'_> {
     }
 }
 
+/// Whether a block ends with no barrier, or with one that all threads wait at, and nobody only comes to.
+fn is_plain(block: &Block) -> bool {
+    let Term::Barrier(barrier) = &block.term else {
+        return true;
+    };
+    let number = match barrier.id {
+        Operand::Imm(imm) => immediate(imm, 32) as u32,
+        _ => u32::MAX,
+    };
+    let all = barrier.count.is_none() && barrier.reduce.is_none() && barrier.guard.is_none();
+    barrier.cluster.is_some() || number < 16 && all && !barrier.arrive
+}
+
 /// Registers that are read where one value for the warp is wanted.
 fn scalars(l: &Lowerer<'_>, insts: &[&Inst]) -> Vec<bool> {
     let mut wanted = vec![false; l.register_count()];
@@ -531,63 +554,4 @@ fn scalars(l: &Lowerer<'_>, insts: &[&Inst]) -> Vec<bool> {
         }
     }
     wanted
-}
-
-fn set(bits: &mut [u64], reg: RegId) {
-    bits[reg.index() / 64] |= 1 << (reg.index() % 64);
-}
-
-fn clear(bits: &mut [u64], reg: RegId) {
-    bits[reg.index() / 64] &= !(1 << (reg.index() % 64));
-}
-
-/// Goes over an instruction from its end to its beginning.
-fn step_back(live: &mut [u64], inst: &Inst) {
-    if inst.guard.is_none() {
-        roles::each_def(inst, &mut |reg| clear(live, reg));
-    }
-    roles::each_use(inst, &mut |reg| set(live, reg));
-}
-
-/// The registers that are read behind each instruction of each block, or by it; the last entry of a block is before its end.
-fn liveness(
-    count: usize,
-    body: &[Stmt],
-    blocks: &[Block],
-    pieces: &[Vec<Piece>],
-) -> Vec<Vec<Vec<u64>>> {
-    let words = count.div_ceil(64);
-    let mut all: Vec<Vec<Vec<u64>>> = pieces
-        .iter()
-        .map(|pieces| vec![vec![0; words]; pieces.len() + 1])
-        .collect();
-    let mut changed = true;
-    while changed {
-        changed = false;
-        for (at, block) in blocks.iter().enumerate().rev() {
-            let mut live = vec![0; words];
-            for to in block.term.targets() {
-                for (word, more) in live.iter_mut().zip(&all[to as usize][0]) {
-                    *word |= more;
-                }
-            }
-            block.term.each_use(&mut |reg| set(&mut live, reg));
-            let own = &mut all[at];
-            let last = own.len() - 1;
-            own[last].clone_from(&live);
-            for (i, piece) in pieces[at].iter().enumerate().rev() {
-                if let Some(inst) = body[piece.stmt as usize].inst() {
-                    step_back(&mut live, inst);
-                }
-                if i > 0 {
-                    own[i].clone_from(&live);
-                }
-            }
-            if own[0] != live {
-                own[0] = live;
-                changed = true;
-            }
-        }
-    }
-    all
 }

@@ -137,7 +137,7 @@ pub(super) enum Code {
     /// Two registers of rows of 16 bytes, and where those begin: their offsets, of 64 bits or not, are on the stack.
     Rows(u32, bool),
     /// Copies rows of 16 bytes: from, to, a free register. Their offsets are on the stack: of 32 bits to where, of
-    /// 64 bits from where.
+    /// 64 bits from where. The flags say `Equal` where each four of them lie one behind the other, here and there.
     CopyRows {
         to: u32,
         from: u32,

@@ -56,8 +56,8 @@ pub(super) struct Reach {
 
 impl Coder<'_, '_> {
     /// What this access and those behind it have in common, that go to the same memory by the same register: one check is
-    /// enough for all.
-    pub(super) fn span(&self, access: Access, operand: &Operand, uniform: bool, own: Span) -> Span {
+    /// enough for all. So many lanes are neighbours, or 1 where all go to one place.
+    pub(super) fn span(&self, access: Access, operand: &Operand, lanes: u32, own: Span) -> Span {
         let Operand::Addr(Address {
             base: Base::Reg(reg),
             ..
@@ -92,13 +92,12 @@ impl Coder<'_, '_> {
             let found = accesses::access(self.l, inst, place)?;
             let align = found.bytes * found.count;
             let same = base == reg && found.shared == access.shared && inst.guard == guard;
-            if !same || !uniform && align != each {
+            if !same || lanes != 1 && align != each {
                 return None;
             }
-            let len = if uniform { align } else { 32 * align };
             Some(Span {
                 from: *offset,
-                to: offset + i64::from(len),
+                to: offset + i64::from(lanes * align),
                 align,
             })
         };

@@ -7,6 +7,7 @@ use super::{
     accesses::{Access, items},
     apart::Apart,
     kinds::{is_pred, reads, writes},
+    memory::words,
     nodes::{Arg, Code, Place, Vector},
     values::{Coder, Skip},
 };
@@ -261,7 +262,9 @@ impl Coder<'_, '_> {
                 *source = self.vector(&vector::BLEND_I64, choice);
             }
         }
+        let apart = self.apart_in_fours(&targets, &sources);
         let at = self.laid(targets.into_iter().chain(sources).collect());
+        self.nodes.effect(Code::MaskTest16, &[apart]);
         let code = Code::CopyRows {
             to: at,
             from: at + 128,
@@ -270,6 +273,43 @@ impl Coder<'_, '_> {
         operands.push(self.nodes.free(RegClass::Int));
         self.nodes.push(code, &operands);
         Ok(())
+    }
+
+    /// Lanes whose row does not lie behind that of the lane before, of those that are not the first of four: none where
+    /// four lanes copy 64 bytes. Targets have 32 bits, sources 64.
+    fn apart_in_fours(&mut self, targets: &[VReg], sources: &[VReg]) -> VReg {
+        let by = |imm: u8, v: VReg| Vector {
+            imm,
+            ..Vector::two(v, Arg::Reg(v))
+        };
+        let mut bad: Option<VReg> = None;
+        for (regs, wide) in [(targets, false), (sources, true)] {
+            let places = match wide {
+                true => words(|i| (1 - i % 2) * 16 * (i / 2 % 4)),
+                false => words(|i| 16 * (i % 4)),
+            };
+            for reg in regs {
+                // What the first of each four has, for all of them.
+                let first = if wide {
+                    let twos = self.by(&vector::SHUFFLE_I32, *reg, 0b01_00_01_00);
+                    self.vector(&vector::SHUFFLE_I64X2, by(0b10_10_00_00, twos))
+                } else {
+                    self.by(&vector::SHUFFLE_I32, *reg, 0)
+                };
+                let (add, test) = match wide {
+                    true => (&vector::ADD_I64, &vector::CMP_I64),
+                    false => (&vector::ADD_I32, &vector::CMP_I32),
+                };
+                let place = self.nodes.constant(places);
+                let want = self.vector(add, Vector::two(first, Arg::Mem(place)));
+                let own = self.test(test, 4, want, *reg);
+                bad = Some(match bad {
+                    None => own,
+                    Some(bad) => self.nodes.mask(Code::MaskAlu(MaskAlu::Or), &[bad, own]),
+                });
+            }
+        }
+        bad.expect("lanes have targets")
     }
 
     /// The lanes that read nothing, if there may be any. Where a lane reads a part of a row the run is left.

@@ -5,7 +5,7 @@ use super::{
     loops::{Loop, Turn},
     nodes::{Arg, Code, Nodes, Place, Vector},
     products::{Fragment, FragmentKey},
-    reach::Reach,
+    reach::{Reach, Span},
     regions::Waits,
     shapes::Lanes,
 };
@@ -113,8 +113,8 @@ pub(super) struct Coder<'a, 'b> {
     pub(super) own_loop: Option<Loop>,
     /// The instructions of each block.
     pub(super) insts: &'a [Vec<Option<&'a Inst>>],
-    /// Addresses whose halves have been found to grow evenly: the first lanes of both.
-    pub(super) half_warps: FxHashMap<ValueId, [VReg; 2]>,
+    /// The same by halves of warps, with the bytes from lane to lane: where the host has both.
+    pub(super) halves_reached: FxHashMap<(ValueId, bool, i64), Vec<(Span, [VReg; 2])>>,
 }
 
 impl<'a, 'b> Coder<'a, 'b> {
@@ -146,7 +146,7 @@ impl<'a, 'b> Coder<'a, 'b> {
             turns: Vec::new(),
             own_loop: None,
             insts,
-            half_warps: FxHashMap::default(),
+            halves_reached: FxHashMap::default(),
         }
     }
 

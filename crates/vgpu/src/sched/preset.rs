@@ -41,14 +41,11 @@ pub(super) fn set(ctx: &mut Ctx, preset: &Preset, first: u32) {
 /// A special register of thread `thread` of the CTA.
 fn special_of(ctx: &Ctx, special: Special, thread: u32) -> u64 {
     let view = &ctx.view;
-    let [tx, ty, tz] = ctx.thread(thread);
     let lane = thread % 32;
-    let threads: u32 = view.block.iter().product();
-    let linear = view.cta[0] + view.grid[0] * (view.cta[1] + view.grid[1] * view.cta[2]);
     u64::from(match special {
-        Special::TidX => tx,
-        Special::TidY => ty,
-        Special::TidZ => tz,
+        Special::TidX => ctx.thread(thread)[0],
+        Special::TidY => ctx.thread(thread)[1],
+        Special::TidZ => ctx.thread(thread)[2],
         Special::NtidX => view.block[0],
         Special::NtidY => view.block[1],
         Special::NtidZ => view.block[2],
@@ -79,8 +76,11 @@ fn special_of(ctx: &Ctx, special: Special, thread: u32) -> u64 {
         | Special::ReservedSmemOffsetCap => 0,
         Special::Laneid => lane,
         Special::Warpid => thread / 32,
-        Special::Nwarpid => threads.div_ceil(32),
-        Special::Smid => linear % view.sms.max(1),
+        Special::Nwarpid => view.block.iter().product::<u32>().div_ceil(32),
+        Special::Smid => {
+            let [x, y, z] = view.cta;
+            (x + view.grid[0] * (y + view.grid[1] * z)) % view.sms.max(1)
+        }
         Special::Nsmid => view.sms,
         Special::Gridid => return view.grid_id,
         Special::LanemaskEq => 1 << lane,

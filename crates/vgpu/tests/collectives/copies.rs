@@ -85,6 +85,29 @@ fn copies_of_every_size_arrive() {
             run(&body(size, cache, &mixed, ""), 32, &input, 256),
             expect(&input, size, |l| ((l ^ 5) * size, 3 * l * size), |_| size)
         );
+        // Four lanes are neighbours here and there, but for some of them.
+        let rows = format!(
+            "  shr.u32 %r10, %r1, 2;\n  mad.lo.u32 %r11, %r10, 1, %r1;\n  mul.lo.u32 %r11, %r11, {size};\n  xor.b32 %r10, %r1, 12;\n  mul.lo.u32 %r10, %r10, {size};\n"
+        );
+        let place = |l: u32| ((l ^ 12) * size, (l + l / 4) * size);
+        assert_eq!(
+            run(&body(size, cache, &rows, ""), 32, &input, 256),
+            expect(&input, size, place, |_| size)
+        );
+        for odd in [0, 6, 13, 31] {
+            let one = format!(
+                "{rows}  setp.eq.u32 %p1, %r1, {odd};\n  @%p1 add.u32 %r11, %r11, {};\n",
+                2 * size
+            );
+            let place = |l: u32| {
+                let more = if l == odd { 2 * size } else { 0 };
+                (place(l).0, place(l).1 + more)
+            };
+            assert_eq!(
+                run(&body(size, cache, &one, ""), 32, &input, 256),
+                expect(&input, size, place, |_| size)
+            );
+        }
         let uniform = format!(
             "  mov.u32 %r10, {};\n  mov.u32 %r11, {};\n",
             2 * size,

@@ -165,11 +165,32 @@ impl Encoder<'_> {
         }
     }
 
-    /// Four rows in a turn.
+    /// Sixty-four bytes at once where four lanes are neighbours, which the flags say; else four rows in a turn.
     pub(super) fn copy_rows(&mut self, to: u32, from: u32, o: &mut Operands<'_>) {
         let (target, source) = (o.general(), o.general());
         let lane = o.general();
-        let again = self.code.label();
+        let (again, apart, done) = (self.code.label(), self.code.label(), self.code.label());
+        self.code.jump_if(Cond::NotEqual, apart);
+        let (v, len) = (self.shared.target.scratch(), self.shared.target.len());
+        for row in (0..32).step_by(4) {
+            self.code.load(true, SCRATCH, self.stack(from + 8 * row));
+            self.code.load(false, lane, self.stack(to + 4 * row));
+            for part in (0..64).step_by(self.shared.target.bytes() as usize) {
+                let mem = |base, index| {
+                    Rm::Mem(Mem::Base {
+                        base,
+                        index: Some((index, 0)),
+                        offset: part,
+                    })
+                };
+                let from = mem(source, SCRATCH);
+                self.code.vector(&vector::LOAD, len, v, 0, from);
+                self.code
+                    .vector(&vector::STORE, len, v, 0, mem(target, lane));
+            }
+        }
+        self.code.jump(done);
+        self.code.bind(apart);
         self.code.mov_imm(lane, 0);
         self.code.bind(again);
         for row in 0..4 {
@@ -203,5 +224,6 @@ impl Encoder<'_> {
         self.code.alu_imm(Alu::Add, false, lane, 4);
         self.code.alu_imm(Alu::Cmp, false, lane, 32);
         self.code.jump_if(Cond::Below, again);
+        self.code.bind(done);
     }
 }

@@ -59,6 +59,6 @@ pub(super) fn sets(code: &Code) -> bool {
 pub(super) fn reads(code: &Code) -> bool {
     matches!(
         code,
-        Code::Cmov(..) | Code::SetAll(_) | Code::Fork(_) | Code::ExitIf(..)
+        Code::Cmov(..) | Code::SetAll(_) | Code::Fork(_) | Code::ExitIf(..) | Code::CopyRows { .. }
     )
 }

@@ -66,4 +66,33 @@ impl Writer<'_> {
         }
         self.line(&format!("L{end}:"));
     }
+
+    /// What a loop has behind its first instructions.
+    pub(super) fn within(&mut self) {
+        match self.random.below(4) {
+            0 | 1 => {
+                self.branches(1);
+                self.some(3);
+            }
+            2 => self.barrier(),
+            _ => {}
+        }
+    }
+
+    /// What other threads have written before a barrier; then a barrier before they write again.
+    pub(super) fn barrier(&mut self) {
+        let (mine, theirs) = (self.reg("r"), self.reg("r"));
+        let by = 1 + self.random.below(31);
+        self.line(&format!(
+            "mad.lo.u32 %c0, %flat, 4, %near;\nst.shared.u32 [%c0], {mine};\nbar.sync 0;"
+        ));
+        self.some(3);
+        self.line(&format!(
+            "xor.b32 %c0, %flat, {by};\nand.b32 %c0, %c0, 127;\nmad.lo.u32 %c0, %c0, 4, %near;"
+        ));
+        let number = self.random.below(2);
+        self.line(&format!(
+            "ld.shared.u32 {theirs}, [%c0];\nbar.sync {number};"
+        ));
+    }
 }

@@ -63,7 +63,22 @@ impl Writer<'_> {
             _ => ", 16",
         };
         self.line("mad.lo.u32 %c0, %flat, 16, %near;");
-        self.line("and.b32 %c1, %r3, 1008;\ncvt.u64.u32 %b0, %c1;\nadd.s64 %b0, %b0, %in;");
+        match self.random.below(3) {
+            0 => self.line("and.b32 %c1, %r3, 1008;"),
+            // Four lanes copy neighbouring rows; in the last case but for one of them.
+            near => {
+                self.line(
+                    "shr.u32 %c1, %flat, 2;\nmad.lo.u32 %c1, %c1, 16, %flat;\nshl.b32 %c1, %c1, 4;",
+                );
+                if near == 2 {
+                    let lane = self.random.below(32);
+                    self.line(&format!(
+                        "setp.eq.u32 %q1, %s0, {lane};\n@%q1 add.u32 %c1, %c1, 32;"
+                    ));
+                }
+            }
+        }
+        self.line("cvt.u64.u32 %b0, %c1;\nadd.s64 %b0, %b0, %in;");
         let how = self.random.pick(&["0", "1", "rest"]).to_owned();
         match how.as_str() {
             // All lanes read a whole row or nothing; or some a part.

@@ -542,15 +542,13 @@ pub(crate) fn kernel(random: &mut Random, whole: bool) -> String {
         w.some(12);
         let label = w.labels;
         w.labels += 1;
-        match w.random.below(4) {
+        match w.random.below(5) {
+            4 => w.barrier(),
             0 => {
                 let (times, pred) = (1 + w.random.below(4), "%q0");
                 w.line(&format!("mov.u32 %i, 0;\nL{label}:"));
                 w.some(8);
-                if w.random.below(2) == 0 {
-                    w.branches(1);
-                    w.some(3);
-                }
+                w.within();
                 w.line(&format!(
                     "add.u32 %i, %i, 1;\nsetp.lt.u32 {pred}, %i, {times};\n@{pred} bra L{label};"
                 ));
