@@ -1,8 +1,8 @@
 //! Functions of values: roots and exponentials, conversions, packing, bytes, dot products.
 
 use crate::{
+    arith,
     build::{Rep, with},
-    halves,
     slot::Slot,
     uni::{Join, Uni},
     val::{Arg, Ty, Val, binary, unary},
@@ -131,7 +131,7 @@ macro_rules! half_methods {
                 let at = Location::caller();
                 Val::from_reg(with(|b| {
                     let half = Slot::reg(b.to_reg(at, Type::$ptx, self.rep));
-                    halves::widened(b, at, Type::$ptx, half)
+                    arith::widened(b, at, Type::$ptx, half)
                 }))
             }
 

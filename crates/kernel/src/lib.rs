@@ -4,6 +4,7 @@
 mod agreed;
 mod ahead;
 pub mod args;
+mod arith;
 mod array;
 mod atomic;
 mod build;
@@ -17,7 +18,6 @@ mod exchange;
 mod frag;
 mod functions;
 mod grid;
-mod halves;
 mod hardware;
 pub mod item;
 pub mod kernel;

@@ -1,8 +1,8 @@
 //! Values: typed registers that know which threads agree on them.
 
 use crate::{
+    arith::{self, arith, bits_of, is_half},
     build::{Builder, Rep, with},
-    halves,
     misuse::Birth,
     slot::Slot,
     uni::{self, Join, Uni},
@@ -209,29 +209,6 @@ impl<'k, T: Ty, U: Uni> From<T> for Val<'k, T, U> {
     }
 }
 
-/// The qualifiers of an arithmetic instruction on `ty`: rounding is always spelt, so that nothing is contracted.
-pub(crate) fn arith(op: Op, ty: Type) -> ([Qual; 2], usize) {
-    let t = Qual::T(ty);
-    match (op, ty) {
-        (
-            Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Fma,
-            Type::F32 | Type::F64 | Type::F16 | Type::BF16,
-        ) => ([Qual::Rn, t], 2),
-        (Op::Mul | Op::Mad, _) => ([Qual::Lo, t], 2),
-        (Op::And | Op::Or | Op::Xor | Op::Not | Op::Shl, _) => ([Qual::T(bits_of(ty)), t], 1),
-        _ => ([t, t], 1),
-    }
-}
-
-fn bits_of(ty: Type) -> Type {
-    match (ty, ty.bits()) {
-        (Type::Pred, _) => Type::Pred,
-        (_, 64) => Type::B64,
-        (_, 32) => Type::B32,
-        _ => Type::B16,
-    }
-}
-
 /// Folds an integer operation on constants, and identities; `None` where an instruction is needed.
 fn fold(op: Op, ty: Type, a: Rep, b: Rep) -> Option<Rep> {
     if !matches!(ty, Type::U32 | Type::U64) {
@@ -302,7 +279,7 @@ pub(crate) fn binary(
     y: Rep,
 ) -> Rep {
     if is_half(ty) {
-        return halves::binary(b, at, op, ty, x, y);
+        return arith::of_halves(b, at, op, ty, x, y);
     }
     if let Some(folded) = fold(op, ty, x, y) {
         b.seen(at, x);
@@ -536,11 +513,6 @@ impl<'k, T: Arith, U: Uni> Val<'k, T, U> {
     }
 }
 
-/// Whether arithmetic on `ty` takes registers only, and differs by target.
-fn is_half(ty: Type) -> bool {
-    matches!(ty, Type::F16 | Type::BF16)
-}
-
 /// A value as an operand; instructions on halves take no constants.
 fn operand<T: Ty, U: Uni>(b: &mut Builder, at: &'static Location<'static>, x: Val<T, U>) -> Slot {
     if is_half(T::TYPE) {
@@ -564,10 +536,10 @@ macro_rules! comparisons {
                 Val::from_reg(with(|b| {
                     let (mut ty, mut x) = (T::TYPE, Slot::reg(b.to_reg(at, T::TYPE, self.rep)));
                     let mut other = operand(b, at, other);
-                    if halves::compares_in_f32(b, ty) {
+                    if arith::compares_in_f32(b, ty) {
                         (x, other) = (
-                            Slot::reg(halves::widened(b, at, ty, x)),
-                            Slot::reg(halves::widened(b, at, ty, other)),
+                            Slot::reg(arith::widened(b, at, ty, x)),
+                            Slot::reg(arith::widened(b, at, ty, other)),
                         );
                         ty = Type::F32;
                     }

@@ -6,7 +6,7 @@ use crate::{
     event::Event,
     graph::{Exec, Graph, Node, UserObject},
     library::{Library, LibraryKernel},
-    link::Link,
+    linker::Link,
     module::{Function, Module},
     reserve::{Backing, Pool, Span},
     settings::{PREFIX, Settings},

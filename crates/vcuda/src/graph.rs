@@ -1,7 +1,6 @@
 //! Graphs: work with its order, captured or built by hand, and work that is ready to run.
 
 use crate::{
-    context::Context,
     core::Core,
     event::{Event, Mark},
     host::HostCall,
@@ -211,24 +210,24 @@ pub(crate) struct Ready {
 }
 
 impl Exec {
-    pub(crate) fn new(context: &Context, graph: &Graph) -> Result<Exec, Status> {
+    pub(crate) fn new(stream: &Stream, graph: &Graph) -> Result<Exec, Status> {
         let exec = Exec {
             core: graph.core.clone(),
             work: Mutex::new(graph.work()?),
             _kept: lock(&graph.kept).clone(),
             ready: Mutex::default(),
         };
-        exec.ready(context)?;
+        exec.ready(stream)?;
         Ok(exec)
     }
 
     /// What it enqueues, prepared again where it was changed.
-    pub(crate) fn ready(&self, context: &Context) -> Result<Arc<Ready>, Status> {
+    pub(crate) fn ready(&self, stream: &Stream) -> Result<Arc<Ready>, Status> {
         let mut ready = lock(&self.ready);
         if let Some(ready) = &*ready {
             return Ok(ready.clone());
         }
-        let fresh = Arc::new(prepare(&*context.null_stream()?, &lock(&self.work))?);
+        let fresh = Arc::new(prepare(stream, &lock(&self.work))?);
         Ok(ready.insert(fresh).clone())
     }
 

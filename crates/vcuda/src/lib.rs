@@ -62,6 +62,7 @@ mod graph;
 mod host;
 mod library;
 mod link;
+mod linker;
 mod managed;
 mod module;
 mod report;

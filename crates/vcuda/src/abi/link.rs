@@ -4,7 +4,7 @@ use super::raw::{Image, In, JitOptions, Out, Text};
 use crate::{
     driver::{driver, usable},
     fatbin,
-    link::Link,
+    linker::Link,
     status::Status,
     table::{Handle, Table},
 };

@@ -126,9 +126,7 @@ impl<T> In<T> {
     pub(crate) fn is_null(self) -> bool {
         self.0.is_null()
     }
-}
 
-impl<T> In<T> {
     /// Values of another type at the same place.
     pub(crate) fn cast<U>(self) -> In<U> {
         In(self.0.cast())

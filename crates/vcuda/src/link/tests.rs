@@ -1,6 +1,7 @@
 //! What linked modules are.
 
 use super::*;
+use crate::fatbin::wrap;
 use warpsmith_ptx::ir::Linkage;
 
 const HEAD: &str = ".version 7.0\n.target sm_70\n.address_size 64\n";

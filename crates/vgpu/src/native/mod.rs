@@ -141,12 +141,6 @@ pub(crate) fn compile(
     let halves = half_warps::guess(l, &all);
     let scalars = scalars(l, &all);
     let live = liveness(l.register_count(), body, blocks, pieces);
-    let mut sources = vec![0; blocks.len()];
-    for block in blocks {
-        for to in block.term.targets() {
-            sources[to as usize] += 1;
-        }
-    }
     let kinds = pieces.iter().map(|pieces| {
         let kinds = pieces.iter().map(|piece| {
             let inst = inst_of(piece)?;
@@ -181,7 +175,7 @@ pub(crate) fn compile(
         plain: FxHashSet::default(),
         convergent,
         alone: l.block().iter().product::<u32>() == 32 && blocks.iter().all(is_plain),
-        sources,
+        sources: sources(blocks),
         firsts,
         ends,
     };
@@ -408,16 +402,6 @@ impl Source<'_> {
             let next = match self.blocks[block].term {
                 // All lanes are here, so that none is waited for.
                 Term::Gate { next, .. } => next,
-                Term::Jump(next) => {
-                    coder.burn();
-                    length += 1;
-                    next
-                }
-                Term::Barrier(ref barrier) if self.alone && barrier.cluster.is_none() => {
-                    coder.burn();
-                    length += 1;
-                    barrier.next
-                }
                 Term::Branch {
                     pred,
                     negated,
@@ -466,9 +450,14 @@ impl Source<'_> {
                         stay
                     }
                 }
-                _ => {
-                    coder.exit();
-                    return Ok(length);
+                ref term => {
+                    let Some(next) = self.passed(term) else {
+                        coder.exit();
+                        return Ok(length);
+                    };
+                    coder.burn();
+                    length += 1;
+                    next
                 }
             };
             if coder.is_loop(next) {
@@ -490,6 +479,15 @@ impl Source<'_> {
 }
 
 impl Source<'_> {
+    /// Where all lanes go on behind a jump, or behind a barrier at which nobody else is waited for.
+    fn passed(&self, term: &Term) -> Option<u32> {
+        match term {
+            Term::Jump(next) => Some(*next),
+            Term::Barrier(barrier) if self.alone && barrier.cluster.is_none() => Some(barrier.next),
+            _ => None,
+        }
+    }
+
     /// Emits an instruction of the coder's block; `false` if that is not compiled, where the run ends then.
     fn instruction(&self, coder: &mut Coder<'_, '_>, at: usize) -> Result<bool, Skip> {
         let (block, pieces) = (coder.block, &self.pieces[coder.block]);
@@ -527,6 +525,15 @@ impl Source<'_> {
         coder.guard = None;
         Ok(true)
     }
+}
+
+/// How many blocks go to each.
+fn sources(blocks: &[Block]) -> Vec<u32> {
+    let mut all = vec![0; blocks.len()];
+    for to in blocks.iter().flat_map(|block| block.term.targets()) {
+        all[to as usize] += 1;
+    }
+    all
 }
 
 /// Whether a block ends with no barrier, or with one that all threads wait at, and nobody only comes to.

@@ -1,13 +1,12 @@
-//! Arithmetic on f16 and bf16, by what a target has.
+//! Arithmetic instructions: their qualifiers by type, and those on f16 and bf16 by what a target has.
 //!
-//! Each operation is rounded once to nearest even. Where a target lacks an instruction, f32 stands in: it has more than
+//! Each operation on halves is rounded once to nearest even. Where a target lacks an instruction, f32 stands in: it has more than
 //! twice the bits of either half and two more, so that rounding a sum, difference, product or quotient to f32 first
 //! changes nothing (Figueroa, "When is double rounding innocuous?", 1995).
 
 use crate::{
     build::{Builder, Rep},
     slot::Slot,
-    val::{Ty, arith},
 };
 use half::bf16;
 use std::panic::Location;
@@ -20,8 +19,37 @@ use warpsmith_ptx::{
 
 type At = &'static Location<'static>;
 
+/// The qualifiers of an arithmetic instruction on `ty`: rounding is always spelt, so that nothing is contracted.
+pub(crate) fn arith(op: Op, ty: Type) -> ([Qual; 2], usize) {
+    let t = Qual::T(ty);
+    match (op, ty) {
+        (
+            Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Fma,
+            Type::F32 | Type::F64 | Type::F16 | Type::BF16,
+        ) => ([Qual::Rn, t], 2),
+        (Op::Mul | Op::Mad, _) => ([Qual::Lo, t], 2),
+        (Op::And | Op::Or | Op::Xor | Op::Not | Op::Shl, _) => ([Qual::T(bits_of(ty)), t], 1),
+        _ => ([t, t], 1),
+    }
+}
+
+/// The type of bits of the same width.
+pub(crate) fn bits_of(ty: Type) -> Type {
+    match (ty, ty.bits()) {
+        (Type::Pred, _) => Type::Pred,
+        (_, 64) => Type::B64,
+        (_, 32) => Type::B32,
+        _ => Type::B16,
+    }
+}
+
+/// Whether arithmetic on `ty` takes registers only, and differs by target.
+pub(crate) fn is_half(ty: Type) -> bool {
+    matches!(ty, Type::F16 | Type::BF16)
+}
+
 /// `add`, `sub`, `mul`, `div`, `min` or `max` of two halves.
-pub(crate) fn binary(b: &mut Builder, at: At, op: Op, ty: Type, x: Rep, y: Rep) -> Rep {
+pub(crate) fn of_halves(b: &mut Builder, at: At, op: Op, ty: Type, x: Rep, y: Rep) -> Rep {
     let x = Slot::reg(b.to_reg(at, ty, x));
     let y = Slot::reg(b.to_reg(at, ty, y));
     let exact = matches!(op, Op::Add | Op::Sub | Op::Mul);
@@ -35,7 +63,8 @@ pub(crate) fn binary(b: &mut Builder, at: At, op: Op, ty: Type, x: Rep, y: Rep) 
     }
     if exact && b.target.sm >= 80 {
         // Of bf16 sm_80 has one instruction that adds and multiplies.
-        let mut constant = |value: bf16| Slot::reg(b.to_reg(at, ty, Rep::imm(value.imm())));
+        let mut constant =
+            |value: bf16| Slot::reg(b.to_reg(at, ty, Rep::imm(Imm::Int(value.to_bits().into()))));
         let sources = match op {
             Op::Add => [x, constant(bf16::ONE), y],
             Op::Sub => [y, constant(bf16::NEG_ONE), x],
