@@ -1,6 +1,8 @@
 //! `cargo xtask clients`: the test of the server's clients with those that are too large for every run.
 
-use crate::error::Result;
+use std::fs;
+
+use crate::error::{Error, Result};
 use crate::fetch::{self, Place, What};
 use crate::house::House;
 
@@ -13,7 +15,9 @@ pub(crate) fn clients(house: &House) -> Result<()> {
     fetch::fetch(house, What::Whisper)?;
     let model = Place::smollm2()?;
     let path = model.ensure(house)?;
-    let python = fetch::environment(house, "litellm", LITELLM, "LiteLLM (MIT)")?;
+    let wanted = house.root().join(LITELLM);
+    let list = fs::read_to_string(&wanted).map_err(Error::io(&wanted))?;
+    let python = fetch::environment(house, "litellm", &list)?;
     house
         .cargo([
             "test",

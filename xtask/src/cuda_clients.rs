@@ -1,10 +1,8 @@
 //! Programs of others that the driver library is tried with, and a compiler for programs of ours: environments of Python in
 //! the tools of the workspace.
 
-use std::fs;
-
-use crate::error::{Error, Result};
-use crate::fetch::Python;
+use crate::error::Result;
+use crate::fetch::environment;
 use crate::house::House;
 
 /// What is installed where, in the versions that docs/exec.md names. The compiler stands apart, as clients look for parts of
@@ -36,25 +34,5 @@ pub(crate) fn install(house: &House) -> Result<()> {
     }
     ENVIRONMENTS
         .iter()
-        .try_for_each(|(name, packages)| environment(house, name, packages))
-}
-
-fn environment(house: &House, name: &str, packages: &[&str]) -> Result<()> {
-    let folder = house.tools().join(name);
-    let (marker, list) = (folder.join("packages.txt"), packages.join("\n"));
-    if fs::read_to_string(&marker).is_ok_and(|found| found == list) {
-        println!("{} is there", folder.display());
-        return Ok(());
-    }
-    if folder.exists() {
-        fs::remove_dir_all(&folder).map_err(Error::io(&folder))?;
-    }
-    let python = Python::find(house)?;
-    let python = Python::venv(python.program(), &folder)?;
-    python
-        .pip()
-        .args(["install", "--quiet", "--only-binary", ":all:"])
-        .args(packages)
-        .show()?;
-    fs::write(&marker, list).map_err(Error::io(&marker))
+        .try_for_each(|(name, packages)| environment(house, name, &packages.join("\n")).map(drop))
 }

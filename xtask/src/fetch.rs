@@ -125,22 +125,27 @@ pub(crate) fn fetch(house: &House, what: What) -> Result<()> {
 
 /// Clients in Python that the tests of the server talk with.
 fn clients(house: &House) -> Result<()> {
-    let title = "OpenAI's client (Apache-2.0) and LangChain's (MIT)";
-    environment(house, "clients", CLIENTS, title).map(drop)
+    let wanted = house.root().join(CLIENTS);
+    let list = fs::read_to_string(&wanted).map_err(Error::io(&wanted))?;
+    environment(house, "clients", &list).map(drop)
 }
 
-/// An environment of Python in the private tools of the workspace, with what a file of requirements names.
-pub(crate) fn environment(house: &House, name: &str, wanted: &str, title: &str) -> Result<Python> {
+/// An environment of Python in the tools of the workspace with these packages, a line each as `pip` reads them; made anew
+/// where others are there.
+pub(crate) fn environment(house: &House, name: &str, list: &str) -> Result<Python> {
     let folder = house.tools().join(name);
-    let wanted = house.root().join(wanted);
-    let wanted_text = fs::read_to_string(&wanted).map_err(Error::io(&wanted))?;
-    let done = folder.join(".ok");
-    let python = Python::venv(Python::find(house)?.program(), &folder)?;
-    if fs::read_to_string(&done).is_ok_and(|done| done == wanted_text) {
-        println!("{title}: present at {}", folder.display());
-        return Ok(python);
+    let marker = folder.join("packages.txt");
+    if fs::read_to_string(&marker).is_ok_and(|found| found == list) {
+        println!("{} is there", folder.display());
+        return Python::venv(Python::find(house)?.program(), &folder);
     }
-    println!("installing {title} into {}", folder.display());
+    println!("installing into {}", folder.display());
+    if folder.exists() {
+        fs::remove_dir_all(&folder).map_err(Error::io(&folder))?;
+    }
+    let python = Python::venv(Python::find(house)?.program(), &folder)?;
+    let wanted = folder.join("wanted.txt");
+    fs::write(&wanted, list).map_err(Error::io(&wanted))?;
     python
         .pip()
         .args([
@@ -152,7 +157,8 @@ pub(crate) fn environment(house: &House, name: &str, wanted: &str, title: &str) 
         ])
         .arg(&wanted)
         .show()?;
-    fs::write(&done, wanted_text).map_err(Error::io(&done))?;
+    // Last, so that a folder with it is whole.
+    fs::rename(&wanted, &marker).map_err(Error::io(&marker))?;
     Ok(python)
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::dist;
 use crate::error::{Error, Result};
-use crate::fetch::{Python, only_file};
+use crate::fetch::{Python, environment, only_file};
 use crate::house::House;
 use crate::run::Run;
 
@@ -31,36 +31,6 @@ pub(crate) fn install(house: &House) -> Result<()> {
     let wanted = house.root().join(TESTS);
     let list = fs::read_to_string(&wanted).map_err(Error::io(&wanted))?;
     environment(house, "pytest", &list).map(drop)
-}
-
-/// An environment in the tools of the workspace with these packages.
-fn environment(house: &House, name: &str, list: &str) -> Result<Python> {
-    let folder = house.tools().join(name);
-    let marker = folder.join("packages.txt");
-    if fs::read_to_string(&marker).is_ok_and(|found| found == list) {
-        println!("{} is there", folder.display());
-        return Python::venv(Python::find(house)?.program(), &folder);
-    }
-    if folder.exists() {
-        fs::remove_dir_all(&folder).map_err(Error::io(&folder))?;
-    }
-    let python = Python::venv(Python::find(house)?.program(), &folder)?;
-    let wanted = folder.join("wanted.txt");
-    fs::write(&wanted, list).map_err(Error::io(&wanted))?;
-    python
-        .pip()
-        .args([
-            "install",
-            "--quiet",
-            "--only-binary",
-            ":all:",
-            "--requirement",
-        ])
-        .arg(&wanted)
-        .show()?;
-    // Last, so that a folder with it is whole.
-    fs::rename(&wanted, &marker).map_err(Error::io(&marker))?;
-    Ok(python)
 }
 
 /// `cargo xtask wheel`: built by Zig's linker for the glibc of manylinux_2_28, looked at by auditwheel, installed into an

@@ -4,13 +4,14 @@ use crate::{
     Failed,
     http::{self, Streamed},
     prompts,
-    server::Server,
+    server::{Server, Subject},
 };
 use serde_json::{Value, json};
 use std::{
     fmt::Write as _,
     fs,
     net::SocketAddr,
+    num::NonZeroUsize,
     path::PathBuf,
     process::Command,
     thread,
@@ -20,21 +21,17 @@ use std::{
 /// What is asked of whom.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The program `warpsmith`, built in release.
-    #[arg(long)]
-    program: PathBuf,
-    /// The GGUF file.
-    #[arg(long)]
-    model: PathBuf,
+    #[command(flatten)]
+    subject: Subject,
     /// A Python with the `server` extra of llama-cpp-python.
     #[arg(long)]
     peer: Option<PathBuf>,
     /// Clients that ask at the same time, each one request after the other.
-    #[arg(long, default_value_t = 64)]
-    clients: usize,
+    #[arg(long, default_value = "64")]
+    clients: NonZeroUsize,
     /// Requests of each client.
-    #[arg(long, default_value_t = 2)]
-    rounds: usize,
+    #[arg(long, default_value = "2")]
+    rounds: NonZeroUsize,
     /// Tokens of the longest prompt; the shortest has 10.
     #[arg(long, default_value_t = 1500)]
     longest: usize,
@@ -64,10 +61,10 @@ struct Seen {
 
 /// Asks all, prints what was seen; whether every answer was right and nobody starved.
 pub(crate) fn run(args: &Args) -> Result<bool, Failed> {
-    let texts = prompts::texts(args.clients, 10, args.longest);
-    let mut options = vec!["--model".to_owned(), args.model.display().to_string()];
+    let texts = prompts::texts(args.clients.get(), 10, args.longest);
+    let mut options = Vec::new();
     let sequences = args.sequences.to_string();
-    let waiting = args.clients.to_string();
+    let waiting = args.clients.get().to_string();
     let threads = args.threads.to_string();
     for (name, value) in [
         ("--sequences", &sequences),
@@ -81,18 +78,18 @@ pub(crate) fn run(args: &Args) -> Result<bool, Failed> {
         options.extend(["--prompt-tokens".to_owned(), tokens.to_string()]);
     }
     options.push("--no-embeddings".to_owned());
-    let server = Server::start(&args.program, &options)?;
+    let server = Server::start(&args.subject, &options)?;
     let mut lengths = Vec::new();
     for text in &texts {
         let found = http::post(server.address, "/tokenize", &json!({"content": text}))?;
         lengths.push(found["tokens"].as_array().map_or(0, Vec::len));
     }
-    let all = lengths.iter().sum::<usize>() * args.rounds;
+    let all = lengths.iter().sum::<usize>() * args.rounds.get();
     let (shortest, longest) = (lengths.iter().min(), lengths.iter().max());
     println!(
         "{} clients, {} requests, prompts of {} to {} tokens, {all} in all; load average {}",
-        args.clients,
-        args.clients * args.rounds,
+        args.clients.get(),
+        args.clients.get() * args.rounds.get(),
         shortest.unwrap_or(&0),
         longest.unwrap_or(&0),
         average(),
@@ -105,10 +102,10 @@ pub(crate) fn run(args: &Args) -> Result<bool, Failed> {
     let _warm = together(
         server.address,
         args,
-        &prompts::texts(args.clients, 10, 40),
+        &prompts::texts(args.clients.get(), 10, 40),
         1,
     )?;
-    let seen = together(server.address, args, &texts, args.rounds)?;
+    let seen = together(server.address, args, &texts, args.rounds.get())?;
     let differ = seen
         .answers
         .iter()
@@ -137,13 +134,13 @@ pub(crate) fn run(args: &Args) -> Result<bool, Failed> {
         beside.seconds / seen.wall.as_secs_f64(),
     );
     if let Some(python) = &args.peer {
-        let server = Server::llama_cpp(python, &args.model, args.threads)?;
+        let server = Server::llama_cpp(python, &args.subject.model, args.threads)?;
         let peer = together(server.address, args, &texts, 1)?;
         told(
             &mut report,
             "llama.cpp's server, one round",
             &peer,
-            all / args.rounds,
+            all / args.rounds.get(),
         );
         let each = |seen: &Seen| seen.answers.len() as f64 / seen.wall.as_secs_f64();
         let _ = writeln!(
@@ -176,7 +173,7 @@ fn body(args: &Args, text: &str) -> Value {
 /// Each client asks one prompt after the other, all at the same time.
 fn together(to: SocketAddr, args: &Args, texts: &[String], rounds: usize) -> Result<Seen, Failed> {
     let start = Instant::now();
-    let clients = (0..args.clients).map(|client| {
+    let clients = (0..args.clients.get()).map(|client| {
         let mine = (0..rounds).map(|round| (client + 17 * round) % texts.len());
         let mine: Vec<(usize, Value)> = mine.map(|at| (at, body(args, &texts[at]))).collect();
         thread::spawn(move || {
@@ -234,9 +231,9 @@ struct Beside {
 
 fn generate(args: &Args, texts: &[String]) -> Result<Beside, Failed> {
     let file = std::env::temp_dir().join(format!("warpsmith-load-{}.txt", std::process::id()));
-    let lines = (0..args.rounds).flat_map(|_| texts.iter().map(|text| format!("{text}\n")));
+    let lines = (0..args.rounds.get()).flat_map(|_| texts.iter().map(|text| format!("{text}\n")));
     fs::write(&file, lines.collect::<String>())?;
-    let output = Command::new(&args.program)
+    let output = Command::new(&args.subject.program)
         .args([
             "generate",
             "--device",
@@ -254,7 +251,7 @@ fn generate(args: &Args, texts: &[String]) -> Result<Beside, Failed> {
         ])
         .args(["--max-tokens", &args.tokens.to_string()])
         .arg("--model")
-        .arg(&args.model)
+        .arg(&args.subject.model)
         .arg("--prompts")
         .arg(&file)
         .output();

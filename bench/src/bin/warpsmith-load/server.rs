@@ -5,11 +5,22 @@ use std::{
     fs,
     io::{BufRead, BufReader},
     net::{SocketAddr, TcpListener},
-    path::Path,
+    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     thread,
     time::{Duration, Instant},
 };
+
+/// What is tried.
+#[derive(clap::Args)]
+pub(crate) struct Subject {
+    /// The program `warpsmith`, built in release.
+    #[arg(long)]
+    pub(crate) program: PathBuf,
+    /// The GGUF file.
+    #[arg(long)]
+    pub(crate) model: PathBuf,
+}
 
 /// A server that ends with this.
 pub(crate) struct Server {
@@ -27,9 +38,10 @@ impl Drop for Server {
 
 impl Server {
     /// `warpsmith serve` with more arguments; ready when this returns.
-    pub(crate) fn start(program: &Path, args: &[String]) -> Result<Server, Failed> {
-        let mut child = Command::new(program)
-            .args(["serve", "--device", "virtual", "--port", "0"])
+    pub(crate) fn start(subject: &Subject, args: &[String]) -> Result<Server, Failed> {
+        let mut child = Command::new(&subject.program)
+            .args(["serve", "--device", "virtual", "--port", "0", "--model"])
+            .arg(&subject.model)
             .args(args)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

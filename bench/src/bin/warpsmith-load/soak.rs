@@ -4,7 +4,7 @@ use crate::{
     Failed, http,
     kinds::{self, Kind},
     prompts::Numbers,
-    server::Server,
+    server::{Server, Subject},
 };
 use serde_json::json;
 use std::{
@@ -20,12 +20,8 @@ use std::{
 /// What is asked of whom.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The program `warpsmith`, built in release.
-    #[arg(long)]
-    program: PathBuf,
-    /// The GGUF file.
-    #[arg(long)]
-    model: PathBuf,
+    #[command(flatten)]
+    subject: Subject,
     /// A Whisper model; without one no sounds are sent.
     #[arg(long)]
     whisper: Option<PathBuf>,
@@ -53,12 +49,12 @@ const FLAT: f64 = 1.02;
 
 /// Sends them all; whether every answer was right and memory is what it was when counting began.
 pub(crate) fn run(args: &Args) -> Result<bool, Failed> {
-    let mut options = vec!["--model".to_owned(), args.model.display().to_string()];
+    let mut options = Vec::new();
     if let Some(whisper) = &args.whisper {
         options.extend(["--whisper".to_owned(), whisper.display().to_string()]);
     }
     options.extend(["--ctx-size", "1024", "--sequences", "8"].map(str::to_owned));
-    let server = Server::start(&args.program, &options)?;
+    let server = Server::start(&args.subject, &options)?;
     let sound = args.sound.as_ref().map(std::fs::read).transpose()?;
     let all = args.warm + args.requests;
     let (next, wrong) = (AtomicUsize::new(0), Mutex::new(Vec::new()));

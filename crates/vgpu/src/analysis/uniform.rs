@@ -336,7 +336,6 @@ fn is_repeatable(inst: &Inst) -> bool {
     });
     let pure = match inst.op {
         Op::Ld | Op::Ldu => matches!(roles::space(inst), Space::Param | Space::Const),
-        Op::Atom | Op::Vote | Op::Redux | Op::Activemask | Op::Elect | Op::Mbarrier => false,
         _ => true,
     };
     steady && pure && roles::outcome(inst, true) == Outcome::Sources

@@ -26,14 +26,11 @@ struct Shape {
     stream: Handle,
 }
 
-fn register(
-    binary: Handle,
-    name: Text,
-    add: impl FnOnce(Symbol) -> Result<(), Code>,
-) -> Result<(), Code> {
+fn register(binary: Handle, name: Text, add: impl FnOnce(Symbol)) -> Result<(), Code> {
     let binary = BINARIES.find(binary)?;
     let name = name.to_string()?;
-    add(Symbol { binary, name })
+    add(Symbol { binary, name });
+    Ok(())
 }
 
 runtime_entries! {
@@ -65,7 +62,6 @@ runtime_entries! {
     ) {
         register(binary, name, |symbol| {
             lock(&REGISTERED).kernels.insert(host, symbol);
-            Ok(())
         })
     }
 
@@ -81,7 +77,6 @@ runtime_entries! {
     ) {
         register(binary, name, |symbol| {
             lock(&REGISTERED).variables.insert(host, symbol);
-            Ok(())
         })
     }
 
@@ -98,7 +93,6 @@ runtime_entries! {
         let place = place.wanted()?;
         register(binary, name, |Symbol { binary, name }| {
             lock(&binary.managed).push((place, name));
-            Ok(())
         })
     }
 

@@ -193,20 +193,23 @@ pub(super) fn kernel(at: Handle) -> Result<(Arc<Function>, Handle), Code> {
 pub(super) fn host_of(handle: Handle) -> Result<Option<Handle>, Code> {
     let driver = driver()?;
     let function = driver.functions.find(handle)?;
-    let all = lock(&REGISTERED).kernels.clone();
     let context = ready()?;
+    // Others need not be loaded for the search.
+    let mut named: Vec<(usize, Symbol)> = Vec::new();
+    for (host, symbol) in &lock(&REGISTERED).kernels {
+        if function.name.to_bytes() == symbol.name.as_bytes() {
+            named.push((*host, symbol.clone()));
+        }
+    }
     let is_it = |symbol: &Symbol| {
         let module = symbol
             .binary
             .library()
             .map(|one| one.module(&context.core, &driver.modules));
-        let own = matches!(module, Ok(Ok((module, _))) if Arc::ptr_eq(&module, &function.module));
-        own && function.name.to_bytes() == symbol.name.as_bytes()
+        matches!(module, Ok(Ok((module, _))) if Arc::ptr_eq(&module, &function.module))
     };
-    Ok(all
-        .iter()
-        .find(|(_, symbol)| is_it(symbol))
-        .map(|(host, _)| Handle(*host)))
+    let found = named.iter().find(|(_, symbol)| is_it(symbol));
+    Ok(found.map(|(host, _)| Handle(*host)))
 }
 
 /// Address and size of the variable that an address of the host stands for.
