@@ -1,5 +1,8 @@
 //! `cargo xtask test`: the steps that CI runs, in order, up to the first failure.
 
+use std::path::PathBuf;
+use std::process::{Command, Output};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::cuda_clients;
@@ -7,6 +10,7 @@ use crate::demo::{self, Profile};
 use crate::error::{Error, Result};
 use crate::fetch::{self, Place, What};
 use crate::house::House;
+use crate::programs;
 use crate::python;
 use crate::run::Run;
 use crate::tidy;
@@ -73,6 +77,10 @@ impl Step {
     }
 }
 
+/// What has to be there before the tests are built, and not for anything before that: installed beside the other steps,
+/// since most of it waits for the network and for one core.
+const INSTALLS: [Step; 4] = [Step::Ptxas, Step::Models, Step::CudaClients, Step::Python];
+
 /// The steps of `--quick`.
 pub(crate) const QUICK: [Step; 4] = [Step::Ptxas, Step::Fmt, Step::Tidy, Step::Test];
 
@@ -89,69 +97,163 @@ pub(crate) enum Tests {
     Quick,
 }
 
-/// Runs the steps in order; the summary comes last.
+/// Runs the steps in order, installs beside those before the tests; the summary comes last.
 pub(crate) fn test(house: &House, steps: &[Step], tests: Tests) -> Result<()> {
-    let mut times = Vec::new();
-    let mut results = Vec::new();
-    let mut failure = None;
+    let mut report = Report::default();
+    let mut installs = match steps {
+        [_] => None,
+        _ => Some(Installs::start(steps)?),
+    };
+    let mut result = Ok(());
     for (index, &step) in steps.iter().enumerate() {
-        println!(
-            "\n==> [{}/{}] {}: {}",
-            index + 1,
-            steps.len(),
-            step.name(),
-            step.title()
-        );
-        let start = Instant::now();
-        let result = run(house, step, tests, &mut results);
-        times.push((step, start.elapsed()));
-        if let Err(error) = result {
-            println!(
-                "\n==> FAILED at [{}/{}] {}",
-                index + 1,
-                steps.len(),
-                step.name()
-            );
-            failure = Some(Error::Step {
-                step: step.name(),
-                source: Box::new(error),
-            });
+        if installs.is_some() && INSTALLS.contains(&step) {
+            continue;
+        }
+        if step == Step::Test
+            && let Some(installs) = installs.take()
+        {
+            result = installs.finish(steps, &mut report);
+        }
+        if result.is_ok() {
+            heading(steps, index);
+            let start = Instant::now();
+            result = run(house, step, tests, &mut report.results)
+                .map_err(|error| failed(steps, step, error));
+            report.times.push((step, start.elapsed()));
+        }
+        if result.is_err() {
             break;
         }
     }
-    summary(&times, &results);
-    failure.map_or(Ok(()), Err)
+    // None is cut off in its middle.
+    if let Some(installs) = installs {
+        let _ = installs.0.join();
+    }
+    report.print();
+    result
 }
 
-impl Tests {
-    /// The commands that run them.
-    fn commands(self, house: &House) -> Vec<Run> {
-        let all = house.cargo(["test", "--workspace"]);
-        match self {
-            Tests::All => vec![all],
-            Tests::Quick => {
-                let most = SLOW
-                    .iter()
-                    .fold(all, |run, slow| run.args(["--exclude", slow]));
-                let suite = house.cargo(["test", "--package", "warpsmith-suite"]);
-                let suite = QUICK_OF_SUITE
-                    .iter()
-                    .fold(suite, |run, name| run.args(["--test", name]));
-                vec![most, suite]
+fn heading(steps: &[Step], index: usize) {
+    let (name, title) = (steps[index].name(), steps[index].title());
+    println!("\n==> [{}/{}] {name}: {title}", index + 1, steps.len());
+}
+
+fn failed(steps: &[Step], step: Step, error: Error) -> Error {
+    let place = steps.iter().position(|&other| other == step);
+    let place = place.map_or(0, |index| index + 1);
+    println!("\n==> FAILED at [{place}/{}] {}", steps.len(), step.name());
+    Error::Step {
+        step: step.name(),
+        source: Box::new(error),
+    }
+}
+
+/// Installs under way: each a process of this program, so that what it prints can be held back until it is over.
+struct Installs(JoinHandle<Vec<(Step, Duration, std::io::Result<Output>)>>);
+
+impl Installs {
+    fn start(steps: &[Step]) -> Result<Installs> {
+        let program = std::env::current_exe().map_err(|source| Error::Start {
+            program: "xtask".to_owned(),
+            source,
+        })?;
+        let wanted: Vec<Step> = steps
+            .iter()
+            .copied()
+            .filter(|step| INSTALLS.contains(step))
+            .collect();
+        let names: Vec<&str> = wanted.iter().map(|step| step.name()).collect();
+        println!("beside the first steps: {}", names.join(", "));
+        Ok(Installs(std::thread::spawn(move || {
+            let one = |step: Step| {
+                let start = Instant::now();
+                let output = Command::new(&program)
+                    .args(["test", "--only", step.name()])
+                    .output();
+                (step, start.elapsed(), output)
+            };
+            wanted.into_iter().map(one).collect()
+        })))
+    }
+
+    /// Waits for them and prints what they said.
+    fn finish(self, steps: &[Step], report: &mut Report) -> Result<()> {
+        let done = self.0.join().expect("an install does not panic");
+        for (step, time, output) in done {
+            report.times.push((step, time));
+            let index = steps.iter().position(|&other| other == step);
+            heading(steps, index.expect("a step of these"));
+            let output = output.map_err(|source| Error::Start {
+                program: "xtask".to_owned(),
+                source,
+            });
+            let output = output.map_err(|error| failed(steps, step, error))?;
+            print!("{}", String::from_utf8_lossy(&output.stdout));
+            eprint!("{}", String::from_utf8_lossy(&output.stderr));
+            if !output.status.success() {
+                let error = Error::Failed {
+                    command: format!("cargo xtask test --only {}", step.name()),
+                    status: output.status,
+                    output: String::new(),
+                };
+                return Err(failed(steps, step, error));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What the summary says.
+#[derive(Default)]
+struct Report {
+    times: Vec<(Step, Duration)>,
+    /// Lines of `cargo test`.
+    results: Vec<String>,
+}
+
+impl Report {
+    fn print(&self) {
+        println!("\n==> time by step");
+        for (step, time) in &self.times {
+            println!("{:>9.1} s  {}", time.as_secs_f64(), step.name());
+        }
+        if !self.results.is_empty() {
+            println!("\n==> results of cargo test");
+            for line in &self.results {
+                println!("{line}");
             }
         }
     }
 }
 
-fn summary(times: &[(Step, Duration)], results: &[String]) {
-    println!("\n==> time by step");
-    for (step, time) in times {
-        println!("{:>9.1} s  {}", time.as_secs_f64(), step.name());
+impl Tests {
+    /// The commands that build them.
+    fn commands(self, house: &House) -> Vec<Run> {
+        let all = self.most(house.cargo(["test", "--workspace"]));
+        match self {
+            Tests::All => vec![all],
+            Tests::Quick => {
+                let suite = house.cargo(["test", "--package", "warpsmith-suite"]);
+                let suite = QUICK_OF_SUITE
+                    .iter()
+                    .fold(suite, |run, name| run.args(["--test", name]));
+                vec![all, suite]
+            }
+        }
     }
-    if !results.is_empty() {
-        println!("\n==> results of cargo test");
-        for line in results {
-            println!("{line}");
+
+    /// The command that runs the examples in documentation.
+    fn examples(self, house: &House) -> Run {
+        self.most(house.cargo(["test", "--workspace", "--doc"]))
+    }
+
+    /// Without what is slow, if quick.
+    fn most(self, run: Run) -> Run {
+        match self {
+            Tests::All => run,
+            Tests::Quick => SLOW
+                .iter()
+                .fold(run, |run, slow| run.args(["--exclude", slow])),
         }
     }
 }
@@ -180,13 +282,19 @@ fn run(house: &House, step: Step, tests: Tests, results: &mut Vec<String>) -> Re
             ])
             .show(),
         Step::Tidy => tidy::tidy(house),
-        Step::Test => tests.commands(house).into_iter().try_for_each(|command| {
-            with_places(house, command)?.tee(|line| {
+        Step::Test => {
+            let places = places(house)?;
+            let mut keep = |line: &str| {
                 if line.starts_with("test result:") {
                     results.push(line.to_owned());
                 }
-            })
-        }),
+            };
+            for command in tests.commands(house) {
+                programs::test(command, &places, &mut keep)?;
+            }
+            let examples = tests.examples(house);
+            with(&places, examples).tee(keep)
+        }
         Step::Doc => house
             .cargo(["doc", "--workspace", "--no-deps"])
             .env("RUSTDOCFLAGS", "-D warnings")
@@ -195,15 +303,18 @@ fn run(house: &House, step: Step, tests: Tests, results: &mut Vec<String>) -> Re
     }
 }
 
-/// Tells tests where the downloaded files are.
-fn with_places(house: &House, mut run: Run) -> Result<Run> {
-    for place in Place::assemblers(house)
+/// Where the downloaded files are, by the variables that tests look at.
+fn places(house: &House) -> Result<Vec<(&'static str, PathBuf)>> {
+    let places = Place::assemblers(house)
         .into_iter()
-        .chain([Place::smollm2()?])
-    {
-        run = run.env(place.variable, place.path());
-    }
-    Ok(run)
+        .chain([Place::smollm2()?]);
+    Ok(places.map(|place| (place.variable, place.path())).collect())
+}
+
+fn with(places: &[(&'static str, PathBuf)], run: Run) -> Run {
+    places
+        .iter()
+        .fold(run, |run, (variable, path)| run.env(variable, path))
 }
 
 /// One real answer from the command line, on the virtual GPU. The build is that of the tests: one in release would take as

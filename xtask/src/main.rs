@@ -16,6 +16,7 @@ mod load;
 mod page;
 mod peers;
 mod pinned;
+mod programs;
 mod python;
 mod run;
 mod tidy;

@@ -10,12 +10,13 @@ const LEAST_BLOCK: u32 = 2048;
 
 /// A resampler of one channel.
 pub(crate) struct Resampler {
-    fft: Fft<f32>,
+    /// In f64, as the spectrum is: the transforms for one more type are megabytes of code.
+    fft: Fft<f64>,
     rate: u32,
     /// Samples that are not yet a chunk.
-    pending: Vec<f32>,
+    pending: Vec<f64>,
     /// What a chunk becomes.
-    chunk: Vec<f32>,
+    chunk: Vec<f64>,
     received: u64,
     given: u64,
     /// Samples still to be dropped: the delay of the filter.
@@ -52,7 +53,8 @@ impl Resampler {
     /// Takes samples and appends what they become to `out`.
     pub(crate) fn push(&mut self, samples: &[f32], out: &mut Vec<f32>) -> Result<(), Error> {
         self.received += samples.len() as u64;
-        self.pending.extend(samples);
+        self.pending
+            .extend(samples.iter().map(|&sample| f64::from(sample)));
         let mut used = 0;
         while self.pending.len() - used >= self.fft.input_frames_next() {
             used += self.step(used, None, out)?;
@@ -94,7 +96,11 @@ impl Resampler {
             .map_err(reason)?;
         let dropped = self.delay.min(written);
         self.delay -= dropped;
-        out.extend(&self.chunk[dropped..written]);
+        out.extend(
+            self.chunk[dropped..written]
+                .iter()
+                .map(|&sample| sample as f32),
+        );
         self.given += (written - dropped) as u64;
         Ok(read)
     }

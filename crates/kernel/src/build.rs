@@ -35,6 +35,14 @@ impl Rep {
         Rep::Imm(imm, Birth::BODY)
     }
 
+    /// The register, if it is one.
+    pub(crate) fn reg(self) -> Option<RegId> {
+        match self {
+            Rep::Reg(reg) => Some(reg),
+            Rep::Imm(..) => None,
+        }
+    }
+
     pub(crate) fn operand(self) -> Operand {
         match self {
             Rep::Reg(reg) => Operand::Reg(reg),

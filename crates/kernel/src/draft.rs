@@ -2,7 +2,7 @@
 
 use crate::{
     class::class,
-    effects::Effect,
+    effects::{Effect, Effects},
     misuse::{self, Birth, Misuse, Region},
     slot::Slot,
 };
@@ -88,6 +88,7 @@ pub(crate) struct Draft {
     /// The last line with each hash. Two that only share a hash cost a chance to reuse, no more.
     known: FxHashMap<u64, u32>,
     reuse: Reuse,
+    effects: Effects,
     /// The next of [`ENTRY_LINES`] that is free.
     entry_next: usize,
     /// Where the current block starts, and where the entry block ends.
@@ -116,6 +117,7 @@ impl Draft {
             copies: Vec::new(),
             known: FxHashMap::with_capacity_and_hasher(512, Default::default()),
             reuse,
+            effects: Effects::default(),
             entry_next: 0,
             block: 0,
             entry_end: u32::MAX,
@@ -198,11 +200,8 @@ impl Draft {
 
     /// Notes that a constant is used.
     pub(crate) fn constant(&mut self, at: At, birth: Birth) {
-        if let Some(region) = birth
-            .region()
-            .filter(|region| is_closed(&self.regions, *region))
-        {
-            self.escaped(region, at);
+        if is_closed(&self.regions, birth.region()) {
+            self.escaped(birth.region(), at);
         }
     }
 
@@ -254,7 +253,7 @@ impl Draft {
         quals: &[Qual],
         slots: impl FnOnce(&mut Vec<Slot>),
     ) {
-        let effect = Effect::of(op, quals);
+        let effect = self.effects.of(op, quals);
         self.line(at, op, quals, None, effect, slots);
     }
 
@@ -268,7 +267,7 @@ impl Draft {
         ty: Type,
         sources: &[Slot],
     ) -> [RegId; N] {
-        let effect = Effect::of(op, quals);
+        let effect = self.effects.of(op, quals);
         let hash = match effect {
             Effect::Same if self.reuse == Reuse::Yes => hash(op, quals, ty, sources),
             _ => None,
@@ -394,7 +393,7 @@ impl Draft {
         let index = self.entry_next;
         debug_assert!(index < ENTRY_LINES, "entry values are few");
         self.entry_next += 1;
-        let effect = Effect::of(op, quals);
+        let effect = self.effects.of(op, quals);
         let start = self.slots.len();
         self.slots.extend_from_slice(slots);
         let results = self.note(None, start, index as u32 + 1, effect);
@@ -430,19 +429,18 @@ impl Draft {
         }
         let mut escaped = None;
         for slot in &own[results..] {
-            let region = match slot.named() {
+            let named = slot.named();
+            let region = match named {
                 Some(id) => {
                     let reg = &mut self.regs[id.index()];
                     reg.uses += 1;
                     reg.touched = place;
-                    Some(reg.region)
+                    reg.region
                 }
                 None => slot.region(),
             };
-            if let Some(region) = region
-                && is_closed(&self.regions, region)
-            {
-                escaped = Some((slot.named(), region));
+            if region != 0 && region != self.region && is_closed(&self.regions, region) {
+                escaped = Some((named, region));
             }
         }
         match escaped {
@@ -516,9 +514,9 @@ fn hash(op: Op, quals: &[Qual], ty: Type, sources: &[Slot]) -> Option<u64> {
         if slot.varies() {
             return None;
         }
+        // Few slots have both a number and bits.
         let [first, second] = slot.words();
-        hasher.write_u64(first);
-        hasher.write_u64(second);
+        hasher.write_u64(first ^ second.rotate_left(20));
     }
     Some(hasher.finish())
 }

@@ -96,10 +96,10 @@ impl Birth {
         Birth(RUNNING.get())
     }
 
-    /// The region, if it is not the body.
+    /// The region; 0 for the body.
     #[inline]
-    pub(crate) fn region(self) -> Option<u32> {
-        (self.0 > 0).then_some(self.0.into())
+    pub(crate) fn region(self) -> u32 {
+        self.0.into()
     }
 }
 

@@ -53,7 +53,7 @@ fn remove_dead(draft: &mut Draft) -> Vec<bool> {
         // A sweep from the end finds all, but where a loop computes for its own next round.
         let mut again = false;
         for at in (0..draft.lines.len()).rev() {
-            let line = draft.lines[at];
+            let line = &draft.lines[at];
             let LineKind::Inst { pure, guard, .. } = line.kind else {
                 continue;
             };
@@ -61,21 +61,21 @@ fn remove_dead(draft: &mut Draft) -> Vec<bool> {
             let (results, sources) = slots.split_at(line.results());
             let regs = &mut draft.regs;
             let unused = |slot: &Slot| slot.named().is_none_or(|reg| regs[reg.index()].uses == 0);
-            if line.is_read_modify_write() && results.iter().all(unused) {
-                draft.lines[at].discard_results();
-                let line = draft.lines[at];
-                for reg in draft.slots[line.range()].iter().filter_map(Slot::named) {
-                    used[reg.index()] = true;
-                }
-                continue;
-            }
-            if !pure || !results.iter().all(unused) {
+            let atom = line.is_read_modify_write();
+            if !(pure || atom) || !results.iter().all(unused) {
                 for reg in slots.iter().filter_map(Slot::named) {
                     used[reg.index()] = true;
                 }
                 if let Some(Guard { reg, .. }) = guard {
                     used[reg.index()] = true;
                 }
+                continue;
+            }
+            if atom {
+                for reg in sources.iter().filter_map(Slot::named) {
+                    used[reg.index()] = true;
+                }
+                draft.lines[at].discard_results();
                 continue;
             }
             for reg in sources.iter().filter_map(Slot::named) {

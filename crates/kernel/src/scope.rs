@@ -337,11 +337,14 @@ fn assign<'k, S: State<'k>>(at: &'static Location<'static>, to: &S, from: &S) {
         rep
     });
     with(|b| {
-        // A source that an earlier copy of this group overwrites is saved first.
+        // A source that an earlier copy of this group overwrites is saved first. Most sources are newer than all targets.
+        let newest = targets.iter().filter_map(|(_, target)| target.reg()).max();
         for at_source in 0..sources.len() {
-            let clobbered = targets[..at_source]
-                .iter()
-                .any(|(_, target)| *target == sources[at_source]);
+            let source = sources[at_source];
+            let clobbered = source.reg().is_some_and(|reg| Some(reg) <= newest)
+                && targets[..at_source]
+                    .iter()
+                    .any(|(_, target)| *target == source);
             if clobbered {
                 let ty = targets[at_source].0;
                 let saved = b.carried(ty);

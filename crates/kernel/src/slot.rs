@@ -84,9 +84,9 @@ impl Slot {
         }
     }
 
-    /// The region that a constant was made in, if it is not the body.
+    /// The region that a constant was made in; 0 for the body, and for all else.
     #[inline]
-    pub(crate) fn region(&self) -> Option<u32> {
+    pub(crate) fn region(&self) -> u32 {
         self.birth.region()
     }
 

@@ -337,6 +337,13 @@ pub fn has_result(op: Op, quals: &[Qual]) -> Option<bool> {
     form(op, &Quals::new(quals)).map(|form| form.row.has_result())
 }
 
+/// [`has_result`] and [`facts`], where all forms of an opcode have the same.
+#[inline]
+pub fn agreed(op: Op) -> Option<(bool, Facts)> {
+    let agreed = &TABLE.agreed[op as usize];
+    agreed.has_result.zip(agreed.facts)
+}
+
 /// The form of an instruction, with what its optional operands need.
 pub fn form_of(inst: &Inst) -> Option<Form> {
     let mut form = form(inst.op, &inst.quals)?;
