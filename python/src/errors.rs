@@ -35,6 +35,7 @@ pub(crate) fn model(error: models::Error) -> PyErr {
         | E::Sampler { .. }
         | E::EmptyStop { .. }
         | E::EngineOption { .. }
+        | E::Grammar { .. }
         | E::NoLogits
         | E::Rounding { .. }
         | E::TemplateRefused { .. }

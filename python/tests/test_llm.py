@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
+import re
 import threading
 import time
 
@@ -112,9 +114,53 @@ def test_conversations_go_through_the_template(llm):
         assert said in str(caught.value)
 
 
+PET = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "maxLength": 12},
+        "kind": {"enum": ["cat", "dog", "bird"]},
+        "age": {"type": "integer", "minimum": 0, "maximum": 30},
+    },
+    "required": ["name", "kind", "age"],
+    "additionalProperties": False,
+}
+
+
+def test_a_text_is_what_a_schema_a_grammar_or_an_expression_describes(llm):
+    options = {"max_tokens": 60, "temperature": 0}
+    prompts = ["Describe a pet.", "Describe an old dog.", "Describe a bird."]
+    alone = [llm.chat(prompt, json_schema=PET, **options) for prompt in prompts]
+    for text in alone:
+        pet = json.loads(text)
+        assert list(pet) == ["name", "kind", "age"] and text.finish_reason == "stop"
+        assert pet["kind"] in PET["properties"]["kind"]["enum"] and 0 <= pet["age"] <= 30
+        # Tokens that the grammar knows are told as those that are drawn.
+        assert llm.detokenize([token.id for token in text.tokens]) == text
+    assert llm.chat("Describe a pet.", json_schema=json.dumps(PET), **options) == alone[0]
+    together = llm.generate([llm.encode_chat(prompt) for prompt in prompts], json_schema=PET, **options)
+    assert together == alone
+    streamed = list(llm.chat(prompts[0], stream=True, json_schema=PET, **options))
+    assert "".join(event.text for event in streamed) == alone[0]
+    told = llm.chat(prompts[0], json_schema=PET, logprobs=1, **options)
+    assert json.loads(told) and all(logprob is not None for logprob in told.logprobs)
+    assert re.fullmatch("(red|green|blue), [0-9]{2}", llm.generate(PROMPT, regex="(red|green|blue), [0-9]{2}", **options))
+    assert llm.generate(PROMPT, grammar='start: "Paris" | "London"', **options) in ("Paris", "London")
+    # With one way to go there is nothing to draw.
+    assert llm.generate(PROMPT, grammar='start: " exactly this"', **options) == " exactly this"
+    cut = llm.chat("Describe a pet.", json_schema=PET, max_tokens=3, temperature=0)
+    assert cut.finish_reason == "length" and alone[0].startswith(cut)
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
+        ({"json_schema": {"type": "strnig"}}, "strnig"),
+        ({"json_schema": "{"}, "json_schema: expected a JSON schema"),
+        ({"json_schema": {"type": {1, 2}}}, "json_schema: expected what JSON can say"),
+        ({"json_schema": 5}, "json_schema: expected a text, found int"),
+        ({"regex": "("}, "regular expression"),
+        ({"grammar": "start: nothing"}, "grammar"),
+        ({"json_schema": {}, "regex": "a"}, "found json_schema and regex"),
         ({"temperature": -1}, "temperature is -1, expected a finite number from 0"),
         ({"top_p": 0}, "top_p is 0, expected"),
         ({"min_p": 1}, "min_p is 1, expected"),

@@ -38,6 +38,9 @@ class Options(TypedDict, total=False):
     stop: str | Sequence[str]
     logprobs: int | None
     logit_bias: Mapping[int, float] | None
+    json_schema: Mapping[str, Any] | str | None
+    grammar: str | None
+    regex: str | None
 
 
 @dataclass(frozen=True)
@@ -223,6 +226,9 @@ class LLM:
         stop: str | Sequence[str] = (),
         logprobs: int | None = None,
         logit_bias: Mapping[int, float] | None = None,
+        json_schema: Mapping[str, Any] | str | None = None,
+        grammar: str | None = None,
+        regex: str | None = None,
     ) -> Completion | list[Completion]:
         """Goes on with a text, or with several at once.
 
@@ -249,6 +255,15 @@ class LLM:
             tells how probable each token is, and this many of the most probable ones; 0 and more
         logit_bias
             adds to the logits of tokens by id; float("-inf") forbids one
+        json_schema
+            the text is JSON that this schema describes, a dict or its text; see `json.loads`
+        grammar
+            the text is what the rule `start` of this grammar describes, in llguidance's form of Lark
+        regex
+            the text as a whole is what this regular expression matches
+
+        Of the last three at most one is given. What of a schema is not done is an InputError with its keyword. With
+        finish_reason "length" or "context" the text is cut off in its middle.
 
         Returns a `Completion`, which is a `str`, or a list of them. Raises InputError for a setting out of its range,
         ContextFullError for a prompt that is too long, KeyboardInterrupt on Ctrl-C.
@@ -266,6 +281,9 @@ class LLM:
             stop=stop,
             logprobs=logprobs,
             logit_bias=logit_bias,
+            json_schema=json_schema,
+            grammar=grammar,
+            regex=regex,
         )
         texts: list[list[str]] = [[] for _ in prompts]
         tokens: list[list[Token]] = [[] for _ in prompts]
@@ -431,6 +449,9 @@ class LLM:
         stop: str | Sequence[str] = (),
         logprobs: int | None = None,
         logit_bias: Mapping[int, float] | None = None,
+        json_schema: Mapping[str, Any] | str | None = None,
+        grammar: str | None = None,
+        regex: str | None = None,
     ) -> _native.Generation:
         own_process(self._process)
         stops = [stop] if isinstance(stop, str) else list(stop)
@@ -451,7 +472,27 @@ class LLM:
             stops,
             logprobs,
             bias,
+            _form(json_schema, grammar, regex),
         )
+
+
+def _form(
+    json_schema: Mapping[str, Any] | str | None, grammar: str | None, regex: str | None
+) -> tuple[str, str] | None:
+    """What texts are held to, by the name of its argument."""
+    if isinstance(json_schema, Mapping):
+        try:
+            json_schema = json.dumps(json_schema)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"json_schema: expected what JSON can say, found: {error}") from error
+    forms = {"json_schema": json_schema, "grammar": grammar, "regex": regex}
+    given = [(name, text) for name, text in forms.items() if text is not None]
+    for name, text in given:
+        if not isinstance(text, str):
+            raise InputError(f"{name}: expected a text, found {type(text).__name__}")
+    if len(given) > 1:
+        raise InputError(f"expected one of json_schema, grammar and regex, found {' and '.join(name for name, _ in given)}")
+    return given[0] if given else None
 
 
 def _list_of_ids(tokens: Any) -> list[int]:

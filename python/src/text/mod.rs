@@ -1,5 +1,6 @@
 //! A language model: an engine on a thread that all callers share, and a session for logits and embeddings.
 
+mod form;
 mod worker;
 
 use crate::{
@@ -7,6 +8,7 @@ use crate::{
     model::{Place, precision},
     wait,
 };
+use form::{Forms, guide};
 use pyo3::{prelude::*, types::PyBytes};
 use std::{
     path::PathBuf,
@@ -27,7 +29,7 @@ use warpsmith::{
         tokenizer::Special,
     },
 };
-use worker::{Job, Part};
+use worker::{Job, Part, Worker};
 
 /// A loaded language model.
 #[pyclass(frozen)]
@@ -41,6 +43,7 @@ struct Inner {
     jobs: Sender<Job>,
     thread: JoinHandle<()>,
     session: Arc<Mutex<Option<Session>>>,
+    forms: Arc<Forms>,
     options: EngineOptions,
     context: u32,
 }
@@ -50,6 +53,7 @@ struct Shared {
     bundle: Arc<Bundle>,
     jobs: Sender<Job>,
     session: Arc<Mutex<Option<Session>>>,
+    forms: Arc<Forms>,
     precision: Precision,
     context: u32,
 }
@@ -68,6 +72,7 @@ impl Llm {
             bundle: Arc::clone(&inner.bundle),
             jobs: inner.jobs.clone(),
             session: Arc::clone(&inner.session),
+            forms: Arc::clone(&inner.forms),
             precision: inner.options.precision,
             context: inner.context,
         })
@@ -148,9 +153,10 @@ impl Llm {
                 let engine = Engine::new(&bundle.model, &options).map_err(errors::model)?;
                 let (jobs, from) = channel();
                 let context = engine.context();
-                let worker = worker::Worker::new(Arc::clone(&bundle), engine, options, told);
+                let own = Arc::clone(&bundle);
                 let thread = thread::Builder::new().name("warpsmith-llm".to_owned());
-                let thread = thread.spawn(move || worker.run(&from)).map_err(|error| {
+                let run = move || Worker::new(&own, engine, options, told).run(&from);
+                let thread = thread.spawn(run).map_err(|error| {
                     WarpsmithError::new_err(format!("no thread for the model: {error}"))
                 })?;
                 Ok(Inner {
@@ -158,6 +164,7 @@ impl Llm {
                     jobs,
                     thread,
                     session: Arc::default(),
+                    forms: Arc::default(),
                     options,
                     context,
                 })
@@ -170,9 +177,10 @@ impl Llm {
     }
 
     /// Has continuations of prompts made; what comes of them comes from the `Generation`.
-    #[pyo3(signature = (prompts, max_tokens, temperature, top_k, top_p, min_p, repeat_penalty, seed, stop, logprobs, bias))]
+    #[pyo3(signature = (prompts, max_tokens, temperature, top_k, top_p, min_p, repeat_penalty, seed, stop, logprobs, bias, form))]
     fn submit(
         &self,
+        py: Python<'_>,
         prompts: Vec<Vec<u32>>,
         max_tokens: Option<u32>,
         temperature: f32,
@@ -184,6 +192,7 @@ impl Llm {
         stop: Vec<String>,
         logprobs: Option<usize>,
         bias: Vec<(u32, f32)>,
+        form: Option<(String, String)>,
     ) -> PyResult<Generation> {
         let shared = self.shared()?;
         let sampler = SamplerConfig {
@@ -196,6 +205,14 @@ impl Llm {
         };
         sampler.validate().map_err(errors::model)?;
         let stops = StopMatcher::new(stop).map_err(errors::model)?;
+        let form = match form {
+            Some((kind, text)) => {
+                let (bundle, forms) = (Arc::clone(&shared.bundle), Arc::clone(&shared.forms));
+                let read = move || forms.read(&bundle.tokenizer, &kind, &text);
+                Some(wait::done(py, || {}, read)??)
+            }
+            None => None,
+        };
         let (to, parts) = channel();
         let alive = Arc::new(());
         let left = AtomicUsize::new(prompts.len());
@@ -209,8 +226,14 @@ impl Llm {
             }
             // The last token drawn needs no position.
             let rest = room.saturating_sub(prompt.len() as u32).saturating_add(1);
+            let most = max_tokens.map_or(rest, |most| most.min(rest));
+            let guide = form
+                .as_ref()
+                .map(|form| guide(form, most, logprobs))
+                .transpose()?;
             let job = Job {
                 max_tokens: max_tokens.unwrap_or(rest),
+                guide,
                 prompt,
                 sampler,
                 stops: stops.clone(),
@@ -420,7 +443,8 @@ impl Generation {
                 token,
                 told,
             })) => {
-                let (own, top) = told.map_or((None, None), |(own, top)| (Some(own), Some(top)));
+                let (own, top) =
+                    told.map_or((None, None), |told| (Some(told.own.1), Some(told.top)));
                 Ok(Some((index, text, token, own, top, None)))
             }
             Ok(Some(Part::End {

@@ -13,10 +13,12 @@ use std::{
 };
 use warpsmith::models::{
     Error,
-    llama::{Bundle, Ended, Engine, EngineOptions, Event, Request, SequenceId},
-    logprobs::Logprobs,
+    grammar::Guide,
+    llama::{
+        Bundle, Engine, EngineOptions, Finish, Request, SequenceId, Told, Wanted, Writer, Wrote,
+    },
     sampling::SamplerConfig,
-    text::{StopMatcher, Streamed, Written},
+    text::StopMatcher,
 };
 
 /// One continuation to be made.
@@ -27,6 +29,8 @@ pub(super) struct Job {
     pub(super) stops: StopMatcher,
     pub(super) logprobs: Option<usize>,
     pub(super) bias: Vec<(u32, f32)>,
+    /// What the text is held to.
+    pub(super) guide: Option<Guide>,
     /// Which of the prompts of its call it is.
     pub(super) index: usize,
     pub(super) to: Sender<Part>,
@@ -41,7 +45,7 @@ pub(super) enum Part {
         index: usize,
         text: String,
         token: Option<u32>,
-        told: Option<(f64, Vec<(u32, f64)>)>,
+        told: Option<Told>,
     },
     /// Nothing follows but this text.
     End {
@@ -53,16 +57,20 @@ pub(super) enum Part {
     Failed { error: PyErr },
 }
 
-struct Running<'a> {
-    job: Job,
-    written: Written<'a>,
+/// A continuation that the engine has.
+struct Running {
+    index: usize,
+    to: Sender<Part>,
+    alive: Weak<()>,
 }
 
-pub(super) struct Worker {
-    bundle: Arc<Bundle>,
-    engine: Engine,
+pub(super) struct Worker<'a> {
+    bundle: &'a Bundle,
+    /// None after a fault, until an engine can be made again.
+    writer: Option<Writer<'a>>,
     options: EngineOptions,
     closed: Arc<AtomicBool>,
+    running: BTreeMap<SequenceId, Running>,
 }
 
 /// Calls what may fail or panic.
@@ -80,186 +88,186 @@ fn guarded<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, PyErr> {
     }
 }
 
-impl Worker {
+impl<'a> Worker<'a> {
     pub(super) fn new(
-        bundle: Arc<Bundle>,
+        bundle: &'a Bundle,
         engine: Engine,
         options: EngineOptions,
         closed: Arc<AtomicBool>,
-    ) -> Worker {
+    ) -> Worker<'a> {
         Worker {
             bundle,
-            engine,
+            writer: Some(Writer::new(engine, &bundle.tokenizer)),
             options,
             closed,
+            running: BTreeMap::new(),
         }
     }
 
     /// Works until nobody can ask any more.
     pub(super) fn run(mut self, jobs: &Receiver<Job>) {
-        let bundle = Arc::clone(&self.bundle);
-        let mut running: BTreeMap<SequenceId, Running<'_>> = BTreeMap::new();
         loop {
-            while running.len() < self.options.sequences as usize {
-                let job = match running.is_empty() {
+            while self.running.len() < self.options.sequences as usize {
+                let job = match self.running.is_empty() {
                     true => jobs.recv().map_err(|_| TryRecvError::Disconnected),
                     false => jobs.try_recv(),
                 };
                 match job {
-                    Ok(job) => self.submit(job, &bundle, &mut running),
+                    Ok(job) => self.submit(job),
                     Err(TryRecvError::Empty) => break,
-                    Err(TryRecvError::Disconnected) if running.is_empty() => return,
+                    Err(TryRecvError::Disconnected) if self.running.is_empty() => return,
                     Err(TryRecvError::Disconnected) => break,
                 }
             }
             if self.closed.load(Ordering::Relaxed) {
-                for (_, Running { job, .. }) in std::mem::take(&mut running) {
+                for (_, running) in std::mem::take(&mut self.running) {
                     let error = ClosedError::new_err("the model was closed");
-                    let _ = job.to.send(Part::Failed { error });
+                    let _ = running.to.send(Part::Failed { error });
                 }
                 return;
             }
-            if let Err(error) = self.step(&mut running) {
-                self.fault(&error, &mut running);
+            if let Err(error) = self.step() {
+                self.fault(&error);
             }
         }
     }
 
-    fn submit<'a>(
-        &mut self,
-        job: Job,
-        bundle: &'a Bundle,
-        running: &mut BTreeMap<SequenceId, Running<'a>>,
-    ) {
+    /// What writes with a new engine.
+    fn make(&self) -> Result<Writer<'a>, PyErr> {
+        let engine = guarded(|| Engine::new(&self.bundle.model, &self.options))?;
+        Ok(Writer::new(engine, &self.bundle.tokenizer))
+    }
+
+    fn submit(&mut self, job: Job) {
         if job.alive.strong_count() == 0 {
             return;
         }
-        let tokenizer = &bundle.tokenizer;
-        let request = Request {
-            prompt: job.prompt.clone(),
-            sampler: job.sampler,
-            max_tokens: job.max_tokens,
-            ends: tokenizer.end_of_generation().to_vec(),
-            bias: job.bias.clone(),
-            penalties: Default::default(),
-            mask: None,
-            logits: job.logprobs.is_some(),
+        if self.writer.is_none() {
+            match self.make() {
+                Ok(writer) => self.writer = Some(writer),
+                Err(error) => {
+                    let _ = job.to.send(Part::Failed { error });
+                    return;
+                }
+            }
+        }
+        let Some(writer) = &mut self.writer else {
+            return;
         };
-        match guarded(|| self.engine.submit(request)) {
+        let Job {
+            prompt,
+            sampler,
+            max_tokens,
+            stops,
+            logprobs,
+            bias,
+            guide,
+            index,
+            to,
+            alive,
+        } = job;
+        let wanted = Wanted {
+            request: Request {
+                prompt,
+                sampler,
+                max_tokens,
+                bias,
+                ..Request::default()
+            },
+            stops,
+            logprobs,
+            guide,
+        };
+        match guarded(|| writer.submit(wanted)) {
             Ok(id) => {
-                let written = Written::after(&job.prompt, tokenizer, job.stops.clone());
-                running.insert(id, Running { job, written });
+                self.running.insert(id, Running { index, to, alive });
             }
             Err(error) => {
-                let _ = job.to.send(Part::Failed { error });
+                let _ = to.send(Part::Failed { error });
             }
         }
     }
 
     /// One step, and what came of it.
-    fn step(&mut self, running: &mut BTreeMap<SequenceId, Running<'_>>) -> Result<(), PyErr> {
-        let gone = running
+    fn step(&mut self) -> Result<(), PyErr> {
+        let Some(writer) = &mut self.writer else {
+            return Ok(());
+        };
+        let gone = self
+            .running
             .iter()
-            .filter(|(_, running)| running.job.alive.strong_count() == 0);
+            .filter(|(_, running)| running.alive.strong_count() == 0);
         let gone: Vec<SequenceId> = gone.map(|(id, _)| *id).collect();
         for id in gone {
-            running.remove(&id);
-            guarded(|| self.engine.cancel(id))?;
+            self.running.remove(&id);
+            guarded(|| writer.cancel(id))?;
         }
-        if running.is_empty() {
+        if self.running.is_empty() {
             return Ok(());
         }
-        for event in guarded(|| self.engine.step())? {
-            match event {
-                Event::Token { id, token } => self.token(id, token, running)?,
-                Event::Finished { id, ended } => {
-                    if let Some(Running { job, written }) = running.remove(&id) {
-                        let part = match written.finish() {
-                            Ok(text) => Part::End {
-                                index: job.index,
-                                text,
-                                finish: match ended {
-                                    Ended::Token | Ended::Stopped => "stop",
-                                    Ended::Length => "length",
-                                    Ended::Context => "context",
-                                },
-                            },
-                            Err(error) => Part::Failed {
-                                error: errors::model(error),
-                            },
-                        };
-                        let _ = job.to.send(part);
-                    }
-                }
-                Event::Failed { id, error } => {
-                    if let Some(Running { job, .. }) = running.remove(&id) {
-                        let error = errors::model(error);
-                        let _ = job.to.send(Part::Failed { error });
-                    }
-                }
-            }
+        for wrote in guarded(|| writer.step())? {
+            self.tell(wrote);
         }
         Ok(())
     }
 
-    fn token(
-        &mut self,
-        id: SequenceId,
-        token: u32,
-        running: &mut BTreeMap<SequenceId, Running<'_>>,
-    ) -> Result<(), PyErr> {
-        let Some(one) = running.get_mut(&id) else {
-            return Ok(());
-        };
-        let index = one.job.index;
-        let is_text = !self.bundle.tokenizer.is_end_of_generation(token);
-        let told = one.job.logprobs.filter(|_| is_text).and_then(|most| {
-            let of = Logprobs::of(self.engine.logits(id)?);
-            let top = of.best(most).into_iter().map(|id| (id, of.token(id)));
-            Some((of.token(token), top.collect()))
-        });
-        let (text, stopped) = match one.written.push(token) {
-            Ok(Streamed::Text(text)) => (text, false),
-            Ok(Streamed::Stopped { text, stop: _ }) => (text, true),
-            Err(error) => {
-                let error = errors::model(error);
-                let _ = one.job.to.send(Part::Failed { error });
-                running.remove(&id);
-                guarded(|| self.engine.cancel(id))?;
-                return Ok(());
-            }
-        };
-        if is_text {
-            let token = Some(token);
-            let _ = one.job.to.send(Part::Piece {
-                index,
-                text,
+    /// Hands on what came of a text.
+    fn tell(&mut self, wrote: Wrote) {
+        match wrote {
+            Wrote::Piece {
+                id,
                 token,
+                text,
                 told,
-            });
+            } => {
+                // The token that ends a text is none of it.
+                let is_text = !self.bundle.tokenizer.is_end_of_generation(token);
+                if let Some(Running { index, to, .. }) = self.running.get(&id)
+                    && (is_text || !text.is_empty())
+                {
+                    let _ = to.send(Part::Piece {
+                        index: *index,
+                        text,
+                        token: is_text.then_some(token),
+                        told,
+                    });
+                }
+            }
+            Wrote::End { id, text, finish } => {
+                if let Some(Running { index, to, .. }) = self.running.remove(&id) {
+                    let finish = match finish {
+                        Finish::Stop => "stop",
+                        Finish::Length => "length",
+                        Finish::Context => "context",
+                    };
+                    let _ = to.send(Part::End {
+                        index,
+                        text,
+                        finish,
+                    });
+                }
+            }
+            Wrote::Failed { id, error } => {
+                if let Some(running) = self.running.remove(&id) {
+                    let error = errors::model(error);
+                    let _ = running.to.send(Part::Failed { error });
+                }
+            }
         }
-        if stopped {
-            let _ = one.job.to.send(Part::End {
-                index,
-                text: String::new(),
-                finish: "stop",
-            });
-            running.remove(&id);
-            guarded(|| self.engine.cancel(id))?;
-        }
-        Ok(())
     }
 
-    /// Everyone the engine had is told, and another one is made; without one, later jobs fail in their turn.
-    fn fault(&mut self, error: &PyErr, running: &mut BTreeMap<SequenceId, Running<'_>>) {
-        for (_, Running { job, .. }) in std::mem::take(running) {
+    /// Everyone the engine had is told, and another one is made, now or for the next job.
+    fn fault(&mut self, error: &PyErr) {
+        for (_, running) in std::mem::take(&mut self.running) {
             let text = format!("the model failed: {error}");
             let error = WarpsmithError::new_err(text);
-            let _ = job.to.send(Part::Failed { error });
+            let _ = running.to.send(Part::Failed { error });
         }
-        let (model, options) = (&self.bundle.model, &self.options);
-        if let Ok(engine) = guarded(|| Engine::new(model, options)) {
-            self.engine = engine;
-        }
+        let old = self.writer.take();
+        let _ = guarded(|| {
+            drop(old);
+            Ok(())
+        });
+        self.writer = self.make().ok();
     }
 }
