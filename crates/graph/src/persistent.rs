@@ -4,7 +4,7 @@ use crate::{
     error::Error,
     plan::Plan,
     span::Span,
-    step::{Part, Touched},
+    step::{TiledStep, Touched},
 };
 use std::{
     any::Any,
@@ -108,7 +108,7 @@ struct Tables {
 /// Arguments of a step start at a multiple of this.
 const ALIGN: usize = 16;
 
-fn tables(parts: Vec<Part>) -> Result<Tables, Error> {
+fn tables(parts: Vec<TiledStep>) -> Result<Tables, Error> {
     let mut tables = Tables {
         bodies: Vec::new(),
         records: Vec::new(),

@@ -15,7 +15,7 @@ pub(crate) trait Step: Send + Sync {
     fn load(&self, device: &Device) -> Result<(), warpsmith_device::Error>;
     fn enqueue(&self, stream: &Stream) -> Result<(), warpsmith_device::Error>;
     /// The same work for CTAs of `threads` threads inside a larger kernel.
-    fn part(&self, threads: u32) -> Result<Part, Error>;
+    fn part(&self, threads: u32) -> Result<TiledStep, Error>;
 }
 
 /// A kernel with its arguments.
@@ -38,7 +38,7 @@ where
         stream.launch_in::<K, Planned>(&self.kernel, &self.args)
     }
 
-    fn part(&self, threads: u32) -> Result<Part, Error> {
+    fn part(&self, threads: u32) -> Result<TiledStep, Error> {
         let kernel = self.kernel.resized(threads);
         let kernel = kernel.ok_or_else(|| Error::Resize {
             kernel: self.kernel.name(),
@@ -50,7 +50,7 @@ where
         )?;
         let mut touched = Touched::default();
         K::Args::visit::<Planned>(&self.args, &mut touched);
-        Ok(Part {
+        Ok(TiledStep {
             tiles: kernel.grid(&K::Args::shapes::<Planned>(&self.args))?,
             arguments: arguments.bytes().to_vec(),
             touched,
@@ -60,7 +60,7 @@ where
 }
 
 /// A step of a plan as work items.
-pub(crate) struct Part {
+pub(crate) struct TiledStep {
     pub(crate) body: Arc<dyn Body>,
     pub(crate) tiles: u64,
     pub(crate) arguments: Vec<u8>,

@@ -7,7 +7,7 @@ use crate::{
     node::Extent,
     op::{
         MatMul,
-        fused::{Gate, Heads, Norm, Part, Store},
+        fused::{Gate, Heads, HeadsMatrix, Norm, Store},
     },
     passes::Machine,
     resource::{Vector, Weights},
@@ -19,8 +19,8 @@ use warpsmith_library::{
     attention::{CacheType, Cached, History, Paging},
     epilogue::{Epilogue, Outputs},
     projection::{
-        Gate as GateKernel, GateArgs, Heads as HeadsKernel, HeadsArgs, HeadsPlan, Input,
-        Part as PartKey, Project, ProjectArgs, Source, Turn, Work,
+        Gate as GateKernel, GateArgs, Heads as HeadsKernel, HeadsArgs, HeadsMatrix as MatrixKey,
+        HeadsPlan, Input, Project, ProjectArgs, Source, Turn, Work,
     },
     weights::BLOCK,
 };
@@ -239,7 +239,7 @@ impl Lowering<'_> {
         } = heads;
         let weights = parts.each_ref().map(|part| &*part.weights);
         let source = self.source(rows, norm.as_ref(), &weights)?;
-        let key = |part: &Part| PartKey {
+        let key = |part: &HeadsMatrix| MatrixKey {
             layout: part.weights.layout,
             bias: present(part.bias.as_ref()),
             norm: present(part.norm.as_ref()),
@@ -278,7 +278,8 @@ impl Lowering<'_> {
         let vectors = Vectors::of(norm.as_ref());
         let span = |of: &Option<Arc<Vector>>| of.as_ref().map(|of| Span::of(&of.buffer));
         let [q_bias, k_bias, v_bias] = parts.each_ref().map(|part| span(&part.bias));
-        let gain_of = |part: &Part| part.norm.as_ref().map(|(gain, _)| Span::of(&gain.buffer));
+        let gain_of =
+            |part: &HeadsMatrix| part.norm.as_ref().map(|(gain, _)| Span::of(&gain.buffer));
         let [q_gain, k_gain, _] = parts.each_ref().map(gain_of);
         let norms = parts.iter().filter_map(|part| part.norm.as_ref());
         let head_eps = norms.map(|(_, eps)| *eps).next().unwrap_or_default();

@@ -1,6 +1,6 @@
 //! What passes and observers ask of an operation: its name, what it does besides giving its value, its parameters.
 
-use super::fused::{Gate, Heads, Norm, Normed, Part};
+use super::fused::{Gate, Heads, HeadsMatrix, Norm, Normed};
 use super::{Convolution, MatMul, Op};
 use crate::resource::{Vector, Weights};
 use std::sync::Arc;
@@ -65,7 +65,7 @@ impl<'a> Parameters<'a> {
     fn heads(mut self, heads: &'a Heads) -> Self {
         self = self.norm(heads.norm.as_ref());
         for (part, [weight, bias, gain]) in heads.parts.iter().zip(PARTS) {
-            let Part {
+            let HeadsMatrix {
                 weights,
                 bias: own,
                 norm,

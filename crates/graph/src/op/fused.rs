@@ -55,7 +55,7 @@ pub struct Gate {
 
 /// One of the matrices of [`Heads`].
 #[derive(Clone, Debug)]
-pub struct Part {
+pub struct HeadsMatrix {
     /// The matrix.
     pub weights: Arc<Weights>,
     /// One number for each output.
@@ -72,7 +72,7 @@ pub struct Heads {
     /// What they go through first.
     pub norm: Option<Norm>,
     /// Queries, keys, values.
-    pub parts: [Part; 3],
+    pub parts: [HeadsMatrix; 3],
     /// The rotation of queries and keys.
     pub turn: Option<(Arc<Table>, Pairing)>,
     /// Position of each row.

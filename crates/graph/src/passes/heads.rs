@@ -6,7 +6,7 @@ use crate::{
     node::{Extent, Node},
     op::{
         At, Op, Rotation,
-        fused::{Heads, Part, Store},
+        fused::{Heads, HeadsMatrix, Store},
     },
 };
 use std::sync::Arc;
@@ -52,7 +52,7 @@ struct Chain {
     product: Node,
     /// The product, and the norm of its heads behind it.
     nodes: Vec<Node>,
-    part: Part,
+    part: HeadsMatrix,
 }
 
 fn chain(graph: &Graph, last: Node, head_dim: u32) -> Option<Chain> {
@@ -74,7 +74,7 @@ fn chain(graph: &Graph, last: Node, head_dim: u32) -> Option<Chain> {
     Some(Chain {
         product,
         nodes,
-        part: Part {
+        part: HeadsMatrix {
             weights: Arc::clone(&own.weights),
             bias: own.bias.clone(),
             norm,

@@ -2,7 +2,7 @@
 
 /// A stretch of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum Stretch {
     /// Elements that do not repeat themselves: from, to.
     Plain { from: usize, to: usize },
     /// `period` elements from `from` on, `times` times.
@@ -14,16 +14,16 @@ pub(super) enum Part {
 }
 
 /// The list in stretches: the longest repetition, then those before and behind it. Costs the square of the length.
-pub(super) fn parts(list: &[u32]) -> Vec<Part> {
+pub(super) fn parts(list: &[u32]) -> Vec<Stretch> {
     let mut found = Vec::new();
     split(list, 0, &mut found);
     found
 }
 
-fn split(list: &[u32], offset: usize, found: &mut Vec<Part>) {
+fn split(list: &[u32], offset: usize, found: &mut Vec<Stretch>) {
     let Some((from, period, times)) = longest(list) else {
         if !list.is_empty() {
-            found.push(Part::Plain {
+            found.push(Stretch::Plain {
                 from: offset,
                 to: offset + list.len(),
             });
@@ -32,7 +32,7 @@ fn split(list: &[u32], offset: usize, found: &mut Vec<Part>) {
     };
     let end = from + period * times;
     split(&list[..from], offset, found);
-    found.push(Part::Repeated {
+    found.push(Stretch::Repeated {
         from: offset + from,
         period,
         times,
@@ -66,14 +66,14 @@ fn longest(list: &[u32]) -> Option<(usize, usize, usize)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Part, parts};
+    use super::{Stretch, parts};
 
-    fn plain(from: usize, to: usize) -> Part {
-        Part::Plain { from, to }
+    fn plain(from: usize, to: usize) -> Stretch {
+        Stretch::Plain { from, to }
     }
 
-    fn repeated(from: usize, period: usize, times: usize) -> Part {
-        Part::Repeated {
+    fn repeated(from: usize, period: usize, times: usize) -> Stretch {
+        Stretch::Repeated {
             from,
             period,
             times,
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn layers_are_found_wherever_they_stand() {
-        let cases: [(&[u32], &[Part]); 8] = [
+        let cases: [(&[u32], &[Stretch]); 8] = [
             (&[], &[]),
             (&[1, 2, 3], &[plain(0, 3)]),
             (&[7, 7], &[plain(0, 2)]),
@@ -127,11 +127,11 @@ mod tests {
             let mut at = 0;
             for part in parts(&list) {
                 match part {
-                    Part::Plain { from, to } => {
+                    Stretch::Plain { from, to } => {
                         assert!(from == at && to > from);
                         at = to;
                     }
-                    Part::Repeated {
+                    Stretch::Repeated {
                         from,
                         period,
                         times,

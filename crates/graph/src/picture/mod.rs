@@ -13,7 +13,7 @@ use crate::{
         fused::{Heads, Store},
     },
 };
-use fold::Part;
+use fold::Stretch;
 use layout::{Edge, EdgeKind, Item, Segment};
 use std::{collections::BTreeMap, fmt::Write};
 use warpsmith_kernel::args::HostBuffer;
@@ -104,8 +104,8 @@ impl Graph {
         for part in fold::parts(&signatures) {
             let start = items.len();
             let (from, period, times) = match part {
-                Part::Plain { from, to } => (from, to - from, 1),
-                Part::Repeated {
+                Stretch::Plain { from, to } => (from, to - from, 1),
+                Stretch::Repeated {
                     from,
                     period,
                     times,

@@ -232,7 +232,7 @@ impl Flash {
         let mut ring = Pipeline::<2>::new();
         let k_part = ring.part::<f16>(KEYS * pitch);
         let v_part = ring.part::<f16>(KEYS * pitch);
-        let start = Part {
+        let start = Partial {
             output: vec![Acc::zero(); padded as usize / 8],
             offset: Rows::constant(0.0),
             total: Rows::constant(0.0),
@@ -340,8 +340,8 @@ impl Flash {
         share: &Share<'k>,
         tiles: &Tiles<'_, 'k>,
         round: Uniform<'k>,
-        parts: Vec<Part<'k>>,
-    ) -> Vec<Part<'k>> {
+        parts: Vec<Partial<'k>>,
+    ) -> Vec<Partial<'k>> {
         let top = warp.id() * (16 * self.row_frags);
         // What is subtracted from the scores is where their sums begin.
         let start = parts.iter().map(|part| {
@@ -356,9 +356,9 @@ impl Flash {
             start.collect(),
         );
         let scores = self.masked(warp, a, share, round, scores);
-        let (scores, parts) = Part::keep_near(warp, round, scores, parts);
+        let (scores, parts) = Partial::keep_near(warp, round, scores, parts);
         let weighed = scores.into_iter().zip(parts);
-        let (weights, parts): (Scores, Vec<Part>) = weighed
+        let (weights, parts): (Scores, Vec<Partial>) = weighed
             .map(|(scores, part)| part.weigh(warp, &scores))
             .unzip();
         let outputs = self.multiply(
@@ -373,7 +373,7 @@ impl Flash {
         );
         let parts = parts.into_iter().zip(outputs);
         parts
-            .map(|(part, output)| Part { output, ..part })
+            .map(|(part, output)| Partial { output, ..part })
             .collect()
     }
 
@@ -414,7 +414,13 @@ impl Flash {
     }
 
     /// Writes what the parts of the CTA's warps come to.
-    fn store<'k>(&self, cta: &mut Cta<'k>, a: &Asked<'k>, share: &Share<'k>, parts: Vec<Part<'k>>) {
+    fn store<'k>(
+        &self,
+        cta: &mut Cta<'k>,
+        a: &Asked<'k>,
+        share: &Share<'k>,
+        parts: Vec<Partial<'k>>,
+    ) {
         let dim = self.head_dim;
         cta.each_warp(|warp| {
             for (frag, part) in parts.into_iter().enumerate() {
@@ -446,22 +452,22 @@ const SLACK: f32 = 8.0;
 
 state! {
     /// What a warp has of 16 queries: their weighted values, what is subtracted from their scores, the sums of weights.
-    struct Part<'k> {
+    struct Partial<'k> {
         output: Vec<Acc<'k>>,
         offset: Rows<'k>,
         total: Rows<'k>,
     }
 }
 
-impl<'k> Part<'k> {
+impl<'k> Partial<'k> {
     /// Scores, which are relative to the offsets, and parts: with offsets at the maxima so far in the first round, and
     /// in a round that has a score far above its offset.
     fn keep_near(
         warp: &mut Warp<'k>,
         round: Uniform<'k>,
         scores: Scores<'k>,
-        parts: Vec<Part<'k>>,
-    ) -> (Scores<'k>, Vec<Part<'k>>) {
+        parts: Vec<Partial<'k>>,
+    ) -> (Scores<'k>, Vec<Partial<'k>>) {
         let first = round.equals(0);
         let floor = first.select(f32::NEG_INFINITY, 0.0);
         let least = Rows::constant(f32::NEG_INFINITY);
@@ -491,7 +497,7 @@ impl<'k> Part<'k> {
         scores: Vec<Acc<'k>>,
         most: Rows<'k>,
         floor: Val<'k, f32, uni::Cta>,
-    ) -> (Vec<Acc<'k>>, Part<'k>) {
+    ) -> (Vec<Acc<'k>>, Partial<'k>) {
         // A row that has seen no key has -inf; subtracting 0 there avoids inf - inf.
         let by = most.map(|x| {
             let by = x.max(floor);
@@ -501,7 +507,7 @@ impl<'k> Part<'k> {
         let shrink = by.map(|by| (-by.max(0.0)).exp2_approx());
         let shrunk = |acc: Acc<'k>| acc.map_rows(shrink, |x, shrink| x * shrink);
         let move_up = |acc: Acc<'k>| acc.map_rows(by, |score, by| score - by);
-        let part = Part {
+        let part = Partial {
             output: self.output.into_iter().map(shrunk).collect(),
             offset: self.offset.zip(by, |offset, by| offset + by),
             total: self.total.zip(shrink, |total, shrink| total * shrink),
@@ -515,7 +521,7 @@ impl<'k> Part<'k> {
         let weights: Vec<Acc<'k>> = scores.iter().map(weight).collect();
         let total = self.total;
         let total = total.zip(Acc::row_sum(warp, &weights), |sum, more| sum + more);
-        (weights, Part { total, ..self })
+        (weights, Partial { total, ..self })
     }
 }
 

@@ -15,7 +15,7 @@ use warpsmith_kernel::{Hardware, Processor};
 use warpsmith_ptx::target::Target;
 
 #[derive(Clone, Copy)]
-struct Shape {
+struct ConvShape {
     frames: u32,
     channels: u32,
     n: u32,
@@ -27,7 +27,7 @@ pub(crate) fn cases(rng: &mut Random) -> Vec<Box<dyn AnyCase>> {
     let mut cases: Vec<Box<dyn AnyCase>> = Vec::new();
     let plain = Epilogue::default();
     for stride in [Stride::One, Stride::Two] {
-        let shape = |frames, channels, n| Shape {
+        let shape = |frames, channels, n| ConvShape {
             frames,
             channels,
             n,
@@ -63,7 +63,7 @@ pub(crate) fn cases(rng: &mut Random) -> Vec<Box<dyn AnyCase>> {
 }
 
 /// The definition: each output, each tap that is inside, each channel.
-fn reference(x: &[f64], w: &[f64], shape: Shape, rounding: f64) -> Vec<Near> {
+fn reference(x: &[f64], w: &[f64], shape: ConvShape, rounding: f64) -> Vec<Near> {
     let channels = shape.channels as usize;
     let mut products = Vec::new();
     for output in 0..shape.stride.outputs(shape.frames) {
@@ -83,8 +83,13 @@ fn reference(x: &[f64], w: &[f64], shape: Shape, rounding: f64) -> Vec<Near> {
     products
 }
 
-fn tensor_case(rng: &mut Random, ty: WeightType, shape: Shape, epilogue: Epilogue) -> Case<Conv1d> {
-    let Shape {
+fn tensor_case(
+    rng: &mut Random,
+    ty: WeightType,
+    shape: ConvShape,
+    epilogue: Epilogue,
+) -> Case<Conv1d> {
+    let ConvShape {
         frames,
         channels,
         n,
@@ -124,8 +129,13 @@ fn tensor_case(rng: &mut Random, ty: WeightType, shape: Shape, epilogue: Epilogu
     }
 }
 
-fn f32_case(rng: &mut Random, ty: WeightType, shape: Shape, epilogue: Epilogue) -> Case<Conv1dF32> {
-    let Shape {
+fn f32_case(
+    rng: &mut Random,
+    ty: WeightType,
+    shape: ConvShape,
+    epilogue: Epilogue,
+) -> Case<Conv1dF32> {
+    let ConvShape {
         frames,
         channels,
         n,

@@ -18,7 +18,7 @@ use warpsmith_ptx::target::Target;
 
 /// A product: `[m, k]` by `[n, k]`, on a card or the virtual GPU.
 #[derive(Clone, Copy)]
-struct Shape {
+struct GemmShape {
     m: u32,
     n: u32,
     k: u32,
@@ -30,7 +30,7 @@ pub(crate) fn cases(rng: &mut Random) -> Vec<Box<dyn AnyCase>> {
     let mut cases: Vec<Box<dyn AnyCase>> = Vec::new();
     let plain = Epilogue::default();
     let processor = Processor::Card;
-    let shape = |m, n, k| Shape { m, n, k, processor };
+    let shape = |m, n, k| GemmShape { m, n, k, processor };
     for ty in WeightType::ALL {
         // Every tiling of the library, by the rows that select it.
         for (m, n) in [(9, 65), (31, 33), (50, 31), (70, 90)] {
@@ -60,7 +60,7 @@ pub(crate) fn cases(rng: &mut Random) -> Vec<Box<dyn AnyCase>> {
     }
     // The tiles of a machine whose warps take turns.
     for n in [161, 97, 63] {
-        let large = Shape {
+        let large = GemmShape {
             processor: Processor::Virtual,
             ..shape(259, n, 64)
         };
@@ -79,8 +79,13 @@ fn wide(x: &f32) -> f64 {
     f64::from(*x)
 }
 
-fn tensor_case(rng: &mut Random, ty: WeightType, shape: Shape, epilogue: Epilogue) -> Case<Gemm> {
-    let Shape { m, n, k, processor } = shape;
+fn tensor_case(
+    rng: &mut Random,
+    ty: WeightType,
+    shape: GemmShape,
+    epilogue: Epilogue,
+) -> Case<Gemm> {
+    let GemmShape { m, n, k, processor } = shape;
     let hardware = Hardware {
         target: Target::sm(90),
         sms: 1,
@@ -125,8 +130,13 @@ fn tensor_case(rng: &mut Random, ty: WeightType, shape: Shape, epilogue: Epilogu
     }
 }
 
-fn f32_case(rng: &mut Random, ty: WeightType, shape: Shape, epilogue: Epilogue) -> Case<GemmF32> {
-    let Shape {
+fn f32_case(
+    rng: &mut Random,
+    ty: WeightType,
+    shape: GemmShape,
+    epilogue: Epilogue,
+) -> Case<GemmF32> {
+    let GemmShape {
         m,
         n,
         k,

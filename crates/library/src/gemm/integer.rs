@@ -181,7 +181,7 @@ impl Kernel for GemmInt {
             let lane = warp.lane();
             // Lane `4 g + t` has sums of rows g, g + 8, g + 16, g + 24 of W and of rows 2 t, 2 t + 1 of each eight of x.
             let (g, t) = (lane >> 2, lane & 3);
-            let place = Place {
+            let place = Beginning {
                 rows: [0, 8, 16, 24].map(|down| g + down),
                 planes: [0, 8, 16, 24].map(|plane| [plane, plane + 1].map(|at| (t << 1) + at)),
                 codes: BlockCodes::of(self.layout, a.w.codes.row(block), a.w.high.row(block), lane),
@@ -207,7 +207,7 @@ impl Kernel for GemmInt {
 }
 
 /// What a warp knows before its first group.
-struct Place<'k> {
+struct Beginning<'k> {
     /// The lanes that have the scales of the lane's rows of W.
     rows: [Val<'k, u32>; 4],
     /// The lanes that have what each plane says of the lane's two rows of x.
@@ -224,7 +224,7 @@ impl GemmInt {
     fn group<'k>(
         &self,
         warp: &mut Warp<'k>,
-        place: &Place<'k>,
+        place: &Beginning<'k>,
         group: Val<'k, u32, uni::Warp>,
         mut sums: Sums<'k>,
     ) -> Sums<'k> {

@@ -13,14 +13,14 @@ use warpsmith_formats::quant::WeightType;
 
 /// A product: `[m, k]` by `[n, k]`.
 #[derive(Clone, Copy)]
-struct Shape {
+struct IntegerShape {
     m: u32,
     n: u32,
     k: u32,
 }
 
 pub(crate) fn cases(rng: &mut Random, cases: &mut Vec<Box<dyn AnyCase>>) {
-    let shape = |m, n, k| Shape { m, n, k };
+    let shape = |m, n, k| IntegerShape { m, n, k };
     let spread = |eights, split, blocks| Eights {
         eights,
         split,
@@ -61,11 +61,11 @@ pub(crate) fn cases(rng: &mut Random, cases: &mut Vec<Box<dyn AnyCase>>) {
 fn case(
     rng: &mut Random,
     ty: WeightType,
-    shape: Shape,
+    shape: IntegerShape,
     spread: Eights,
     epilogue: Epilogue,
 ) -> Case<GemmInt> {
-    let Shape { m, n, k } = shape;
+    let IntegerShape { m, n, k } = shape;
     let w = Matrix::random(rng, ty, n, k);
     let x = rng.numbers((m * k) as usize, 3.0);
     let q8 = quantize_q8_reference(&x, k as usize);

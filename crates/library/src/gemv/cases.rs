@@ -12,7 +12,7 @@ use warpsmith_formats::quant::WeightType;
 
 /// A product: `[m, k]` by `[n, k]`.
 #[derive(Clone, Copy)]
-struct Shape {
+struct GemvShape {
     m: u32,
     n: u32,
     k: u32,
@@ -21,7 +21,7 @@ struct Shape {
 /// Both kernels.
 pub(crate) fn cases(rng: &mut Random) -> Vec<Box<dyn AnyCase>> {
     let mut cases: Vec<Box<dyn AnyCase>> = Vec::new();
-    let shape = |m, n, k| Shape { m, n, k };
+    let shape = |m, n, k| GemvShape { m, n, k };
     let spread = |rows, split, blocks| Spread {
         rows,
         split,
@@ -82,11 +82,11 @@ pub(crate) fn cases(rng: &mut Random) -> Vec<Box<dyn AnyCase>> {
 fn q8_case(
     rng: &mut Random,
     ty: WeightType,
-    shape: Shape,
+    shape: GemvShape,
     spread: Spread,
     epilogue: Epilogue,
 ) -> Case<GemvQ8> {
-    let Shape { m, n, k } = shape;
+    let GemvShape { m, n, k } = shape;
     let w = Matrix::random(rng, ty, n, k);
     let x = quantize_q8_reference(&rng.numbers((m * k) as usize, 3.0), k as usize);
     let others = Operands::random(rng, m, n);
@@ -134,11 +134,11 @@ fn q8_case(
 fn f32_case(
     rng: &mut Random,
     ty: WeightType,
-    shape: Shape,
+    shape: GemvShape,
     spread: Spread,
     epilogue: Epilogue,
 ) -> Case<GemvF32> {
-    let Shape { m, n, k } = shape;
+    let GemvShape { m, n, k } = shape;
     let w = Matrix::random(rng, ty, n, k);
     let x = rng.numbers((m * k) as usize, 3.0);
     let others = Operands::random(rng, m, n);

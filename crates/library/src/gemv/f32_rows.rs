@@ -1,6 +1,6 @@
 //! Products of weights of any layout with f32 activations, in f32 throughout.
 
-use super::spread::{Bounds, Place, Spread, Sums};
+use super::spread::{Bounds, Spread, Sums, WarpShare};
 use crate::{
     epilogue::{Epilogue, Outputs},
     quantize::Columns,
@@ -67,7 +67,7 @@ impl Kernel for GemvF32 {
             groups: a.columns / GROUP,
         };
         let lane = cta.in_warps(|warp| warp.lane());
-        let prepare = |place: Place<'k>| {
+        let prepare = |place: WarpShare<'k>| {
             let row = |r: u32| a.x.row((place.first + r).min(a.out.m - 1));
             let rows: Vec<Global<'k, f32, Read>> = (0..self.spread.rows).map(row).collect();
             let planes = a.w.row(place.block, lane).placed(self.layout);

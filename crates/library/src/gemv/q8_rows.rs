@@ -1,6 +1,6 @@
 //! Products of quantised weights with quantised activations: `dp4a` within groups, f32 across them.
 
-use super::spread::{Bounds, Place, Spread, Sums};
+use super::spread::{Bounds, Spread, Sums, WarpShare};
 use crate::{
     epilogue::{Epilogue, Outputs},
     weights::{Affine, GroupCodes, GroupScales, Layout, PlaneRow, Planes, layout_name},
@@ -109,7 +109,7 @@ impl Kernel for GemvQ8 {
             groups: a.row_scales / 4,
         };
         let lane = cta.in_warps(|warp| warp.lane());
-        let prepare = |place: Place<'k>| {
+        let prepare = |place: WarpShare<'k>| {
             let row = |r: u32| {
                 // Rows past the last repeat it and are not stored.
                 let row = (place.first + r).min(a.out.m - 1);

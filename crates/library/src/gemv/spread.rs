@@ -94,7 +94,7 @@ pub(crate) struct Bounds<'k> {
 
 /// What a warp works on.
 #[derive(Clone, Copy)]
-pub(crate) struct Place<'k> {
+pub(crate) struct WarpShare<'k> {
     /// Block of 32 rows of W.
     pub(crate) block: Val<'k, u32, uni::Warp>,
     /// First row of x.
@@ -117,9 +117,9 @@ impl Spread {
         cta: &mut Cta<'k>,
         bounds: &Bounds<'k>,
         unroll: u32,
-        prepare: impl FnOnce(Place<'k>) -> W,
+        prepare: impl FnOnce(WarpShare<'k>) -> W,
         step: impl Fn(&W, Val<'k, u32, uni::Warp>, u32, Sums<'k>) -> Sums<'k>,
-        tail: impl FnOnce(&mut Warp<'k>, Place<'k>, &W, Sums<'k>) -> Sums<'k>,
+        tail: impl FnOnce(&mut Warp<'k>, WarpShare<'k>, &W, Sums<'k>) -> Sums<'k>,
         store: impl Fn(&mut Lane<'k>, Val<'k, u32>, Val<'k, u32>, Val<'k, f32>),
     ) {
         let tiles = bounds.blocks.div_ceil(self.blocks);
@@ -135,7 +135,7 @@ impl Spread {
         };
         // Blocks past the last repeat it and are not stored.
         let block = at.min(bounds.blocks - 1);
-        let place = Place { block, first, part };
+        let place = WarpShare { block, first, part };
         let sums = cta.in_warps(|warp| {
             let known = prepare(place);
             let zero = vec![Val::constant(0.0); self.rows as usize];
@@ -170,7 +170,7 @@ impl Spread {
         });
     }
 
-    fn combine<'k>(self, cta: &mut Cta<'k>, place: Place<'k>, sums: Sums<'k>) -> Sums<'k> {
+    fn combine<'k>(self, cta: &mut Cta<'k>, place: WarpShare<'k>, sums: Sums<'k>) -> Sums<'k> {
         if self.split == 1 {
             return sums;
         }

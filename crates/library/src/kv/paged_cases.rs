@@ -24,7 +24,7 @@ pub(crate) fn cases(rng: &mut Random) -> Vec<Box<dyn AnyCase>> {
         (2, 6, 16, 4, vec![(1, 5), (0, 63)]),
     ];
     for (kv_heads, head_dim, page, blocks, given) in shapes {
-        let at = Shape {
+        let at = PagedShape {
             kv_heads,
             head_dim,
             page,
@@ -37,7 +37,7 @@ pub(crate) fn cases(rng: &mut Random) -> Vec<Box<dyn AnyCase>> {
     cases
 }
 
-struct Shape {
+struct PagedShape {
     kv_heads: u32,
     head_dim: u32,
     page: u32,
@@ -49,10 +49,10 @@ struct Shape {
 /// A case with a cache of `T`, which `number` rounds to.
 fn case<T: Cached + HostElem + Into<f64>>(
     rng: &mut Random,
-    shape: &Shape,
+    shape: &PagedShape,
     number: impl Fn(f32) -> T,
 ) -> Case<KvScatter<T>> {
-    let Shape {
+    let PagedShape {
         kv_heads,
         head_dim,
         page,

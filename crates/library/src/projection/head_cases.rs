@@ -1,7 +1,7 @@
 //! Cases of heads: many sizes, both pairings, biases, norms, caches of both types.
 
 use super::{
-    Form, Heads, HeadsArgs, HeadsPlan, Norm, Part, Turn, Work,
+    Form, Heads, HeadsArgs, HeadsMatrix, HeadsPlan, Norm, Turn, Work,
     cases::{EPS, X, source, work},
     reference::after_heads,
 };
@@ -16,7 +16,7 @@ use half::f16;
 use warpsmith_formats::quant::WeightType;
 
 /// What varies between the cases of heads.
-struct Shape {
+struct HeadsShape {
     form: Form,
     norm: Norm,
     m: u32,
@@ -41,7 +41,7 @@ pub(super) fn heads(rng: &mut Random, cases: &mut Vec<Box<dyn AnyCase>>) {
         Pairing::{Halves, Neighbours},
         WeightType::{F16, F32, Q4_1, Q4K, Q6K, Q8_0},
     };
-    let shape = |form, m, k, heads, head_dim, types| Shape {
+    let shape = |form, m, k, heads, head_dim, types| HeadsShape {
         form,
         norm: Norm::Rms,
         m,
@@ -57,27 +57,27 @@ pub(super) fn heads(rng: &mut Random, cases: &mut Vec<Box<dyn AnyCase>>) {
     };
     let all = [
         // SmolLM2; Qwen2 with biases; Qwen3 with norms of heads; Whisper; odd ones.
-        Shape {
+        HeadsShape {
             turn: Some((Neighbours, 32)),
             unit: 96,
             work: work(1, 1, 3),
             ..shape(Bytes, 1, 576, [9, 3], 64, [Q4_1, Q4_1, Q8_0])
         },
-        Shape {
+        HeadsShape {
             turn: Some((Halves, 32)),
             with: [Present, Absent],
             unit: 64,
             work: work(1, 2, 4),
             ..shape(Bytes, 2, 256, [4, 1], 64, [Q4K, Q4K, Q6K])
         },
-        Shape {
+        HeadsShape {
             turn: Some((Halves, 64)),
             with: [Absent, Present],
             unit: 128,
             work: work(2, 2, 8),
             ..shape(Bytes, 1, 128, [4, 2], 128, [Q8_0; 3])
         },
-        Shape {
+        HeadsShape {
             norm: Norm::Layer,
             with: [Present, Absent],
             history: Forked,
@@ -85,32 +85,32 @@ pub(super) fn heads(rng: &mut Random, cases: &mut Vec<Box<dyn AnyCase>>) {
             work: work(2, 1, 2),
             ..shape(Single, 5, 128, [2, 2], 64, [F16; 3])
         },
-        Shape {
+        HeadsShape {
             norm: Norm::Layer,
             with: [Present, Absent],
             history: Forked,
             work: work(2, 1, 1),
             ..shape(Half, 5, 128, [2, 2], 64, [F16; 3])
         },
-        Shape {
+        HeadsShape {
             turn: Some((Neighbours, 20)),
             work: work(4, 1, 2),
             ..shape(Bytes, 3, 64, [5, 1], 40, [Q8_0; 3])
         },
-        Shape {
+        HeadsShape {
             turn: Some((Halves, 16)),
             with: [Absent, Present],
             unit: 160,
             work: work(1, 1, 4),
             ..shape(Single, 8, 45, [3, 1], 40, [F32; 3])
         },
-        Shape {
+        HeadsShape {
             norm: Norm::None,
             turn: Some((Halves, 20)),
             unit: 160,
             ..shape(Single, 1, 80, [2, 1], 80, [F16, F32, F16])
         },
-        Shape {
+        HeadsShape {
             turn: Some((Halves, 128)),
             with: [Present; 2],
             unit: 256,
@@ -118,19 +118,19 @@ pub(super) fn heads(rng: &mut Random, cases: &mut Vec<Box<dyn AnyCase>>) {
             ..shape(Bytes, 2, 64, [2, 1], 256, [Q8_0; 3])
         },
         // In pages, of both types of cache; more rows than a card's kernels take.
-        Shape {
+        HeadsShape {
             turn: Some((Neighbours, 32)),
             history: Paged { page: 16 },
             work: work(1, 2, 2),
             ..shape(Bytes, 4, 96, [3, 1], 64, [Q4_1, Q4_1, Q8_0])
         },
-        Shape {
+        HeadsShape {
             turn: Some((Halves, 20)),
             history: Paged { page: 32 },
             unit: 160,
             ..shape(Single, 3, 45, [2, 2], 40, [F16, F32, F16])
         },
-        Shape {
+        HeadsShape {
             turn: Some((Neighbours, 32)),
             history: Paged { page: 16 },
             unit: 64,
@@ -149,11 +149,11 @@ pub(super) fn heads(rng: &mut Random, cases: &mut Vec<Box<dyn AnyCase>>) {
 /// A case with a cache of `T`, which `number` rounds to with at most `rounding`.
 fn case<T: Cached + HostElem + Into<f64>>(
     rng: &mut Random,
-    shape: &Shape,
+    shape: &HeadsShape,
     number: impl Fn(f32) -> T,
     rounding: f64,
 ) -> Case<Heads<T>> {
-    let Shape {
+    let HeadsShape {
         form,
         norm,
         m,
@@ -169,7 +169,7 @@ fn case<T: Cached + HostElem + Into<f64>>(
     } = *shape;
     let source = source(form, norm, m, k);
     let x = X::random(rng, source);
-    let part = |ty, norm| Part {
+    let part = |ty, norm| HeadsMatrix {
         layout: crate::weights::Layout::of(ty),
         bias,
         norm,

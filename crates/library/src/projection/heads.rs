@@ -23,7 +23,7 @@ use warpsmith_ptx::target::Target;
 
 /// One of the three matrices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Part {
+pub struct HeadsMatrix {
     /// Layout of its weights.
     pub layout: Layout,
     /// One number for each output, added to the product.
@@ -47,7 +47,7 @@ pub struct HeadsPlan {
     /// Rows of x.
     pub source: Source,
     /// Queries, keys, values; values have no norm.
-    pub parts: [Part; 3],
+    pub parts: [HeadsMatrix; 3],
     /// Dimensions of a head, an even number.
     pub head_dim: u32,
     /// Rows of W that a CTA finishes together: [`HeadsPlan::unit`].
@@ -80,7 +80,7 @@ const ROLES: [Role; 3] = [Role::Queries, Role::Keys, Role::Values];
 
 impl HeadsPlan {
     /// What a unit is a multiple of: whole heads where an element needs others of its head, else one block of rows.
-    fn least_unit(parts: &[Part; 3], turn: Option<Turn>, head_dim: u32) -> u32 {
+    fn least_unit(parts: &[HeadsMatrix; 3], turn: Option<Turn>, head_dim: u32) -> u32 {
         let normed = parts.iter().any(|part| part.norm == Operand::Present);
         let halves = turn.is_some_and(|turn| turn.pairing == Pairing::Halves);
         if !normed && !halves {
@@ -98,7 +98,7 @@ impl HeadsPlan {
     /// On the virtual GPU a unit is as large as keeps four CTAs for each multiprocessor, for rows of x are made ready in
     /// each, at the cost of half a block; blocks behind a part's last one are idle.
     pub fn unit(
-        parts: &[Part; 3],
+        parts: &[HeadsMatrix; 3],
         turn: Option<Turn>,
         head_dim: u32,
         rows: [u32; 3],

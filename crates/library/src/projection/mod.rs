@@ -14,7 +14,7 @@ mod work;
 
 pub(crate) use cases::cases;
 pub use gate::{Gate, GateArgs};
-pub use heads::{Heads, HeadsArgs, HeadsPlan, Part, Turn};
+pub use heads::{Heads, HeadsArgs, HeadsMatrix, HeadsPlan, Turn};
 pub use product::{Project, ProjectArgs};
 pub use source::{Form, Input, Norm, Source};
 pub use work::Work;

@@ -57,7 +57,7 @@ pub(crate) enum End {
 
 /// A block.
 #[derive(Clone, Debug)]
-pub(crate) struct Part {
+pub(crate) struct CodeBlock {
     steps: (u32, u32),
     targets: (u32, u32),
     /// Registers that its end reads, and those that it writes.
@@ -72,7 +72,7 @@ pub(crate) struct Part {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Code {
     pub(crate) homes: Vec<Home>,
-    pub(crate) parts: Vec<Part>,
+    pub(crate) parts: Vec<CodeBlock>,
     steps: Vec<Step>,
     words: Vec<u32>,
 }
@@ -103,7 +103,7 @@ impl Code {
                 | Term::Switch { .. } => End::Plain,
                 Term::Trap { .. } => End::Trap,
             };
-            code.parts.push(Part {
+            code.parts.push(CodeBlock {
                 steps,
                 targets,
                 uses,

@@ -54,7 +54,7 @@ struct Analysis<'a> {
 
 /// How a kernel is run.
 #[derive(Clone, Copy)]
-pub(crate) struct Shape {
+pub(crate) struct LaunchShape {
     /// Threads of a block.
     pub(crate) dims: [u32; 3],
     pub(crate) has_local: bool,
@@ -67,9 +67,9 @@ pub(crate) fn analyze(
     function: &Function,
     body: &[Stmt],
     blocks: &[Block],
-    shape: Shape,
+    shape: LaunchShape,
 ) -> Uniformity {
-    let Shape {
+    let LaunchShape {
         dims,
         has_local,
         apart,

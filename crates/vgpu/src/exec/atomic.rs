@@ -167,7 +167,7 @@ enum Memories {
     Own(Window, u64),
 }
 
-trait Place: 'static {
+trait AtomicSpace: 'static {
     const GENERIC: bool = false;
     fn find(ctx: &Ctx, address: u64, lane: u32) -> Memories;
 }
@@ -176,21 +176,21 @@ struct InGlobal;
 struct InShared;
 struct InGeneric;
 
-impl Place for InGlobal {
+impl AtomicSpace for InGlobal {
     #[inline(always)]
     fn find(_: &Ctx, _: u64, _: u32) -> Memories {
         Memories::Global
     }
 }
 
-impl Place for InShared {
+impl AtomicSpace for InShared {
     #[inline(always)]
     fn find(ctx: &Ctx, address: u64, _: u32) -> Memories {
         Memories::Own(ctx.shared, address)
     }
 }
 
-impl Place for InGeneric {
+impl AtomicSpace for InGeneric {
     const GENERIC: bool = true;
     #[inline(always)]
     fn find(ctx: &Ctx, address: u64, lane: u32) -> Memories {
@@ -222,7 +222,7 @@ args! {
 /// `X` with the lanes of `b` and `c`.
 struct Atomic<X, P>(PhantomData<(X, P)>);
 
-impl<X: Change, P: Place> Handler for Atomic<X, P> {
+impl<X: Change, P: AtomicSpace> Handler for Atomic<X, P> {
     type Args = Update;
     #[inline(always)]
     fn run(ctx: &mut Ctx, op: &Micro<Update>) {
@@ -232,7 +232,7 @@ impl<X: Change, P: Place> Handler for Atomic<X, P> {
 
 /// Scalar code: one instance serves all tiers.
 #[inline(never)]
-fn atomic<X: Change, P: Place>(ctx: &mut Ctx, op: &Micro<Update>) {
+fn atomic<X: Change, P: AtomicSpace>(ctx: &mut Ctx, op: &Micro<Update>) {
     let at: [u64; 32] = if op.wide {
         ctx.cells::<u64>(op.at).map(|at| at.wrapping_add(op.offset))
     } else {

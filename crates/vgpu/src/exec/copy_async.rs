@@ -294,9 +294,9 @@ pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
         return Err(l.unsupported(inst));
     }
     let part = match part {
-        None => Part::All,
-        Some(operand) if is_pred(l, operand) => Part::Unless(l.pred(operand)?),
-        Some(operand) => Part::Bytes(l.src32(operand)?),
+        None => Extent::All,
+        Some(operand) if is_pred(l, operand) => Extent::Unless(l.pred(operand)?),
+        Some(operand) => Extent::Bytes(l.src32(operand)?),
     };
     let to = if target.wide {
         l.splat::<u64>(target.src).slot
@@ -323,7 +323,7 @@ pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
 
 /// How much of a copy comes from memory.
 #[derive(Clone, Copy)]
-enum Part {
+enum Extent {
     All,
     /// So many bytes.
     Bytes(Slot),
@@ -331,7 +331,7 @@ enum Part {
     Unless(Pred),
 }
 
-fn form<T: Word + Bytes + 'static, C: Cell>(l: &Lowerer, ends: Ends, part: Part) -> MicroOp {
+fn form<T: Word + Bytes + 'static, C: Cell>(l: &Lowerer, ends: Ends, part: Extent) -> MicroOp {
     let Ends {
         to,
         from,
@@ -339,15 +339,15 @@ fn form<T: Word + Bytes + 'static, C: Cell>(l: &Lowerer, ends: Ends, part: Part)
         from_offset,
     } = ends;
     match part {
-        Part::All => l.op::<Copy<T, C>>(ends),
-        Part::Unless(ignored) => l.op::<CopyUnless<T, C>>(UnlessEnds {
+        Extent::All => l.op::<Copy<T, C>>(ends),
+        Extent::Unless(ignored) => l.op::<CopyUnless<T, C>>(UnlessEnds {
             to,
             from,
             to_offset,
             from_offset,
             ignored,
         }),
-        Part::Bytes(bytes) => l.op::<CopyPart<T, C>>(PartEnds {
+        Extent::Bytes(bytes) => l.op::<CopyPart<T, C>>(PartEnds {
             to,
             from,
             to_offset,

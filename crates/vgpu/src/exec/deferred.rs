@@ -2,7 +2,7 @@
 
 use super::{
     AccessId, Base, Ctx, Handler, Micro, OptPred, Pred, Slot, SpanId, args,
-    checked::{Place, addresses, ask, check_of},
+    checked::{LaneAddresses, addresses, ask, check_of},
     stored::Unknown,
 };
 use crate::build::Lowerer;
@@ -63,7 +63,7 @@ impl Handler for Begin {
     fn run(ctx: &mut Ctx, op: &Micro<Beginning>) {
         let wanted = ctx.checker.as_ref().is_some_and(|c| c.wants_races());
         if wanted {
-            let place = Place {
+            let place = LaneAddresses {
                 base: op.at,
                 offset: op.offset,
             };
@@ -82,7 +82,7 @@ pub(crate) fn emit_clear(l: &mut Lowerer, reading: Reading) {
 /// Between that and the load; the number of the access and its place in the spans.
 pub(crate) fn emit_begin(l: &mut Lowerer, reading: Reading) -> Option<(AccessId, SpanId)> {
     let check = check_of(l.ops.last()?)?;
-    let (known, Place { base, offset }) = ((check.access(), check.span()), check.place());
+    let (known, LaneAddresses { base, offset }) = ((check.access(), check.span()), check.place());
     let args = Beginning {
         dst: reading.root,
         at: base,
@@ -94,8 +94,8 @@ pub(crate) fn emit_begin(l: &mut Lowerer, reading: Reading) -> Option<(AccessId,
 }
 
 /// A mask is a part of another.
-struct Part;
-impl Handler for Part {
+struct Intersection;
+impl Handler for Intersection {
     type Args = Making;
     fn run(ctx: &mut Ctx, op: &Micro<Making>) {
         let mut bits = ctx.mask_at(op.a);
@@ -116,7 +116,7 @@ pub(crate) fn emit_part(l: &mut Lowerer, to: Slot, from: Slot, when: Option<Pred
         when: when.into(),
         adds: !is_first,
     };
-    l.emit(l.cold::<Part>(args));
+    l.emit(l.cold::<Intersection>(args));
 }
 
 /// What an access read matters in lanes that run and are not settled.

@@ -2,7 +2,7 @@
 
 use super::{
     Base, Ctx, Flow, Micro, MicroOp, Note, Offset, Ops, Slot, args,
-    checked::{Check, Place, bounds, narrow, scalar_address, wide},
+    checked::{Check, LaneAddresses, bounds, narrow, scalar_address, wide},
     lane::{Cell, first_of_run},
     ldst::{self, Element, Load},
 };
@@ -85,8 +85,8 @@ args! {
 
 impl Sight {
     #[inline(always)]
-    fn place(&self) -> Place {
-        Place {
+    fn place(&self) -> LaneAddresses {
+        LaneAddresses {
             base: self.at,
             offset: self.offset,
         }
@@ -255,7 +255,7 @@ pub(super) fn hand_load(l: &mut Lowerer, at: usize) {
 /// The glance that may save a check, but for how many ops it saves.
 #[derive(Clone, Copy)]
 pub(crate) struct Glimpse {
-    place: Place,
+    place: LaneAddresses,
     bytes: u32,
     space: Space,
     writes: bool,
@@ -278,7 +278,7 @@ impl Glimpse {
 
     /// Its op, which leaves out so many.
     pub(crate) fn op(&self, l: &Lowerer, skip: Ops) -> MicroOp {
-        let Place { base, offset } = self.place;
+        let LaneAddresses { base, offset } = self.place;
         let args = Sight {
             at: base,
             offset,

@@ -2,7 +2,7 @@
 
 use super::{
     Base, Ctx, Micro, Slot,
-    checked::{Beside, Check, Place, addresses, part},
+    checked::{Beside, Check, LaneAddresses, addresses, part},
     lane::lanes,
     ldst, shadows,
 };
@@ -55,7 +55,7 @@ impl Stored for StoredBy<'_> {
         let &[slot, kind, low, high, size, way] = ctx.extra(words, 6) else {
             return None;
         };
-        let source = Place {
+        let source = LaneAddresses {
             base: Base {
                 slot: Slot(slot),
                 scalar: kind & 1 != 0,

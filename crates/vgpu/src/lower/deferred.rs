@@ -21,7 +21,7 @@ use warpsmith_ptx::{
 
 /// Where a mask comes from: mask `from`, in lanes where predicate `when` has that value, if there is one.
 #[derive(Clone, Debug)]
-struct Part {
+struct MaskSource {
     from: usize,
     when: Option<(Operand, bool)>,
 }
@@ -30,7 +30,7 @@ struct Part {
 #[derive(Clone, Debug)]
 enum Act {
     /// A mask is made of others.
-    Make { to: usize, parts: Vec<Part> },
+    Make { to: usize, parts: Vec<MaskSource> },
     /// What is in these lanes matters.
     Settle { mask: usize, of_guard: bool },
 }
@@ -408,7 +408,7 @@ impl Walk {
         };
         let to = *masks;
         *masks += 1;
-        let parts = parts.into_iter().map(|(held, when)| Part {
+        let parts = parts.into_iter().map(|(held, when)| MaskSource {
             from: held.mask,
             when,
         });
@@ -484,7 +484,7 @@ impl Deferred {
             match act {
                 Act::Make { to, parts } => {
                     let masks = &self.loads[*load].masks;
-                    for (i, Part { from, when }) in parts.iter().enumerate() {
+                    for (i, MaskSource { from, when }) in parts.iter().enumerate() {
                         let when = match when {
                             Some((operand, value)) => {
                                 let pred = l.pred(operand)?;

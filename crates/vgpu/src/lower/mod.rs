@@ -32,7 +32,7 @@ pub(crate) fn lower(input: &Input<'_>) -> Result<Program, Error> {
     let function = input.function;
     let body = function.body.as_deref().unwrap_or(&[]);
     let blocks = blocks(function, body, input.apart)?;
-    let shape = uniform::Shape {
+    let shape = uniform::LaunchShape {
         dims: input.block,
         has_local: input.layout.local_bytes != 0,
         apart: input.apart,

@@ -2,7 +2,7 @@
 
 use super::{
     encode::lane_table,
-    nodes::{Arg, Code, Place, Vector},
+    nodes::{Arg, Code, MemoryAt, Vector},
     values::{Coder, Skip, ValueId},
 };
 use regalloc2::{RegClass, VReg};
@@ -13,12 +13,12 @@ impl Coder<'_, '_> {
     pub(super) fn guess(&mut self, slot: u32, step: i64, wide: bool) -> ValueId {
         let (bytes, shift) = if wide { (8, 3) } else { (4, 2) };
         let base = match self.active {
-            None => self.nodes.load(bytes, Place::Frame(slot)),
+            None => self.nodes.load(bytes, MemoryAt::Frame(slot)),
             Some(active) => {
                 // Of those that are here, the first one tells what lane 0 would be.
                 let lanes = self.nodes.scalar(Code::MaskTo, &[active]);
                 let first = self.nodes.scalar(Code::TrailingZeros, &[lanes]);
-                let own = self.nodes.load(bytes, Place::Lane(slot, first, shift));
+                let own = self.nodes.load(bytes, MemoryAt::Lane(slot, first, shift));
                 let more = i32::try_from(step).unwrap_or(0);
                 let more = self.nodes.scalar(Code::ImulImm(wide, more), &[first]);
                 self.nodes.change(Code::Alu(Alu::Sub, wide), own, &[more])
@@ -26,7 +26,7 @@ impl Coder<'_, '_> {
         };
         let value = self.of_affine(base, step, wide);
         let count = if wide { 4 } else { 2 };
-        let found = (0..count).map(|j| Arg::Mem(Place::Frame(slot + 64 * j)));
+        let found = (0..count).map(|j| Arg::Mem(MemoryAt::Frame(slot + 64 * j)));
         self.compare_lanes(base, step, wide, found.collect());
         value
     }

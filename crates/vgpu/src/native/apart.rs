@@ -2,7 +2,7 @@
 
 use super::{
     accesses::Access,
-    nodes::{Arg, Code, Place, Vector},
+    nodes::{Arg, Code, MemoryAt, Vector},
     values::{Coder, Skip, ValueId},
 };
 use crate::memory::Window;
@@ -215,7 +215,7 @@ impl Coder<'_, '_> {
     pub(super) fn store_one(
         &mut self,
         access: Access,
-        at: Place,
+        at: MemoryAt,
         values: &[ValueId],
     ) -> Result<(), Skip> {
         let &[value] = values else { return Err(Skip) };
@@ -264,7 +264,12 @@ impl Coder<'_, '_> {
     }
 
     /// The same where there may be no lane at all.
-    fn store_one_if_any(&mut self, access: Access, at: Place, value: ValueId) -> Result<(), Skip> {
+    fn store_one_if_any(
+        &mut self,
+        access: Access,
+        at: MemoryAt,
+        value: ValueId,
+    ) -> Result<(), Skip> {
         let active = self.active.ok_or(Skip)?;
         let uniform = self.is_uniform(value);
         let (op, own) = match access.bytes {

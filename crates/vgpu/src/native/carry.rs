@@ -2,7 +2,7 @@
 
 use super::{
     more::{fits, source},
-    nodes::{Arg, Code, Place, Vector},
+    nodes::{Arg, Code, MemoryAt, Vector},
     values::{Coder, Skip, ValueId},
 };
 use crate::{exec::Slot, lower::Lowerer};
@@ -84,7 +84,7 @@ impl Coder<'_, '_> {
         } else {
             (self.lanes_exact(x)?.to_vec(), self.lanes_exact(y)?.to_vec())
         };
-        let place = Place::Frame(carry.slot);
+        let place = MemoryAt::Frame(carry.slot);
         let flags = carry.reads.then(|| self.nodes.load_mask(place));
         let (mut sums, mut carries) = (Vec::new(), Vec::new());
         let width = if carry.wide { 8 } else { 16 };

@@ -2,7 +2,7 @@
 
 use super::{
     encode::{NAN, splat_bytes},
-    nodes::{Arg, Code, Place, Vector},
+    nodes::{Arg, Code, MemoryAt, Vector},
     values::{Coder, Skip, Source, ValueId},
 };
 use regalloc2::{RegClass, VReg};
@@ -34,7 +34,7 @@ impl Coder<'_, '_> {
         let reg = if let Some(value) = f.constant {
             self.nodes.scalar(Code::MovImm(value), &[])
         } else if let Some(Source::Scalar(slot) | Source::Mask(slot)) = f.source {
-            self.nodes.load(8, Place::Frame(slot))
+            self.nodes.load(8, MemoryAt::Frame(slot))
         } else if f.splat.is_some() {
             let splat = self.splat_exact(id)?;
             self.nodes
@@ -69,7 +69,7 @@ impl Coder<'_, '_> {
             let scalar = self.scalar(id)?;
             self.vector(&vector::SPLAT_GPR64, Vector::one(Arg::Reg(scalar)))
         } else if let Some(Source::Scalar(slot)) = f.source {
-            let from = Arg::Mem(Place::Frame(slot));
+            let from = Arg::Mem(MemoryAt::Frame(slot));
             self.vector(&vector::SPLAT_I32, Vector::one(from))
         } else {
             return Err(Skip);
@@ -108,7 +108,7 @@ impl Coder<'_, '_> {
             [0, 1].map(|j| self.affine_part(base, step, false, j))
         } else if let Some(Source::Narrow(slot)) = f.source {
             [0, 64].map(|at| {
-                let from = Arg::Mem(Place::Frame(slot + at));
+                let from = Arg::Mem(MemoryAt::Frame(slot + at));
                 self.vector(&vector::LOAD, Vector::one(from))
             })
         } else {
@@ -151,7 +151,7 @@ impl Coder<'_, '_> {
             [0, 1, 2, 3].map(|j| self.affine_part(base, step, true, j))
         } else if let Some(Source::Wide(slot)) = f.source {
             [0, 64, 128, 192].map(|at| {
-                let from = Arg::Mem(Place::Frame(slot + at));
+                let from = Arg::Mem(MemoryAt::Frame(slot + at));
                 self.vector(&vector::LOAD, Vector::one(from))
             })
         } else {
@@ -167,7 +167,7 @@ impl Coder<'_, '_> {
         let mask = match (f.mask, f.source) {
             (Some(mask), _) => mask,
             (None, Some(Source::Mask(slot))) if f.scalar.is_none() => {
-                self.nodes.load_mask(Place::Frame(slot))
+                self.nodes.load_mask(MemoryAt::Frame(slot))
             }
             _ => {
                 let reg = self.scalar(id)?;

@@ -6,7 +6,7 @@ use super::{
     accesses::Access,
     kinds::Kind,
     more::{More, source},
-    nodes::{Arg, Code, Place, Vector},
+    nodes::{Arg, Code, MemoryAt, Vector},
     reach::Span,
     shapes::{self, Group, Lanes},
     values::{Coder, Skip, ValueId},
@@ -104,7 +104,7 @@ impl Coder<'_, '_> {
                 (span, at)
             }
         };
-        let places = at.map(|at| Place::At(at, (offset - span.from) as i32));
+        let places = at.map(|at| MemoryAt::At(at, (offset - span.from) as i32));
         if let Some(lanes) = stored {
             for (place, lanes) in places.into_iter().zip(lanes) {
                 let v = Vector::one(Arg::Mem(place));

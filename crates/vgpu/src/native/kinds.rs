@@ -5,7 +5,7 @@ use super::{
     more::{self, More},
     predicates::{of_floats, of_integers},
     products::{Product, product},
-    rows::{Matrices, Part, copies, matrices, prefetches},
+    rows::{CopyExtent, Matrices, copies, matrices, prefetches},
 };
 use crate::{
     exec::{Mode, mode_of},
@@ -164,7 +164,7 @@ pub(super) enum Kind {
     Store(Access),
     Product(Product),
     Matrices(Matrices),
-    Copy(Part),
+    Copy(CopyExtent),
     Prefetch,
     /// What has no effect here.
     Nothing,

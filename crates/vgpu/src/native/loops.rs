@@ -18,7 +18,7 @@ use warpsmith_x86::{Cond, vector};
 
 /// The form of a register where turns begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Shape {
+enum TurnShape {
     /// A general register.
     Scalar,
     /// One vector register, whose NaNs may have any bits.
@@ -43,7 +43,7 @@ pub(super) struct Turn {
 #[derive(Clone, Debug)]
 pub(super) struct Loop {
     pub(super) block: u32,
-    carried: Vec<(RegId, Shape)>,
+    carried: Vec<(RegId, TurnShape)>,
     /// Registers that are only read, with their forms.
     read: Vec<(RegId, Forms)>,
     windows: Vec<Known>,
@@ -70,7 +70,7 @@ impl Loop {
             .map(|(reg, (forms, _))| (RegId(*reg), forms.clone()))
             .collect();
         read.sort_by_key(|(reg, _)| *reg);
-        let mut carried: Vec<(RegId, Shape)> = carried
+        let mut carried: Vec<(RegId, TurnShape)> = carried
             .into_iter()
             .map(|(reg, forms)| (RegId(reg), coder.shape_of(RegId(reg), &forms)))
             .collect();
@@ -86,21 +86,21 @@ impl Loop {
 
 impl Coder<'_, '_> {
     /// The form that a register has between turns, by those that it has where they end.
-    fn shape_of(&self, reg: RegId, ends: &[Forms]) -> Shape {
+    fn shape_of(&self, reg: RegId, ends: &[Forms]) -> TurnShape {
         let Dst { uniform, .. } = self.l.dst_of(reg);
         let ty = self.l.type_of(reg);
         let raw = ends.iter().any(|forms| forms.raw);
         if ty == Type::Pred {
-            return Shape::Mask;
+            return TurnShape::Mask;
         }
         if uniform {
             let floats = ends
                 .iter()
                 .all(|forms| forms.splat.is_some() && forms.scalar.is_none());
             return if floats && ty.bits() <= 32 {
-                Shape::Splat(raw)
+                TurnShape::Splat(raw)
             } else {
-                Shape::Scalar
+                TurnShape::Scalar
             };
         }
         let guessed = match self.shapes[reg.index()] {
@@ -112,9 +112,9 @@ impl Coder<'_, '_> {
             ends.iter().all(same)
         };
         match guessed {
-            Some(step) if even(step) => Shape::Affine(step),
-            _ if ty.bits() > 32 => Shape::Quads,
-            _ => Shape::Lanes(raw),
+            Some(step) if even(step) => TurnShape::Affine(step),
+            _ if ty.bits() > 32 => TurnShape::Quads,
+            _ => TurnShape::Lanes(raw),
         }
     }
 
@@ -149,7 +149,7 @@ impl Coder<'_, '_> {
         for (reg, shape) in &own.carried {
             let value = self.read_reg(*reg);
             let own = self.shaped(value, *shape)?;
-            if matches!(shape, Shape::Lanes(true) | Shape::Splat(true)) {
+            if matches!(shape, TurnShape::Lanes(true) | TurnShape::Splat(true)) {
                 self.only_the_one_nan(&own);
             }
             regs.extend(own);
@@ -159,29 +159,29 @@ impl Coder<'_, '_> {
             let wide = self.l.type_of(*reg).bits() > 32;
             let mut param = |class| self.nodes.loop_param(class);
             let forms = match *shape {
-                Shape::Scalar => Forms {
+                TurnShape::Scalar => Forms {
                     scalar: Some(param(RegClass::Int)),
                     ..Forms::default()
                 },
-                Shape::Splat(raw) => Forms {
+                TurnShape::Splat(raw) => Forms {
                     splat: Some(param(RegClass::Float)),
                     raw,
                     ..Forms::default()
                 },
-                Shape::Lanes(raw) => Forms {
+                TurnShape::Lanes(raw) => Forms {
                     lanes: Some([(); 2].map(|()| param(RegClass::Float))),
                     raw,
                     ..Forms::default()
                 },
-                Shape::Quads => Forms {
+                TurnShape::Quads => Forms {
                     quads: Some([(); 4].map(|()| param(RegClass::Float))),
                     ..Forms::default()
                 },
-                Shape::Affine(step) => Forms {
+                TurnShape::Affine(step) => Forms {
                     affine: Some((param(RegClass::Int), step)),
                     ..Forms::default()
                 },
-                Shape::Mask => Forms {
+                TurnShape::Mask => Forms {
                     mask: Some(param(RegClass::Vector)),
                     ..Forms::default()
                 },
@@ -225,19 +225,19 @@ impl Coder<'_, '_> {
     }
 
     /// The registers of a value in a form.
-    fn shaped(&mut self, value: ValueId, shape: Shape) -> Result<Vec<VReg>, Skip> {
+    fn shaped(&mut self, value: ValueId, shape: TurnShape) -> Result<Vec<VReg>, Skip> {
         Ok(match shape {
-            Shape::Scalar => vec![self.scalar(value)?],
-            Shape::Splat(true) => vec![self.splat(value)?],
-            Shape::Splat(false) => vec![self.splat_exact(value)?],
-            Shape::Lanes(true) => self.lanes(value)?.to_vec(),
-            Shape::Lanes(false) => self.lanes_exact(value)?.to_vec(),
-            Shape::Quads => self.quads(value)?.to_vec(),
-            Shape::Affine(step) => match self.affine(value) {
+            TurnShape::Scalar => vec![self.scalar(value)?],
+            TurnShape::Splat(true) => vec![self.splat(value)?],
+            TurnShape::Splat(false) => vec![self.splat_exact(value)?],
+            TurnShape::Lanes(true) => self.lanes(value)?.to_vec(),
+            TurnShape::Lanes(false) => self.lanes_exact(value)?.to_vec(),
+            TurnShape::Quads => self.quads(value)?.to_vec(),
+            TurnShape::Affine(step) => match self.affine(value) {
                 Some((base, own)) if own == step => vec![base],
                 _ => return Err(Skip),
             },
-            Shape::Mask => vec![self.mask(value, false)?],
+            TurnShape::Mask => vec![self.mask(value, false)?],
         })
     }
 

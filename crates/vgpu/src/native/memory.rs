@@ -6,7 +6,7 @@
 use super::{
     accesses::{Access, items},
     apart::Apart,
-    nodes::{Arg, Code, Place, Vector},
+    nodes::{Arg, Code, MemoryAt, Vector},
     reach::{Reach, Span},
     shapes::Lanes,
     values::{Coder, Known, Skip, ValueId},
@@ -123,7 +123,7 @@ impl Coder<'_, '_> {
         if let Some(reg) = self.windows.get(&key) {
             return *reg;
         }
-        let reg = self.nodes.load(8, Place::Ctx(at));
+        let reg = self.nodes.load(8, MemoryAt::Ctx(at));
         self.windows.insert(key, reg);
         reg
     }
@@ -132,7 +132,7 @@ impl Coder<'_, '_> {
     pub(super) fn window(&mut self, known: Known) {
         match known {
             Known::Field(at) => {
-                let reg = self.nodes.load(8, Place::Ctx(at));
+                let reg = self.nodes.load(8, MemoryAt::Ctx(at));
                 self.windows.insert(known, reg);
             }
             Known::Limit { shared, len } => {
@@ -178,7 +178,7 @@ impl Coder<'_, '_> {
             Checked::One(at, from) => {
                 for (k, item) in to.iter().enumerate() {
                     let offset = (k as u32 * access.bytes) as i32;
-                    self.load_one(access, item, Place::At(at, from + offset))?;
+                    self.load_one(access, item, MemoryAt::At(at, from + offset))?;
                 }
                 return Ok(());
             }
@@ -202,10 +202,10 @@ impl Coder<'_, '_> {
             // It is mostly read on and on; the caches are slow to notice where a warp reads two rows in turn.
             for line in (0..len).step_by(64) {
                 self.nodes
-                    .prefetch(Place::At(at, from + (len + line) as i32));
+                    .prefetch(MemoryAt::At(at, from + (len + line) as i32));
             }
         }
-        let mem = |offset: u32| Arg::Mem(Place::At(at, from + offset as i32));
+        let mem = |offset: u32| Arg::Mem(MemoryAt::At(at, from + offset as i32));
         match (access.bytes, access.count) {
             (8, 1) => {
                 let regs = [0, 64, 128, 192]
@@ -302,7 +302,7 @@ impl Coder<'_, '_> {
     }
 
     /// One element for all lanes.
-    fn load_one(&mut self, access: Access, item: &Operand, place: Place) -> Result<(), Skip> {
+    fn load_one(&mut self, access: Access, item: &Operand, place: MemoryAt) -> Result<(), Skip> {
         let Operand::Reg(reg) = item else {
             return Ok(());
         };
@@ -331,7 +331,7 @@ impl Coder<'_, '_> {
             Checked::Neighbours(at, start) => (at, start),
             Checked::Some(at) => (at, 0),
             Checked::One(at, start) => {
-                return self.store_one(access, Place::At(at, start), &values);
+                return self.store_one(access, MemoryAt::At(at, start), &values);
             }
             Checked::Apart(apart) => {
                 for (k, value) in values.into_iter().enumerate() {
@@ -341,7 +341,7 @@ impl Coder<'_, '_> {
             }
         };
         let guard = self.lanes_of_now();
-        let mem = |offset: u32| Vector::one(Arg::Mem(Place::At(at, start + offset as i32)));
+        let mem = |offset: u32| Vector::one(Arg::Mem(MemoryAt::At(at, start + offset as i32)));
         if access.bytes == 8 {
             let &[value] = &values[..] else {
                 return Err(Skip);

@@ -70,7 +70,7 @@ use encode::{Encoder, Shared, Unit};
 use entry::entry;
 use kinds::Kind;
 use liveness::liveness;
-use nodes::{Code, Nodes, Place};
+use nodes::{Code, MemoryAt, Nodes};
 use regalloc2::Output;
 use regions::Branch;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -284,7 +284,7 @@ impl Source<'_> {
                 let mut coder = Coder::new(l, (shapes, scalars), live, insts);
                 if convergent.is_some() {
                     let mask = std::mem::offset_of!(Ctx, mask) as u32;
-                    coder.active = Some(coder.nodes.load_mask(Place::Ctx(mask)));
+                    coder.active = Some(coder.nodes.load_mask(MemoryAt::Ctx(mask)));
                 }
                 let mut own = Vec::new();
                 let length = match self.follow(&mut coder, (block, at), &mut own) {

@@ -13,7 +13,7 @@ use super::{
     nodes::{Arg, Vector},
     numbers::{self, Number},
     own::{self, Own},
-    parts::{Pair, Part},
+    parts::{NarrowLoad, Pair},
     predicates::{self, Predicates},
     shorts::{self, Short},
     values::{Coder, Skip, ValueId},
@@ -45,7 +45,7 @@ pub(super) enum More {
     Own(Own),
     Exchange(Exchange),
     /// Bytes or halves that lanes load from anywhere.
-    Part(Part),
+    Narrow(NarrowLoad),
     /// Pairs of 8 bytes that lanes load from anywhere, or store there.
     Pair(Pair),
     /// Words of rows that are halves of warps.
@@ -136,7 +136,7 @@ impl Coder<'_, '_> {
             More::Carry(carry) => self.carry(carry, inst)?,
             More::Own(own) => return self.own(own, inst),
             More::Exchange(exchange) => return self.exchange(exchange, inst),
-            More::Part(part) => self.gather_parts(part, inst)?,
+            More::Narrow(part) => self.gather_parts(part, inst)?,
             More::Pair(pair) => return self.pair(pair, inst),
             More::Half(half) => return self.half_warps(half, inst),
             More::Moved(by) => {

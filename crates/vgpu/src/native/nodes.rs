@@ -6,7 +6,7 @@ use warpsmith_x86::{Alu, Cond, Len, MaskAlu, Shift, Vop, vector};
 
 /// A place in memory.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Place {
+pub(super) enum MemoryAt {
     /// Of the warp's frame.
     Frame(u32),
     /// Of the context.
@@ -25,7 +25,7 @@ pub(super) enum Place {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Arg {
     Reg(VReg),
-    Mem(Place),
+    Mem(MemoryAt),
 }
 
 /// Where memory is, its registers apart: those are operands.
@@ -49,7 +49,7 @@ pub(super) enum Last {
 
 /// Which of a vector instruction's operands there are. Their registers stand in this order.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Shape {
+pub(super) struct VectorShape {
     /// The second is where the first starts from: the same register.
     pub(super) tied: bool,
     pub(super) second: bool,
@@ -78,7 +78,7 @@ pub(super) enum Code {
         op: &'static Vop,
         len: Len,
         imm: u8,
-        shape: Shape,
+        shape: VectorShape,
     },
     /// dst, dst's start, source.
     Alu(Alu, bool),
@@ -162,7 +162,7 @@ pub(super) enum Code {
 
 /// Nodes without branches in between, as the allocator reads them.
 #[derive(Default)]
-pub(super) struct Part {
+pub(super) struct NodeBlock {
     pub(super) first: u32,
     pub(super) from: Vec<Block>,
     pub(super) to: Vec<Block>,
@@ -173,7 +173,7 @@ pub(super) struct Part {
 
 /// A run of nodes, being built: one part, or before a loop, the loop, and behind it.
 pub(super) struct Nodes {
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<NodeBlock>,
     pub(super) codes: Vec<Code>,
     /// Where the operands of each node begin.
     pub(super) firsts: Vec<u32>,
@@ -193,7 +193,7 @@ const STACK: u32 = 40 << 10;
 impl Default for Nodes {
     fn default() -> Nodes {
         Nodes {
-            parts: vec![Part::default()],
+            parts: vec![NodeBlock::default()],
             codes: Vec::new(),
             firsts: Vec::new(),
             operands: Vec::new(),
@@ -214,10 +214,10 @@ impl Nodes {
     fn part(&mut self, from: usize) {
         let own = Block::new(self.parts.len());
         self.parts[from].to.push(own);
-        self.parts.push(Part {
+        self.parts.push(NodeBlock {
             first: self.codes.len() as u32,
             from: vec![Block::new(from)],
-            ..Part::default()
+            ..NodeBlock::default()
         });
     }
 
@@ -265,9 +265,9 @@ impl Nodes {
     }
 
     /// 64 bytes behind the code.
-    pub(super) fn constant(&mut self, bytes: [u8; 64]) -> Place {
+    pub(super) fn constant(&mut self, bytes: [u8; 64]) -> MemoryAt {
         let found = self.constants.iter().position(|own| *own == bytes);
-        Place::Constant(found.unwrap_or_else(|| {
+        MemoryAt::Constant(found.unwrap_or_else(|| {
             self.constants.push(bytes);
             self.constants.len() - 1
         }) as u32)
@@ -281,17 +281,17 @@ impl Nodes {
     }
 
     /// The template of a place; its register goes to `operands`.
-    pub(super) fn template(place: Place, operands: &mut Vec<Operand>) -> Template {
+    pub(super) fn template(place: MemoryAt, operands: &mut Vec<Operand>) -> Template {
         match place {
-            Place::Frame(at) => Template::Frame(at),
-            Place::Ctx(at) => Template::Ctx(at),
-            Place::Stack(at) => Template::Stack(at),
-            Place::Constant(at) => Template::Constant(at),
-            Place::At(base, offset) => {
+            MemoryAt::Frame(at) => Template::Frame(at),
+            MemoryAt::Ctx(at) => Template::Ctx(at),
+            MemoryAt::Stack(at) => Template::Stack(at),
+            MemoryAt::Constant(at) => Template::Constant(at),
+            MemoryAt::At(base, offset) => {
                 operands.push(Operand::reg_use(base));
                 Template::At(offset)
             }
-            Place::Lane(slot, index, shift) => {
+            MemoryAt::Lane(slot, index, shift) => {
                 operands.push(Operand::reg_use(index));
                 Template::Lane(slot, shift)
             }
@@ -326,7 +326,7 @@ impl Nodes {
             Some(Arg::Mem(place)) => Last::Mem(Nodes::template(place, &mut operands)),
         };
         operands.extend(v.mask.map(Operand::reg_use));
-        let shape = Shape {
+        let shape = VectorShape {
             tied: v.tied.is_some(),
             second: v.second.is_some(),
             last,
@@ -352,7 +352,7 @@ impl Nodes {
         src: VReg,
     ) -> VReg {
         let dst = self.register(class);
-        let shape = Shape {
+        let shape = VectorShape {
             tied: false,
             second: false,
             last: Last::Reg,
@@ -403,7 +403,7 @@ impl Nodes {
     }
 
     /// Loads a general register.
-    pub(super) fn load(&mut self, bytes: u32, place: Place) -> VReg {
+    pub(super) fn load(&mut self, bytes: u32, place: MemoryAt) -> VReg {
         let dst = self.general();
         let mut operands = vec![Operand::reg_def(dst)];
         let template = Nodes::template(place, &mut operands);
@@ -412,7 +412,7 @@ impl Nodes {
     }
 
     /// Loads a mask of 32 bits.
-    pub(super) fn load_mask(&mut self, place: Place) -> VReg {
+    pub(super) fn load_mask(&mut self, place: MemoryAt) -> VReg {
         let dst = self.register(RegClass::Vector);
         let mut operands = vec![Operand::reg_def(dst)];
         let template = Nodes::template(place, &mut operands);
@@ -421,7 +421,7 @@ impl Nodes {
     }
 
     /// Stores a general register.
-    pub(super) fn store(&mut self, bytes: u32, place: Place, src: VReg) {
+    pub(super) fn store(&mut self, bytes: u32, place: MemoryAt, src: VReg) {
         let mut operands = Vec::new();
         let template = Nodes::template(place, &mut operands);
         operands.push(Operand::reg_use(src));
@@ -528,7 +528,7 @@ impl Nodes {
     }
 
     /// A place as a number.
-    pub(super) fn address(&mut self, place: Place) -> VReg {
+    pub(super) fn address(&mut self, place: MemoryAt) -> VReg {
         let dst = self.general();
         let mut operands = vec![Operand::reg_def(dst)];
         let template = Nodes::template(place, &mut operands);
@@ -537,7 +537,7 @@ impl Nodes {
     }
 
     /// Asks for a line of memory.
-    pub(super) fn prefetch(&mut self, place: Place) {
+    pub(super) fn prefetch(&mut self, place: MemoryAt) {
         let mut operands = Vec::new();
         let template = Nodes::template(place, &mut operands);
         self.push(Code::Prefetch(template), &operands);

@@ -6,7 +6,7 @@
 use super::{
     accesses::{Access, items, lands, plain},
     kinds::reads,
-    nodes::{Arg, Code, Place, Vector},
+    nodes::{Arg, Code, MemoryAt, Vector},
     values::{Coder, Known, Skip, ValueId},
 };
 use crate::{
@@ -207,11 +207,11 @@ impl Coder<'_, '_> {
             return *reg;
         }
         let host = std::mem::offset_of!(Ctx, local) + Window::HOST_AT;
-        let host = self.nodes.load(8, Place::Ctx(host as u32));
+        let host = self.nodes.load(8, MemoryAt::Ctx(host as u32));
         let warp = std::mem::offset_of!(Ctx, warp) as u32;
-        let warp = self.nodes.load(8, Place::Ctx(warp));
+        let warp = self.nodes.load(8, MemoryAt::Ctx(warp));
         let index = std::mem::offset_of!(Warp, index) as i32;
-        let index = self.nodes.load(4, Place::At(warp, index));
+        let index = self.nodes.load(4, MemoryAt::At(warp, index));
         let code = Code::ImulImm(true, 32 * bytes as i32);
         let before = self.nodes.scalar(code, &[index]);
         let reg = self

@@ -14,13 +14,13 @@ use warpsmith_x86::{Cond, vector};
 
 /// A load of less than a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Part(Access);
+pub(super) struct NarrowLoad(Access);
 
 /// How an access of lanes that are no neighbours is compiled, where that is not by whole elements.
 pub(super) fn kind(kind: Kind) -> Option<Kind> {
     match kind {
         Kind::Load(access) if access.bytes < 4 && access.count == 1 => {
-            Some(Kind::More(More::Part(Part(access))))
+            Some(Kind::More(More::Narrow(NarrowLoad(access))))
         }
         Kind::Load(access) if (access.bytes, access.count) == (8, 2) => {
             let store = false;
@@ -42,8 +42,8 @@ pub(super) struct Pair {
 }
 
 impl Coder<'_, '_> {
-    pub(super) fn gather_parts(&mut self, part: Part, inst: &Inst) -> Result<ValueId, Skip> {
-        let Part(access) = part;
+    pub(super) fn gather_parts(&mut self, part: NarrowLoad, inst: &Inst) -> Result<ValueId, Skip> {
+        let NarrowLoad(access) = part;
         let (value, offset, wide) = self.address(source(inst, 1)?)?;
         if !wide && !access.shared {
             return Err(Skip);

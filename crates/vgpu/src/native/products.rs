@@ -16,7 +16,7 @@
 use super::{
     accesses::items,
     kinds::{reads, writes},
-    nodes::{Arg, Code, Place, Tile, Vector},
+    nodes::{Arg, Code, MemoryAt, Tile, Vector},
     target,
     values::{Coder, Skip, ValueId},
 };
@@ -303,7 +303,7 @@ impl Coder<'_, '_> {
 
     /// Writes a register to the stack.
     pub(super) fn lay(&mut self, to: u32, v: VReg) {
-        let mem = Vector::one(Arg::Mem(Place::Stack(to)));
+        let mem = Vector::one(Arg::Mem(MemoryAt::Stack(to)));
         self.nodes.store_vector(&vector::STORE, v, mem);
     }
 
@@ -381,7 +381,7 @@ impl Coder<'_, '_> {
                     let weights = coder.whole(0x8080_8080);
                     for block in 0..blocks {
                         for word in 0..4 {
-                            let place = Place::Stack(at + 128 * block + 64 * odd + 16 * word);
+                            let place = MemoryAt::Stack(at + 128 * block + 64 * odd + 16 * word);
                             let own = Vector::one(Arg::Mem(place));
                             let own = coder.vector(&vector::SPLAT_128, own);
                             let dot = Vector {

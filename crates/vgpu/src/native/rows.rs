@@ -8,7 +8,7 @@ use super::{
     apart::Apart,
     kinds::{is_pred, reads, writes},
     memory::words,
-    nodes::{Arg, Code, Place, Vector},
+    nodes::{Arg, Code, MemoryAt, Vector},
     values::{Coder, Skip},
 };
 use crate::{
@@ -34,7 +34,7 @@ pub(super) struct Matrices {
 
 /// What is said of how much of a copy comes from memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum CopyExtent {
     /// All.
     All,
     /// Nothing for the lanes of a predicate.
@@ -88,7 +88,7 @@ pub(super) fn matrices(l: &Lowerer<'_>, inst: &Inst) -> Option<Matrices> {
 }
 
 /// What `cp.async` is, if it is compiled; copies of nothing else and the ends of groups do nothing.
-pub(super) fn copies(l: &Lowerer<'_>, inst: &Inst) -> Option<Option<Part>> {
+pub(super) fn copies(l: &Lowerer<'_>, inst: &Inst) -> Option<Option<CopyExtent>> {
     let has = |qual| inst.quals.has(qual);
     if inst.op != Op::Cp || !has(Qual::Async) || has(Qual::Bulk) || has(Qual::Mbarrier) {
         return None;
@@ -105,9 +105,9 @@ pub(super) fn copies(l: &Lowerer<'_>, inst: &Inst) -> Option<Option<Part>> {
         matches!(inst.operands.get(2), Some(Operand::Imm(imm)) if immediate(*imm, 64) == 16);
     let fits = whole && is_at(l, inst.operands.first(), 32) && is_at(l, inst.operands.get(1), 64);
     let part = match part {
-        None => Part::All,
-        Some(operand) if is_pred(l, Some(operand)) => Part::Unless,
-        Some(operand) if reads(l, Some(operand), 32) => Part::Bytes,
+        None => CopyExtent::All,
+        Some(operand) if is_pred(l, Some(operand)) => CopyExtent::Unless,
+        Some(operand) if reads(l, Some(operand), 32) => CopyExtent::Bytes,
         Some(_) => return None,
     };
     fits.then_some(Some(part))
@@ -138,7 +138,7 @@ impl Coder<'_, '_> {
             for lane in 0..lanes {
                 let from = lane * step;
                 if last != Some(from / 64) {
-                    self.nodes.prefetch(Place::At(at, from as i32));
+                    self.nodes.prefetch(MemoryAt::At(at, from as i32));
                 }
                 last = Some(from / 64);
             }
@@ -236,7 +236,7 @@ impl Coder<'_, '_> {
         Ok(())
     }
 
-    pub(super) fn copy_rows(&mut self, part: Part, inst: &Inst) -> Result<(), Skip> {
+    pub(super) fn copy_rows(&mut self, part: CopyExtent, inst: &Inst) -> Result<(), Skip> {
         if self.lanes_of_now().is_some() {
             return Err(Skip);
         }
@@ -313,14 +313,14 @@ impl Coder<'_, '_> {
     }
 
     /// The lanes that read nothing, if there may be any. Where a lane reads a part of a row the run is left.
-    fn lanes_without(&mut self, part: Part, inst: &Inst) -> Result<Option<VReg>, Skip> {
+    fn lanes_without(&mut self, part: CopyExtent, inst: &Inst) -> Result<Option<VReg>, Skip> {
         match part {
-            Part::All => Ok(None),
-            Part::Unless => {
+            CopyExtent::All => Ok(None),
+            CopyExtent::Unless => {
                 let (pred, negated) = self.predicate(inst.operands.get(3))?;
                 Ok(Some(self.mask(pred, negated)?))
             }
-            Part::Bytes => {
+            CopyExtent::Bytes => {
                 let bytes = self.read(inst.operands.get(3).ok_or(Skip)?, 32)?;
                 if self.constant_of(bytes).is_some_and(|bytes| bytes >= 16) {
                     return Ok(None);

@@ -2,7 +2,7 @@
 
 use super::{
     accesses::Access,
-    nodes::{Arg, Code, Place, Vector},
+    nodes::{Arg, Code, MemoryAt, Vector},
     values::{Coder, Skip, ValueId},
 };
 use crate::memory::Window;
@@ -83,7 +83,7 @@ impl Coder<'_, '_> {
             let v = Vector {
                 mask: Some(self.part(lanes, first as u8)),
                 zero: true,
-                ..Vector::one(Arg::Mem(Place::At(
+                ..Vector::one(Arg::Mem(MemoryAt::At(
                     at,
                     (first as u32 * access.bytes) as i32,
                 )))

@@ -3,7 +3,7 @@
 use super::{
     exits::Exit,
     loops::{Loop, Turn},
-    nodes::{Arg, Code, Nodes, Place, Vector},
+    nodes::{Arg, Code, MemoryAt, Nodes, Vector},
     products::{Fragment, FragmentKey},
     reach::{Reach, Span},
     regions::Waits,
@@ -286,7 +286,7 @@ impl<'a, 'b> Coder<'a, 'b> {
             _ => false,
         };
         if counts {
-            let base = self.nodes.load(4, Place::Frame(slot));
+            let base = self.nodes.load(4, MemoryAt::Frame(slot));
             return self.of_affine(base, 1, false);
         }
         self.add(Forms {

@@ -6,7 +6,7 @@ use crate::{
     check::{ObjectEvent, Reader},
     exec::{
         AccessId, Base, Ctx, Handler, Micro, Offset, SpanId, args,
-        checked::{Place, addresses, ask},
+        checked::{LaneAddresses, addresses, ask},
     },
 };
 use warpsmith_ptx::{ir::Inst, op::Op, qual::Qual};
@@ -114,7 +114,7 @@ impl Handler for Notes {
     fn run(ctx: &mut Ctx, op: &Micro<Noted>) {
         let all = addresses(
             ctx,
-            Place {
+            LaneAddresses {
                 base: op.at,
                 offset: op.offset.get(),
             },

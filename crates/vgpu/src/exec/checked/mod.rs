@@ -2,7 +2,7 @@
 
 mod place;
 
-pub(super) use place::{Place, addresses, bounds, narrow, scalar_address, wide};
+pub(super) use place::{LaneAddresses, addresses, bounds, narrow, scalar_address, wide};
 
 use super::{
     AccessId, Base, Ctx, Flow, Micro, MicroOp, Offset, Ops, Slot, SpanId, Words, args, choices,
@@ -84,8 +84,8 @@ choices! {
 
 impl Check {
     #[inline(always)]
-    pub(super) fn place(&self) -> Place {
-        Place {
+    pub(super) fn place(&self) -> LaneAddresses {
+        LaneAddresses {
             base: Base {
                 slot: self.at,
                 scalar: self.scalar,
@@ -191,7 +191,7 @@ pub(super) mod part {
 }
 
 /// What was found of lanes that read a part of what they copy.
-struct Part {
+struct PartlyRead {
     bad: u32,
     /// Undefined bytes.
     undefined: [u32; 32],
@@ -199,7 +199,12 @@ struct Part {
 
 /// The lanes of a copy that read all of it, and what was found of those that read a part.
 #[inline(always)]
-fn shorter(ctx: &mut Ctx, op: &Micro<Check>, part: Words, mask: u32) -> (u32, Option<Box<Part>>) {
+fn shorter(
+    ctx: &mut Ctx,
+    op: &Micro<Check>,
+    part: Words,
+    mask: u32,
+) -> (u32, Option<Box<PartlyRead>>) {
     let &[slot, way, byte] = ctx.extra(part, 3) else {
         return (mask, None);
     };
@@ -227,13 +232,13 @@ fn some_bytes(
     (slot, byte_of): (Slot, AccessId),
     mask: u32,
     whole: u32,
-) -> (u32, Option<Box<Part>>) {
+) -> (u32, Option<Box<PartlyRead>>) {
     let bytes = *ctx.cells::<u32>(slot);
     let addresses = addresses(ctx, op.place());
     // A copy of no bytes reads nothing; few bytes are aligned as all are.
     let aligned = |i: usize| addresses[i].is_multiple_of(u64::from(whole));
     let all = mask & mask_of(|i| bytes[i] >= whole || bytes[i] != 0 && !aligned(i));
-    let mut part = Part {
+    let mut part = PartlyRead {
         bad: 0,
         undefined: [0; 32],
     };
@@ -498,7 +503,7 @@ pub(crate) fn emit_access(
             copied: false,
             ..info
         };
-        let Place { base, offset } = check.place();
+        let LaneAddresses { base, offset } = check.place();
         let kind = u32::from(base.scalar) | u32::from(base.wide) << 1;
         let (low, high) = (offset as u32, (offset >> 32) as u32);
         let [size, way, _] = size.unwrap_or([0; 3]);

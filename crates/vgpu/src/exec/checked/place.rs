@@ -9,14 +9,14 @@ use std::ops::BitOr;
 
 /// Addresses: what each lane has, and what is added to it.
 #[derive(Clone, Copy)]
-pub(in crate::exec) struct Place {
+pub(in crate::exec) struct LaneAddresses {
     pub(in crate::exec) base: Base,
     pub(in crate::exec) offset: u64,
 }
 
 /// The addresses of all lanes.
 #[inline(always)]
-pub(in crate::exec) fn addresses(ctx: &Ctx, place: Place) -> [u64; 32] {
+pub(in crate::exec) fn addresses(ctx: &Ctx, place: LaneAddresses) -> [u64; 32] {
     match (place.base.scalar, place.base.wide) {
         (true, _) => [scalar_address(ctx, place); 32],
         (false, false) => narrow(ctx, place).map(u64::from),
@@ -26,20 +26,20 @@ pub(in crate::exec) fn addresses(ctx: &Ctx, place: Place) -> [u64; 32] {
 
 /// The addresses of all lanes where they are of 32 bits.
 #[inline(always)]
-pub(in crate::exec) fn narrow(ctx: &Ctx, place: Place) -> [u32; 32] {
+pub(in crate::exec) fn narrow(ctx: &Ctx, place: LaneAddresses) -> [u32; 32] {
     let at = ctx.cells::<u32>(place.base.slot);
     lanes(|i| at[i].wrapping_add(place.offset as u32))
 }
 
 /// The same where they are of 64 bits.
 #[inline(always)]
-pub(in crate::exec) fn wide(ctx: &Ctx, place: Place) -> [u64; 32] {
+pub(in crate::exec) fn wide(ctx: &Ctx, place: LaneAddresses) -> [u64; 32] {
     let at = ctx.cells::<u64>(place.base.slot);
     lanes(|i| at[i].wrapping_add(place.offset))
 }
 
 #[inline(always)]
-pub(in crate::exec) fn scalar_address(ctx: &Ctx, place: Place) -> u64 {
+pub(in crate::exec) fn scalar_address(ctx: &Ctx, place: LaneAddresses) -> u64 {
     let address = ctx.scalar(place.base.slot).wrapping_add(place.offset);
     if place.base.wide {
         address
@@ -50,7 +50,7 @@ pub(in crate::exec) fn scalar_address(ctx: &Ctx, place: Place) -> u64 {
 
 /// From where to where the lanes of `mask` access.
 #[inline(always)]
-pub(super) fn stretch(ctx: &Ctx, place: Place, mask: u32) -> Stretch {
+pub(super) fn stretch(ctx: &Ctx, place: LaneAddresses, mask: u32) -> Stretch {
     if place.base.scalar {
         let at = scalar_address(ctx, place);
         return Stretch {
@@ -95,7 +95,7 @@ pub(in crate::exec) fn bounds<T: Copy + Default + Ord + BitOr<Output = T>>(
 pub(super) fn stretch_of(
     shape: &Pattern,
     ctx: &Ctx,
-    place: Place,
+    place: LaneAddresses,
     mask: u32,
     bytes: u32,
 ) -> Stretch {
@@ -111,8 +111,8 @@ pub(super) fn stretch_of(
 
 /// How the lanes of `mask` access.
 #[inline(always)]
-pub(super) fn shape(ctx: &Ctx, place: Place, mask: u32, bytes: u32) -> Pattern {
-    let Place { base, offset } = place;
+pub(super) fn shape(ctx: &Ctx, place: LaneAddresses, mask: u32, bytes: u32) -> Pattern {
+    let LaneAddresses { base, offset } = place;
     if base.scalar {
         return Pattern::Same(scalar_address(ctx, place));
     }

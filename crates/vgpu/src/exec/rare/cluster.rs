@@ -5,7 +5,7 @@
 
 use super::{
     super::operand,
-    rule::{Place, Rule, emit},
+    rule::{CellsAt, Rule, emit},
 };
 use crate::{build::Lowerer, error::Error, memory::RANK};
 use warpsmith_ptx::{
@@ -57,17 +57,17 @@ pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Option<Result<(), Error>> {
 }
 
 fn map(l: &mut Lowerer, inst: &Inst, bits: u32) -> Result<(), Error> {
-    let address = Place::source(l, operand(l, inst, 1)?, bits)?;
-    let rank = Place::source(l, operand(l, inst, 2)?, 32)?;
-    let dst = Place::target(l, operand(l, inst, 0)?)?;
+    let address = CellsAt::source(l, operand(l, inst, 1)?, bits)?;
+    let rank = CellsAt::source(l, operand(l, inst, 2)?, 32)?;
+    let dst = CellsAt::target(l, operand(l, inst, 0)?)?;
     emit::<Map>(l, dst, &[address, rank], 0);
     Ok(())
 }
 
 fn rank(l: &mut Lowerer, inst: &Inst, bits: u32) -> Result<(), Error> {
-    let address = Place::source(l, operand(l, inst, 1)?, bits)?;
-    let own = Place::source(l, &Operand::Special(Special::ClusterCtarank), 32)?;
-    let dst = Place::target(l, operand(l, inst, 0)?)?;
+    let address = CellsAt::source(l, operand(l, inst, 1)?, bits)?;
+    let own = CellsAt::source(l, &Operand::Special(Special::ClusterCtarank), 32)?;
+    let dst = CellsAt::target(l, operand(l, inst, 0)?)?;
     emit::<RankOf>(l, dst, &[address, own], u64::from(bits));
     Ok(())
 }

@@ -6,7 +6,7 @@ use super::{
         half::{Bf16, F16, Small},
         operand,
     },
-    rule::{Cells, Place, Rule, apply, emit},
+    rule::{Cells, CellsAt, Rule, apply, emit},
     soft::{self, F32, F64, Format},
 };
 use crate::{analysis::roles, build::Lowerer, error::Error, memory::GLOBAL_BASE};
@@ -112,22 +112,22 @@ fn lop3(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
     };
     let mut sources = Vec::new();
     for at in 1..4 {
-        sources.push(Place::source(l, operand(l, inst, at)?, 32)?);
+        sources.push(CellsAt::source(l, operand(l, inst, at)?, 32)?);
     }
-    let q = Place::source(l, operand(l, inst, 5)?, 32)?;
+    let q = CellsAt::source(l, operand(l, inst, 5)?, 32)?;
     // Through a temporary: the destination may be a source of the second step.
-    let value = Place {
+    let value = CellsAt {
         slot: l.temp(),
         cells: Cells::Narrow,
     };
     emit::<Lop3>(l, value, &sources, *table as u64 & 0xFF);
     let and = u64::from(inst.quals.has(Qual::And));
     if pair.1 != Operand::Sink {
-        let p = Place::target(l, &pair.1)?;
+        let p = CellsAt::target(l, &pair.1)?;
         emit::<Truth>(l, p, &[value, q], and);
     }
     if pair.0 != Operand::Sink {
-        let d = Place::target(l, &pair.0)?;
+        let d = CellsAt::target(l, &pair.0)?;
         emit::<Lop3>(l, d, &sources, *table as u64 & 0xFF);
     }
     Ok(())
@@ -156,20 +156,20 @@ fn isspacep(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
         let (to, address) = (operand(l, inst, 0)?, operand(l, inst, 1)?);
         return generic::emit_is_in(l, to, address, (space, inst.quals.has(Qual::SharedCluster)));
     }
-    let a = Place::source(l, operand(l, inst, 1)?, 64)?;
-    let dst = Place::target(l, operand(l, inst, 0)?)?;
-    let mask = |l: &mut Lowerer| Place {
+    let a = CellsAt::source(l, operand(l, inst, 1)?, 64)?;
+    let dst = CellsAt::target(l, operand(l, inst, 0)?)?;
+    let mask = |l: &mut Lowerer| CellsAt {
         slot: l.temp(),
         cells: Cells::Mask,
     };
-    let window = |l: &mut Lowerer, to: Place, before: Place, start: u64, size: u64| {
-        let start = Place {
+    let window = |l: &mut Lowerer, to: CellsAt, before: CellsAt, start: u64, size: u64| {
+        let start = CellsAt {
             slot: l.constant(start).slot,
             cells: Cells::Scalar,
         };
         emit::<Inside>(l, to, &[a, start, before], size);
     };
-    let no = Place {
+    let no = CellsAt {
         slot: l.constant(0).slot,
         cells: Cells::Scalar,
     };
@@ -351,7 +351,7 @@ fn compares(l: &mut Lowerer, inst: &Inst) -> Option<Result<(), Error>> {
 fn setp(l: &mut Lowerer, inst: &Inst, widths: &[u32], imm: u64, pair: bool) -> Result<(), Error> {
     let mut sources = Vec::new();
     for (at, bits) in widths.iter().enumerate() {
-        sources.push(Place::source(l, operand(l, inst, at + 1)?, *bits)?);
+        sources.push(CellsAt::source(l, operand(l, inst, at + 1)?, *bits)?);
     }
     let targets = match operand(l, inst, 0)? {
         Operand::Pair(both) => vec![&both.0, &both.1],
@@ -364,15 +364,15 @@ fn setp(l: &mut Lowerer, inst: &Inst, widths: &[u32], imm: u64, pair: bool) -> R
         if *target == Operand::Sink {
             continue;
         }
-        let to = Place {
+        let to = CellsAt {
             slot: l.temp(),
             cells: Cells::Mask,
         };
         let imm = imm | if at == 1 { second } else { 0 };
         emit::<Compare>(l, to, &sources, imm);
-        moves.push((Place::target(l, target)?, to));
+        moves.push((CellsAt::target(l, target)?, to));
     }
-    let no = Place {
+    let no = CellsAt {
         slot: l.constant(0).slot,
         cells: Cells::Scalar,
     };

@@ -3,7 +3,7 @@
 use super::{
     super::{Ctx, Handler, Micro, Slot, args, operand},
     arith::extreme,
-    rule::{Cells, Place},
+    rule::{Cells, CellsAt},
 };
 use crate::{build::Lowerer, error::Error};
 use warpsmith_ptx::{ir::Inst, op::Op, qual::Qual, types::Type};
@@ -71,7 +71,7 @@ fn emit(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
     let has = |word| inst.quals.has(word);
     let a = l.src32(operand(l, inst, 1)?)?;
     let b = l.src32(operand(l, inst, 2)?)?;
-    let to = Place::target(l, operand(l, inst, 0)?)?;
+    let to = CellsAt::target(l, operand(l, inst, 0)?)?;
     let args = Extremes {
         dst: to.slot,
         scalar: to.cells == Cells::Scalar,

@@ -28,19 +28,19 @@ choices! {
 
 /// A slot and how to read or write it.
 #[derive(Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct CellsAt {
     pub(super) slot: Slot,
     pub(super) cells: Cells,
 }
 
-impl Place {
+impl CellsAt {
     /// A source of `bits`, or a predicate.
-    pub(super) fn source(l: &mut Lowerer, operand: &Operand, bits: u32) -> Result<Place, Error> {
+    pub(super) fn source(l: &mut Lowerer, operand: &Operand, bits: u32) -> Result<CellsAt, Error> {
         if let Operand::Reg(reg) | Operand::NotReg(reg) = operand
             && l.type_of(*reg) == Type::Pred
         {
             let Pred { mask, flip } = l.pred(operand)?;
-            return Ok(Place {
+            return Ok(CellsAt {
                 slot: mask,
                 cells: if flip == 0 { Cells::Mask } else { Cells::Not },
             });
@@ -51,14 +51,14 @@ impl Place {
             (false, true) => Cells::Wide,
             (false, false) => Cells::Narrow,
         };
-        Ok(Place {
+        Ok(CellsAt {
             slot: src.slot,
             cells,
         })
     }
 
     /// A destination.
-    pub(super) fn target(l: &mut Lowerer, operand: &Operand) -> Result<Place, Error> {
+    pub(super) fn target(l: &mut Lowerer, operand: &Operand) -> Result<CellsAt, Error> {
         let dst = l.dst(operand)?;
         let cells = match (operand, l.reg_bits(operand)) {
             (_, Some(1)) => Cells::Mask,
@@ -66,7 +66,7 @@ impl Place {
             (_, Some(33..)) => Cells::Wide,
             _ => Cells::Narrow,
         };
-        Ok(Place {
+        Ok(CellsAt {
             slot: dst.slot,
             cells,
         })
@@ -137,8 +137,8 @@ fn read(ctx: &Ctx, slot: Slot, cells: Cells, lane: usize) -> u64 {
 }
 
 /// Emits `dst = R(sources, imm)`.
-pub(super) fn emit<R: Rule>(l: &mut Lowerer, dst: Place, sources: &[Place], imm: u64) {
-    let none = Place {
+pub(super) fn emit<R: Rule>(l: &mut Lowerer, dst: CellsAt, sources: &[CellsAt], imm: u64) {
+    let none = CellsAt {
         slot: l.constant(0).slot,
         cells: Cells::Scalar,
     };
@@ -164,9 +164,9 @@ pub(super) fn apply<R: Rule>(
 ) -> Result<(), Error> {
     let mut sources = Vec::with_capacity(widths.len());
     for (at, bits) in widths.iter().enumerate() {
-        sources.push(Place::source(l, operand(l, inst, at + 1)?, *bits)?);
+        sources.push(CellsAt::source(l, operand(l, inst, at + 1)?, *bits)?);
     }
-    let dst = Place::target(l, operand(l, inst, 0)?)?;
+    let dst = CellsAt::target(l, operand(l, inst, 0)?)?;
     emit::<R>(l, dst, &sources, imm);
     Ok(())
 }

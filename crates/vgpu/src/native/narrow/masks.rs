@@ -1,7 +1,7 @@
 //! Masks: bits in general registers, and vectors of as many lanes as a register has.
 
 use super::{
-    super::nodes::{Arg, Code, Place, Vector},
+    super::nodes::{Arg, Code, MemoryAt, Vector},
     Narrow, Refused, of_masks,
 };
 use regalloc2::{Operand, RegClass, VReg};
@@ -462,7 +462,7 @@ impl Narrow {
     pub(super) fn lay(&mut self, to: u32, v: VReg) {
         let mem = Vector {
             len: Len::L256,
-            ..Vector::one(Arg::Mem(Place::Stack(to)))
+            ..Vector::one(Arg::Mem(MemoryAt::Stack(to)))
         };
         self.to.store_vector(&vector::STORE, v, mem);
     }

@@ -26,7 +26,7 @@ pub(super) use table::has;
 
 use super::{
     exits::{Exit, Form},
-    nodes::{Code, Nodes, Part, Place, Template, Vector},
+    nodes::{Code, MemoryAt, NodeBlock, Nodes, Template, Vector},
     target::Target,
 };
 use masks::Mask;
@@ -96,7 +96,7 @@ impl Narrow {
         self.masks.values_mut().for_each(Mask::forget);
         let params = own.params.iter().flat_map(|param| self.param(*param));
         let params = params.collect();
-        self.to.parts.push(Part {
+        self.to.parts.push(NodeBlock {
             first: self.to.codes.len() as u32,
             from: own.from.clone(),
             to: own.to.clone(),
@@ -351,7 +351,7 @@ impl Narrow {
     }
 
     /// 32 bytes behind the code.
-    fn constant(&mut self, bytes: [u8; 32]) -> Place {
+    fn constant(&mut self, bytes: [u8; 32]) -> MemoryAt {
         let mut both = [0; 64];
         both[..32].copy_from_slice(&bytes);
         both[32..].copy_from_slice(&bytes);
@@ -456,15 +456,15 @@ impl Narrow {
 
     // Places.
 
-    fn place(&mut self, template: Template, base: Option<&Operand>) -> Result<Place, Refused> {
+    fn place(&mut self, template: Template, base: Option<&Operand>) -> Result<MemoryAt, Refused> {
         let base = || self.general_of(base.ok_or(Refused)?.vreg());
         Ok(match template {
-            Template::Frame(at) => Place::Frame(at),
-            Template::Ctx(at) => Place::Ctx(at),
-            Template::Stack(at) => Place::Stack(at),
+            Template::Frame(at) => MemoryAt::Frame(at),
+            Template::Ctx(at) => MemoryAt::Ctx(at),
+            Template::Stack(at) => MemoryAt::Stack(at),
             Template::Constant(at) => self.to.constant(self.old_constants[at as usize]),
-            Template::At(offset) => Place::At(base()?, offset),
-            Template::Lane(slot, shift) => Place::Lane(slot, base()?, shift),
+            Template::At(offset) => MemoryAt::At(base()?, offset),
+            Template::Lane(slot, shift) => MemoryAt::Lane(slot, base()?, shift),
         })
     }
 
@@ -488,14 +488,14 @@ fn operands_of(nodes: &Nodes, node: usize) -> &[Operand] {
 }
 
 /// A place so many bytes behind another, which is no constant.
-fn behind(place: Place, bytes: u32) -> Place {
+fn behind(place: MemoryAt, bytes: u32) -> MemoryAt {
     match place {
-        Place::Frame(at) => Place::Frame(at + bytes),
-        Place::Ctx(at) => Place::Ctx(at + bytes),
-        Place::Stack(at) => Place::Stack(at + bytes),
-        Place::At(base, offset) => Place::At(base, offset + bytes as i32),
-        Place::Lane(slot, index, shift) => Place::Lane(slot + bytes, index, shift),
-        Place::Constant(at) => Place::Constant(at),
+        MemoryAt::Frame(at) => MemoryAt::Frame(at + bytes),
+        MemoryAt::Ctx(at) => MemoryAt::Ctx(at + bytes),
+        MemoryAt::Stack(at) => MemoryAt::Stack(at + bytes),
+        MemoryAt::At(base, offset) => MemoryAt::At(base, offset + bytes as i32),
+        MemoryAt::Lane(slot, index, shift) => MemoryAt::Lane(slot + bytes, index, shift),
+        MemoryAt::Constant(at) => MemoryAt::Constant(at),
     }
 }
 

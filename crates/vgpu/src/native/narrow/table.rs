@@ -1,7 +1,7 @@
 //! What the instructions of nodes become on machines with narrow vectors.
 
 use super::{
-    super::nodes::{Code, Last, Shape},
+    super::nodes::{Code, Last, VectorShape},
     Narrow, Refused,
     vectors::{Half, Node},
 };
@@ -56,7 +56,7 @@ pub(in super::super) fn has(code: &Code) -> bool {
 }
 
 /// Whether a vector node has a form that is known: none that leaves out lanes of memory that may not be there.
-pub(super) fn fits(len: Len, shape: Shape) -> bool {
+pub(super) fn fits(len: Len, shape: VectorShape) -> bool {
     let whole = match shape.last {
         Last::Mem(super::Template::Constant(_)) | Last::Reg | Last::None => true,
         Last::Mem(_) => !(shape.zero || shape.mask && shape.tied),

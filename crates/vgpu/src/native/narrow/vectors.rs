@@ -1,7 +1,7 @@
 //! Vector nodes, half by half.
 
 use super::{
-    super::nodes::{Arg, Code, Last, Place, Shape, Template, Vector},
+    super::nodes::{Arg, Code, Last, MemoryAt, Template, Vector, VectorShape},
     Direction, Narrow, Refused, Step, behind,
     table::{self, How},
 };
@@ -42,7 +42,7 @@ pub(super) struct Half {
 }
 
 impl Node {
-    fn of(op: &'static Vop, imm: u8, shape: Shape, operands: &[Operand]) -> Option<Node> {
+    fn of(op: &'static Vop, imm: u8, shape: VectorShape, operands: &[Operand]) -> Option<Node> {
         let mut rest = operands.iter();
         let mut next = || rest.next().copied();
         let first = next()?;
@@ -95,7 +95,7 @@ impl Narrow {
         op: &'static Vop,
         len: Len,
         imm: u8,
-        shape: Shape,
+        shape: VectorShape,
         operands: &[Operand],
     ) -> Result<(), Refused> {
         let how = table::how(op).ok_or(Refused)?;
@@ -220,7 +220,7 @@ impl Narrow {
                 second: half.a,
                 last: half.last,
                 tied: half.start,
-                ..Vector::one(Arg::Mem(Place::Stack(0)))
+                ..Vector::one(Arg::Mem(MemoryAt::Stack(0)))
             };
             Ok(narrow.made(op, v))
         })
