@@ -315,6 +315,7 @@ impl Stream {
         };
         let mut job = Job::new(program, view, shared, global, limits);
         job.workspace = workspace;
+        job.objects = Arc::clone(&self.machine.0.objects);
         job.printed = kernel.prints().then(|| Arc::clone(&self.machine.0.printed));
         Ok(job)
     }
