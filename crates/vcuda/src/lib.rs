@@ -52,6 +52,7 @@
 //!   for cards. The trace and the report say what was asked for.
 
 mod abi;
+mod array;
 mod card;
 mod context;
 mod core;
@@ -65,6 +66,7 @@ mod link;
 mod linker;
 mod managed;
 mod module;
+mod object;
 mod report;
 mod reserve;
 mod settings;

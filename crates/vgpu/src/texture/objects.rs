@@ -14,11 +14,10 @@ pub(crate) enum Object {
     Surface(Arc<Surface>),
 }
 
-/// All of a machine. No handle is given twice.
+/// All of a machine. No handle is given twice, by whatever machine.
 #[derive(Default)]
 pub(crate) struct Objects {
     all: RwLock<FxHashMap<u64, Object>>,
-    made: AtomicU64,
 }
 
 /// Handles are no addresses and no small numbers, so that neither passes for one.
@@ -26,7 +25,8 @@ const FIRST: u64 = 0x7E00_0000_0001;
 
 impl Objects {
     pub(crate) fn insert(&self, object: Object) -> u64 {
-        let handle = FIRST + 16 * self.made.fetch_add(1, Relaxed);
+        static MADE: AtomicU64 = AtomicU64::new(0);
+        let handle = FIRST + 16 * MADE.fetch_add(1, Relaxed);
         let mut all = self.all.write().unwrap_or_else(PoisonError::into_inner);
         all.insert(handle, object);
         handle

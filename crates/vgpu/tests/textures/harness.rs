@@ -151,7 +151,8 @@ impl Case<'_> {
             for given in &self.given {
                 let word = match given {
                     Given::Texture(pictures, sampler) => {
-                        let images: Vec<Image> = pictures.iter().map(|one| one.place(&machine)).collect();
+                        let images: Vec<Image> =
+                            pictures.iter().map(|one| one.place(&machine)).collect();
                         machine.texture(Texture {
                             image: images[0],
                             coarser: images[1..].into(),

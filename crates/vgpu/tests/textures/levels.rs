@@ -64,7 +64,7 @@ fn levels_are_chosen_by_number_and_by_change() {
                 [
                     random.unit(),
                     random.unit(),
-                    (random.next() % 11) as f32 / 2.0 - 1.0,
+                    (random.next() % 11) as f32 / 2.0 - 0.8,
                 ]
             })
             .collect();
