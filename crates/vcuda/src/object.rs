@@ -28,6 +28,29 @@ pub(crate) struct Sampling {
     pub(crate) reserved: [u32; 12],
 }
 
+impl Resource {
+    pub(crate) const NONE: Resource = Resource {
+        kind: 0,
+        reserved: 0,
+        words: [0; 16],
+        flags: 0,
+    };
+}
+
+impl Sampling {
+    pub(crate) const NONE: Sampling = Sampling {
+        address: [0; 3],
+        filter: 0,
+        flags: 0,
+        anisotropy: 0,
+        mip_filter: 0,
+        bias: 0.0,
+        levels: [0.0; 2],
+        border: [0.0; 4],
+        reserved: [0; 12],
+    };
+}
+
 /// Flags of textures.
 pub(crate) const AS_INTEGER: u32 = 0x01;
 pub(crate) const NORMALIZED: u32 = 0x02;

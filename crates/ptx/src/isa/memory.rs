@@ -163,10 +163,10 @@ suld .b .{1d,2d,3d,a1d,a2d} .{ca,cg,cs,cv}? .{v2,v4}? T={b8,b16,b32,b64} .{trap,
 sust .b .{1d,2d,3d,a1d,a2d} .{wb,cg,cs,wt}? .{v2,v4}? T={b8,b16,b32,b64} .{trap,clamp,zero} | texture, <T> | 1.5/20 | 9.7.11.2
 sust .p .{1d,2d,3d,a1d,a2d} .{wb,cg,cs,wt}? .{v2,v4}? T={b32} .{trap,clamp,zero} | texture, <T> | 1.5/20 | 9.7.11.2
 sured .b .add .{1d,2d,3d} T={u32,s32,u64} .{trap,clamp,zero} | texture, T | 3.0/20 | 9.7.11.3
-sured .b .{min,max} .{1d,2d,3d} T={u32,s32,u64,s64} .{trap,clamp,zero} | texture, T | 3.0/20 | 9.7.11.3
+sured .b .{min,max} .{1d,2d,3d} T={u32,s32,u64@8.1/50,s64@8.1/50} .{trap,clamp,zero} | texture, T | 3.0/20 | 9.7.11.3
 sured .b .{and,or} .{1d,2d,3d} T={b32} .{trap,clamp,zero} | texture, T | 3.0/20 | 9.7.11.3
 sured .p .{add,and,or} .{1d,2d,3d} T={b32} .{trap,clamp,zero} | texture, T | 3.0/20 | 9.7.11.3
-sured .p .{min,max} .{1d,2d,3d} T={b32,b64} .{trap,clamp,zero} | texture, T | 3.0/20 | 9.7.11.3
+sured .p .{min,max} .{1d,2d,3d} T={b32,b64@8.1/50} .{trap,clamp,zero} | texture, T | 3.0/20 | 9.7.11.3
 suq .{width,height,depth,channel_data_type,channel_order} .b32 | =b32, [] | 1.5/20 | 9.7.11.4 | same own
 suq .{array_size,memory_layout} .b32 | =b32, [] | 4.2/20 | 9.7.11.4 | same own
 ";
