@@ -231,7 +231,7 @@ impl Machine {
 
     /// The handle by which kernels read and write a surface, until [`Machine::forget`].
     pub fn surface(&self, surface: Surface) -> u64 {
-        self.0.objects.insert(Object::Surface(Arc::new(surface)))
+        self.0.objects.insert(Object::Surface(surface))
     }
 
     /// Takes back the handle of a texture or surface; whether there was one.

@@ -11,7 +11,7 @@ use std::sync::{
 #[derive(Clone, Debug)]
 pub(crate) enum Object {
     Texture(Arc<Texture>),
-    Surface(Arc<Surface>),
+    Surface(Surface),
 }
 
 /// All of a machine. No handle is given twice, by whatever machine.

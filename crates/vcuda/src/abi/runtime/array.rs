@@ -230,8 +230,9 @@ fn line(
     let first = bytes.min(row - x);
     let whole = (bytes - first) / row;
     parts.push(([x, y], [first, 1]));
-    parts.push(([0, y + 1], [row, whole]));
-    parts.push(([0, y + 1 + whole], [bytes - first - whole * row, 1]));
+    parts.push(([0, y.saturating_add(1)], [row, whole]));
+    let last = y.saturating_add(1).saturating_add(whole);
+    parts.push(([0, last], [bytes - first - whole * row, 1]));
     parts.retain(|(_, [width, height])| width * height > 0);
     Ok(parts)
 }
@@ -395,25 +396,25 @@ pub(super) mod copies {
 
         cudaMemcpyToArray(array: Handle, x: usize, y: usize, start: u64, bytes: usize, kind: c_int) {
             each_part(array, [x, y], bytes, |at, extent, before| {
-                done(to(array, at, start + before, extent[0], extent, kind)?)
+                done(to(array, at, start.wrapping_add(before), extent[0], extent, kind)?)
             })
         }
 
         cudaMemcpyToArrayAsync(array: Handle, x: usize, y: usize, start: u64, bytes: usize, kind: c_int, stream: Handle) {
             each_part(array, [x, y], bytes, |at, extent, before| {
-                enqueued(to(array, at, start + before, extent[0], extent, kind)?, stream)
+                enqueued(to(array, at, start.wrapping_add(before), extent[0], extent, kind)?, stream)
             })
         }
 
         cudaMemcpyFromArray(start: u64, array: Handle, x: usize, y: usize, bytes: usize, kind: c_int) {
             each_part(array, [x, y], bytes, |at, extent, before| {
-                done(from(start + before, extent[0], array, at, extent, kind)?)
+                done(from(start.wrapping_add(before), extent[0], array, at, extent, kind)?)
             })
         }
 
         cudaMemcpyFromArrayAsync(start: u64, array: Handle, x: usize, y: usize, bytes: usize, kind: c_int, stream: Handle) {
             each_part(array, [x, y], bytes, |at, extent, before| {
-                enqueued(from(start + before, extent[0], array, at, extent, kind)?, stream)
+                enqueued(from(start.wrapping_add(before), extent[0], array, at, extent, kind)?, stream)
             })
         }
 

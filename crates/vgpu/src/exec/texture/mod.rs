@@ -18,7 +18,6 @@ use crate::{
     memory::{Bad, Word},
     texture::{At, Filter, Geometry, Image, Level, Object, Query, Surface, Texture},
 };
-use std::sync::Arc;
 
 choices! {
     /// The geometry that an instruction names.
@@ -160,9 +159,9 @@ impl Last {
         span: SpanId,
         lane: usize,
         handle: u64,
-    ) -> Option<Arc<Texture>> {
+    ) -> Option<&Texture> {
         match self.find(ctx, handle) {
-            Some(Object::Texture(texture)) => Some(Arc::clone(texture)),
+            Some(Object::Texture(texture)) => Some(texture),
             Some(Object::Surface(_)) | None => {
                 misuse(ctx, span, Misuse::Texture, lane, handle);
                 None
@@ -177,9 +176,9 @@ impl Last {
         span: SpanId,
         lane: usize,
         handle: u64,
-    ) -> Option<Arc<Surface>> {
+    ) -> Option<Surface> {
         match self.find(ctx, handle) {
-            Some(Object::Surface(surface)) => Some(Arc::clone(surface)),
+            Some(Object::Surface(surface)) => Some(*surface),
             Some(Object::Texture(_)) | None => {
                 misuse(ctx, span, Misuse::Surface, lane, handle);
                 None
@@ -354,7 +353,7 @@ impl Handler for Asks {
                 }
             } else {
                 match last.texture(ctx, span, lane, handle) {
-                    Some(texture) => of_texture(op.question, &texture, level),
+                    Some(texture) => of_texture(op.question, texture, level),
                     None => 0,
                 }
             };

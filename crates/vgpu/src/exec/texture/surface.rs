@@ -15,7 +15,6 @@ use crate::{
     tensor_map::Element,
     texture::{Channel, Format, Outside, Place, Surface},
 };
-use std::sync::Arc;
 
 choices! {
     /// What becomes of accesses outside.
@@ -69,7 +68,7 @@ impl Access {
         span: SpanId,
         lane: usize,
         last: &mut Last,
-    ) -> Option<(Arc<Surface>, u64)> {
+    ) -> Option<(Surface, u64)> {
         let handle = ctx.cells::<u64>(self.handle)[lane];
         let surface = last.surface(ctx, span, lane, handle)?;
         if !self.shape.accesses(surface.image.geometry) {
