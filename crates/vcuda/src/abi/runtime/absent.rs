@@ -71,7 +71,7 @@ absent! {
     cudaMemPoolExportToShareableHandle cudaMemPoolImportFromShareableHandle cudaMemPoolImportPointer
     cudaMemPrefetchBatchAsync cudaMemPrefetchBatchAsync_ptsz cudaMemRangeGetAttributes cudaMemSetMemPool
     cudaMemcpy3DBatchAsync cudaMemcpy3DBatchAsync_ptsz
-    cudaMemcpy3DPeer cudaMemcpy3DPeerAsync cudaMemcpy3DPeerAsync_ptsz cudaMemcpy3DPeer_ptds
+
     cudaMemcpy3DWithAttributesAsync cudaMemcpy3DWithAttributesAsync_ptsz
     cudaMemcpyWithAttributesAsync cudaMemcpyWithAttributesAsync_ptsz
     cudaMipmappedArrayGetMemoryRequirements cudaMipmappedArrayGetSparseProperties cudaSetDoubleForDevice

@@ -163,6 +163,48 @@ impl Boxes {
     }
 }
 
+/// `cudaMemcpy3DPeerParms`. Addresses and arrays say of which card they are.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(crate) struct PeerBoxes {
+    from_array: Handle,
+    from_at: [usize; 3],
+    from: Pitched,
+    from_card: c_int,
+    to_array: Handle,
+    to_at: [usize; 3],
+    to: Pitched,
+    to_card: c_int,
+    extent: Extent,
+}
+
+impl PeerBoxes {
+    fn rows(self) -> Result<Rows, Code> {
+        let PeerBoxes {
+            from_array,
+            from_at,
+            from,
+            from_card: _,
+            to_array,
+            to_at,
+            to,
+            to_card: _,
+            extent,
+        } = self;
+        let boxes = Boxes {
+            from_array,
+            from_at,
+            from,
+            to_array,
+            to_at,
+            to,
+            extent,
+            kind: 4,
+        };
+        boxes.rows()
+    }
+}
+
 /// Fills slices of rows.
 fn fill(
     to: Pitched,
@@ -249,6 +291,18 @@ runtime_stream_entries! {
     }
 
     cudaMemcpy3DAsync(boxes: In<Boxes>, stream: Handle) {
+        let rows = boxes.value()?.rows()?;
+        ready()?;
+        well(cuMemcpy3DAsync_v2(In::from(&rows), stream))
+    }
+
+    cudaMemcpy3DPeer(boxes: In<PeerBoxes>) {
+        let rows = boxes.value()?.rows()?;
+        ready()?;
+        well(cuMemcpy3D_v2(In::from(&rows)))
+    }
+
+    cudaMemcpy3DPeerAsync(boxes: In<PeerBoxes>, stream: Handle) {
         let rows = boxes.value()?.rows()?;
         ready()?;
         well(cuMemcpy3DAsync_v2(In::from(&rows), stream))

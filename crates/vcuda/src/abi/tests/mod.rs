@@ -502,4 +502,5 @@ fn names_are_there_once() {
 mod arrays;
 mod heap;
 mod host_memory;
+mod objects;
 mod sequences;
