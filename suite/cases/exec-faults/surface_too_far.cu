@@ -2,7 +2,7 @@
 #include "fault.h"
 __global__ void fill(cudaSurfaceObject_t s, int width, int each) {
   int x = threadIdx.x;
-  if (x < width) surf2Dwrite(float(x), s, x * each, blockIdx.x);  // finds: oob_global
+  if (x < width) surf2Dwrite(float(x), s, x * each, blockIdx.x);  // finds: fault
 }
 int main(int argc, char **argv) {
   cudaChannelFormatDesc format = cudaCreateChannelDesc<float>();

@@ -25,6 +25,10 @@ const MIPMAPPED: u32 = 1;
 const LINEAR: u32 = 2;
 const PITCHED: u32 = 3;
 
+/// What addresses of textures over memory are multiples of. Cards say 512, and give memory out so; here that is 256, and no
+/// memory that was allocated may be refused.
+const ALIGN: u64 = 256;
+
 fn lacks<T>(what: &str) -> Result<T, Status> {
     crate::report::lacks(what);
     Err(Status::NotSupported)
@@ -65,7 +69,7 @@ fn linear(context: &Context, resource: &Resource) -> Result<Image, Status> {
     let format = format_of(resource)?;
     let count = bytes / format.bytes();
     if address == 0
-        || !address.is_multiple_of(attribute(context, 14))
+        || !address.is_multiple_of(ALIGN)
         || count == 0
         || count > attribute(context, 69)
     {
@@ -81,7 +85,7 @@ fn pitched(context: &Context, resource: &Resource) -> Result<Image, Status> {
     let format = format_of(resource)?;
     let row = width.checked_mul(format.bytes());
     let right = address != 0
-        && address.is_multiple_of(attribute(context, 14))
+        && address.is_multiple_of(ALIGN)
         && pitch.is_multiple_of(attribute(context, 51))
         && (1..=attribute(context, 70)).contains(&width)
         && (1..=attribute(context, 71)).contains(&height)

@@ -97,15 +97,12 @@ impl Texture {
             At::Place(at) => at,
         };
         let (level, part) = self.level(query);
-        if !self.gives_floats() {
-            // Integers are not added up.
+        // Integers are not added up.
+        if !self.gives_floats() || self.sampler.filter == Filter::Point && part == 0.0 {
             let image = self.nearest_level(level);
             let spot = self.spot(image, at, query.layer);
-            let place = spot
-                .along
-                .each_ref()
-                .map(|one| one.taps(Filter::Point)[0].0);
-            return self.whole(image, place, spot.slice, read);
+            let taps = spot.along.each_ref().map(|one| one.taps(Filter::Point));
+            return self.bits(image, taps.map(|[(at, _), _]| at), spot.slice, read);
         }
         let mut of = |level: usize| {
             let image = self.nearest_level(level);
@@ -135,11 +132,7 @@ impl Texture {
         let [x, y, _] = spot.along.each_ref().map(|one| one.taps(Filter::Linear));
         [(0, 1), (1, 1), (1, 0), (0, 0)].map(|(i, j)| {
             let place = [x[i].0, y[j].0, Some(0)];
-            if self.gives_floats() {
-                (self.color(image, place, spot.slice, read)[component] as f32).to_bits()
-            } else {
-                self.whole(image, place, spot.slice, read)[component]
-            }
+            self.bits(image, place, spot.slice, read)[component]
         })
     }
 
@@ -244,11 +237,7 @@ impl Texture {
             return [0; 4];
         }
         let layer = query.layer.min(image.layers().max(1) - 1);
-        if self.gives_floats() {
-            let color = self.color(image, place, layer, read);
-            return color.map(|x| (x as f32).to_bits());
-        }
-        self.whole(image, place, layer, read)
+        self.bits(image, place, layer, read)
     }
 
     /// The sum of the elements around a place, each by its part.
@@ -310,20 +299,26 @@ impl Texture {
         })
     }
 
-    /// An element as integers.
-    fn whole(
-        &self,
-        image: &Image,
-        place: [Option<u32>; 3],
-        slice: u32,
-        read: Read<'_>,
-    ) -> [u32; 4] {
+    /// An element as the bits of four numbers, of which those that it has not are 0, 0 and 1.
+    fn bits(&self, image: &Image, place: [Option<u32>; 3], slice: u32, read: Read<'_>) -> [u32; 4] {
+        let format = image.format;
+        let as_it_is = !self.gives_floats() || format.channel == Channel::F32;
         let [Some(x), Some(y), Some(z)] = place else {
-            return [0; 4];
+            return match self.gives_floats() {
+                true => self.sampler.border.map(f32::to_bits),
+                false => [0; 4],
+            };
         };
-        let mut words = image.format.unpack(read(image, [x, y, z.max(slice)]));
-        if image.format.channels < 4 {
-            words[3] = 1;
+        if !as_it_is {
+            let color = self.color(image, place, slice, read);
+            return color.map(|x| (x as f32).to_bits());
+        }
+        let mut words = format.unpack(read(image, [x, y, z.max(slice)]));
+        if format.channels < 4 {
+            words[3] = match self.gives_floats() {
+                true => 1f32.to_bits(),
+                false => 1,
+            };
         }
         words
     }

@@ -277,3 +277,32 @@ fn results_are_rounded_to_halves_and_told_to_be_resident() {
         assert_eq!(f32::from_bits(got[5]), want as f32);
     }
 }
+
+#[test]
+fn bits_that_are_no_numbers_come_as_they_are() {
+    let words = [
+        0x7F80_0001u32,
+        0xFFFF_FFFF,
+        0x0000_0001,
+        0x8000_0000,
+        0x7FC0_1234,
+    ];
+    let picture = Picture {
+        geometry: Geometry::Line,
+        format: format(Channel::F32, 1),
+        size: [5, 1, 1],
+        bytes: words.iter().flat_map(|word| word.to_le_bytes()).collect(),
+    };
+    let at: Vec<f32> = (0..3 * THREADS)
+        .map(|at| (at / 3 % 5) as f32 + 0.25)
+        .collect();
+    let got = fetches(
+        std::slice::from_ref(&picture),
+        Sampler::default(),
+        "f32",
+        &at,
+    );
+    for (at, got) in got.as_chunks::<4>().0.iter().enumerate() {
+        assert_eq!(*got, [words[at % 5], 0, 0, 1f32.to_bits()]);
+    }
+}
