@@ -209,17 +209,7 @@ impl<'m> Check<'m> {
                     self.kind(place, "`_`", operand);
                 }
             }
-            Shape::VectorPair(ty) => {
-                let vector = match operand {
-                    Operand::Pair(pair) => {
-                        self.value(place, &pair.1, Type::Pred, Width::Equal);
-                        &pair.0
-                    }
-                    other => other,
-                };
-                let count = Some(form.vector());
-                self.vector(place, vector, count, form.ty(ty), Width::OrWider);
-            }
+            Shape::VectorPair(ty) => self.vector_pair(place, operand, form.ty(ty)),
             Shape::Both(_) if !matches!(operand, Operand::Pair(_)) => {
                 self.kind(place, "a pair", operand);
             }
@@ -314,7 +304,7 @@ impl<'m> Check<'m> {
         }
     }
 
-    fn vector(
+    pub(super) fn vector(
         &mut self,
         place: Place<'m>,
         operand: &'m Operand,

@@ -50,4 +50,17 @@ impl<'m> Check<'m> {
             self.value(place, item, Type::B32, Width::Equal);
         }
     }
+
+    /// A vector, alone or with a predicate.
+    pub(super) fn vector_pair(&mut self, place: Place<'m>, operand: &'m Operand, ty: Type) {
+        let vector = match operand {
+            Operand::Pair(pair) => {
+                self.value(place, &pair.1, Type::Pred, Width::Equal);
+                &pair.0
+            }
+            other => other,
+        };
+        let count = Some(place.form.vector());
+        self.vector(place, vector, count, ty, Width::OrWider);
+    }
 }
