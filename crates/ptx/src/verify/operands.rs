@@ -19,7 +19,7 @@ pub(super) struct Place<'a> {
     pub(super) function: &'a Function,
     pub(super) inst: &'a Inst,
     // A reference: copies of what was just written would wait for each other.
-    form: &'a Form,
+    pub(super) form: &'a Form,
     pub(super) index: usize,
     access: Access,
     pub(super) span: Span,
