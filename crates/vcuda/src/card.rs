@@ -74,6 +74,7 @@ pub(crate) fn attribute(settings: &Settings, index: usize, number: i32) -> Optio
         13 | 36 => 1_000_000,
         14 => 512,
         16 => settings.sms as i32,
+        21..=30 | 42..=49 | 51..=74 | 77 => images(number),
         // Kernels run beside each other.
         31 => 1,
         // PCI bus.
@@ -104,6 +105,53 @@ pub(crate) fn attribute(settings: &Settings, index: usize, number: i32) -> Optio
         _ => return None,
     };
     Some(value)
+}
+
+/// Limits of arrays, textures and surfaces, the same for all cards of today.
+fn images(number: i32) -> i32 {
+    match number {
+        // Textures of one, two and three dimensions; layers of two.
+        21 | 22 => 131_072,
+        23 => 65536,
+        24..=26 => 16384,
+        27 | 28 => 32768,
+        29 => 2048,
+        // Alignment of surfaces.
+        30 => 512,
+        // Layers of one dimension.
+        42 => 32768,
+        43 => 2048,
+        // Gathers.
+        44 => 1,
+        45 | 46 => 32768,
+        // Textures that are deep instead of wide.
+        47 | 48 => 8192,
+        49 => 32768,
+        // Alignment of rows of memory that is no array.
+        51 => 32,
+        // Cubes.
+        52 | 53 => 32768,
+        54 => 2046,
+        // Surfaces: as textures, but of one dimension.
+        55 => 32768,
+        56 => 131_072,
+        57 => 65536,
+        58..=60 => 16384,
+        61 => 32768,
+        62 => 2048,
+        63 | 64 => 32768,
+        65 => 2048,
+        66 | 67 => 32768,
+        68 => 2046,
+        // Memory that is no array: elements, elements of a row, rows, bytes of a row.
+        69 => 1 << 28,
+        70 => 131_072,
+        71 => 65000,
+        72 => 2_097_120,
+        // Several levels.
+        73 | 74 | 77 => 32768,
+        _ => 0,
+    }
 }
 
 #[cfg(test)]

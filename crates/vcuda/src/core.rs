@@ -171,6 +171,8 @@ pub(crate) enum Owner {
     Pinned,
     /// The program's, which both sides use.
     Managed,
+    /// Of an array, whose address the program is not told.
+    Array,
     /// Of a backing that is mapped there.
     Mapped,
     Module,

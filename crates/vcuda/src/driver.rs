@@ -1,6 +1,7 @@
 //! The driver as a whole: its settings, its cards, and the objects that handles stand for.
 
 use crate::{
+    array::{Array, Mipmapped},
     context::Context,
     core::{Card, Core},
     event::Event,
@@ -8,6 +9,7 @@ use crate::{
     library::{Library, LibraryKernel},
     linker::Link,
     module::{Function, Module},
+    object::Object,
     reserve::{Backing, Pool, Span},
     settings::{PREFIX, Settings},
     status::Status,
@@ -35,6 +37,9 @@ pub(crate) struct Driver {
     pub(crate) pools: Table<Pool>,
     pub(crate) spans: Table<Span>,
     pub(crate) backings: Table<Backing>,
+    pub(crate) arrays: Table<Array>,
+    pub(crate) pyramids: Table<Mipmapped>,
+    pub(crate) objects: Table<Object>,
     pub(crate) graphs: Table<Graph>,
     pub(crate) nodes: Table<Node>,
     pub(crate) user_objects: Table<UserObject>,
@@ -120,6 +125,9 @@ fn start() -> Result<Driver, Status> {
         pools: Table::default(),
         spans: Table::default(),
         backings: Table::default(),
+        arrays: Table::default(),
+        pyramids: Table::default(),
+        objects: Table::default(),
         graphs: Table::default(),
         nodes: Table::default(),
         user_objects: Table::default(),
@@ -182,6 +190,9 @@ impl Driver {
         self.functions
             .forget(|function| of_it(&function.module.core));
         self.modules.forget(|module| of_it(&module.core));
+        self.objects.forget(|object| of_it(&object.core));
+        self.arrays.forget(|array| of_it(&array.core));
+        self.pyramids.forget(|all| of_it(&all.core));
     }
 }
 

@@ -48,10 +48,13 @@
 //! - The runtime's functions are there, too, for programs that are linked with `libcudart.so`: a library of that name and
 //!   version that needs this one is all they ask for, as `warpsmith exec` makes one.
 //! - What kernels print is written to standard output when the host waits, and at the end of the process.
-//! - What is not here is `CUDA_ERROR_NOT_SUPPORTED`: arrays, textures, tensor maps, peers, memory of other processes, code
-//!   for cards. The trace and the report say what was asked for.
+//! - Arrays are memory of a card without gaps, of which the program knows no address; textures and surfaces are objects of the
+//!   virtual GPU, by the handles that it gives.
+//! - What is not here is `CUDA_ERROR_NOT_SUPPORTED`: references of textures, peers, memory of other processes, code for cards.
+//!   The trace and the report say what was asked for.
 
 mod abi;
+mod array;
 mod card;
 mod context;
 mod core;
@@ -65,6 +68,7 @@ mod link;
 mod linker;
 mod managed;
 mod module;
+mod object;
 mod report;
 mod reserve;
 mod settings;

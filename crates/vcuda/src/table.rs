@@ -40,6 +40,11 @@ impl<T> Table<T> {
         Handle(number)
     }
 
+    /// The same for an object that has its number from elsewhere.
+    pub(crate) fn insert_as(&self, handle: Handle, object: Arc<T>) {
+        lock(&self.0).insert(handle.0, object);
+    }
+
     pub(crate) fn find(&self, handle: Handle) -> Result<Arc<T>, Status> {
         let found = lock(&self.0).get(&handle.0).cloned();
         found.ok_or(Status::InvalidHandle)

@@ -252,6 +252,18 @@ pub enum Misuse {
     /// `barrier.cluster.wait`.
     #[error("a wait at the barrier of the cluster without an arrival")]
     ClusterWait,
+    /// A read of a texture by what is no handle of one, or no longer.
+    #[error("a handle that is no texture object of this device")]
+    Texture,
+    /// The same of a surface.
+    #[error("a handle that is no surface object of this device")]
+    Surface,
+    /// `tex.2d` of a volume, and the like.
+    #[error("an instruction of another geometry than the texture or surface has")]
+    Geometry,
+    /// An access to a surface with `.trap`.
+    #[error("an access outside of a surface")]
+    SurfaceRange,
     /// A generic store to a parameter of the kernel.
     #[error("a store to a parameter of the kernel")]
     ParameterStore,

@@ -12,6 +12,7 @@ use crate::{
     printed::Printed,
     queue::Slot,
     sched::Group,
+    texture::Objects,
     view::LaunchView,
 };
 use std::{
@@ -108,6 +109,8 @@ pub(crate) struct Job {
     pub(crate) workspace: Option<Workspace>,
     /// Where what its kernel prints goes.
     pub(crate) printed: Option<Arc<Printed>>,
+    /// What handles of textures and surfaces stand for.
+    pub(crate) objects: Arc<Objects>,
     /// Instructions it has run.
     spent: AtomicU64,
     /// The next CTA that nobody has taken.
@@ -155,6 +158,7 @@ impl Job {
             limits,
             workspace: None,
             printed: None,
+            objects: Arc::default(),
             spent: AtomicU64::new(0),
             next: AtomicU64::new(0),
             left: AtomicU64::new(0),

@@ -37,6 +37,7 @@ mod show;
 mod signal;
 mod stream;
 pub mod tensor_map;
+pub mod texture;
 mod tier;
 mod view;
 

@@ -10,6 +10,7 @@ use crate::{
     pool::Pool,
     printed::Printed,
     stream::Stream,
+    texture::{Object, Objects, Surface, Texture},
     tier::Tier,
 };
 use std::sync::{
@@ -66,6 +67,7 @@ pub(crate) struct Inner {
     /// The checker between launches; one launch at a time has it.
     pub(crate) checker: Option<Mutex<Option<Box<Checker>>>>,
     pub(crate) printed: Arc<Printed>,
+    pub(crate) objects: Arc<Objects>,
     /// What the host has waited for, and how many streams there were.
     host: Host,
     streams: AtomicU64,
@@ -124,6 +126,7 @@ impl Machine {
             pool,
             checker,
             printed: Arc::default(),
+            objects: Arc::default(),
             host: Host::default(),
             streams: AtomicU64::new(0),
             outside: Arc::default(),
@@ -219,6 +222,21 @@ impl Machine {
         self.0
             .checked(|checker| checker.host_reads(address, bytes.len() as u64));
         Ok(())
+    }
+
+    /// The handle by which kernels read a texture, until [`Machine::forget`].
+    pub fn texture(&self, texture: Texture) -> u64 {
+        self.0.objects.insert(Object::Texture(Arc::new(texture)))
+    }
+
+    /// The handle by which kernels read and write a surface, until [`Machine::forget`].
+    pub fn surface(&self, surface: Surface) -> u64 {
+        self.0.objects.insert(Object::Surface(surface))
+    }
+
+    /// Takes back the handle of a texture or surface; whether there was one.
+    pub fn forget(&self, handle: u64) -> bool {
+        self.0.objects.remove(handle)
     }
 
     /// Device memory of `bytes` that the host writes while kernels run, by [`Machine::store_word`]: a kernel may wait for

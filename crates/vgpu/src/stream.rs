@@ -314,7 +314,7 @@ impl Stream {
             outside: (!config.closed).then(|| Arc::clone(&self.machine.0.outside)),
         };
         let mut job = Job::new(program, view, shared, global, limits);
-        job.workspace = workspace;
+        (job.workspace, job.objects) = (workspace, Arc::clone(&self.machine.0.objects));
         job.printed = kernel.prints().then(|| Arc::clone(&self.machine.0.printed));
         Ok(job)
     }

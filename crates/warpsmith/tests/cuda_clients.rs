@@ -289,7 +289,11 @@ fn gather(json: &Value, all: &mut Vec<(String, String)>) {
             if let (Some(kind), true) = (json["kind"].as_str(), json["message"].is_string()) {
                 let places = ["source", "other_source", "message"];
                 let places = places.map(|name| json[name].as_str().unwrap_or_default());
-                all.push((kind.to_owned(), places.join("\n") + "\n"));
+                // What stands in a header is at a line of the program all the same.
+                let inlined = json["inlined"].as_array().into_iter().flatten();
+                let all_places = places.into_iter().chain(inlined.filter_map(Value::as_str));
+                let text: String = all_places.map(|place| format!("{place}\n")).collect();
+                all.push((kind.to_owned(), text));
             }
             fields.values().for_each(|value| gather(value, all));
         }

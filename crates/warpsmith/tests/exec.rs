@@ -211,7 +211,7 @@ fn program() {
             let code = cu.call("cuModuleLoadData", &[at(&mut module), text.as_ptr() as u64]);
             assert_eq!(code, 218);
             let mut array = 0u64;
-            assert_eq!(cu.call("cuArrayCreate_v2", &[at(&mut array), 0]), 801);
+            assert_eq!(cu.call("cuTexRefCreate", &[at(&mut array), 0]), 801);
         }
         "three" => std::process::exit(3),
         "killed" => std::process::abort(),
@@ -369,7 +369,7 @@ fn what_is_refused_is_told_with_its_line() {
         ran.err
     );
     assert!(
-        ran.err.contains("not supported: cuArrayCreate_v2"),
+        ran.err.contains("not supported: cuTexRefCreate"),
         "{}",
         ran.err
     );

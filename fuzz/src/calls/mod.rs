@@ -292,9 +292,8 @@ impl Caller {
             }
         };
         match letter {
-            'C' | 'M' | 'F' | 'S' | 'E' | 'G' | 'X' | 'N' | 'P' | 'L' | 'K' | 'U' | 'H' | 'a' => {
-                self.handle(letter, rng)
-            }
+            'C' | 'M' | 'F' | 'S' | 'E' | 'G' | 'X' | 'N' | 'P' | 'L' | 'K' | 'U' | 'H' | 'a'
+            | 'A' | 'B' | 'T' => self.handle(letter, rng),
             'o' | 'h' if rng.below(30) == 0 => 0,
             'o' => scratch.words(&[2]),
             'h' => scratch.piece(rng.below(PIECES)),
@@ -324,6 +323,7 @@ impl Caller {
                 scratch.words(&nodes)
             }
             'w' | 'W' => self.boxes(letter, rng, scratch),
+            'p' | 'e' | 'j' => self.image(letter, rng, scratch),
             'k' => {
                 let (function, params) = (self.handle('F', rng), self.parameters(rng, scratch));
                 let two = |low: u64, high: u64| low | (high << 32);
@@ -363,12 +363,46 @@ impl Caller {
         scratch.words(&[first, second])
     }
 
+    /// `CUDA_ARRAY3D_DESCRIPTOR`, `CUDA_RESOURCE_DESC` or `CUDA_TEXTURE_DESC`.
+    fn image(&self, letter: char, rng: &mut Rng, scratch: &mut Scratch) -> u64 {
+        let extent = |rng: &mut Rng| match rng.below(30) {
+            0 => rng.next(),
+            _ => *rng.pick(&[0, 1, 4, 6, 6, 33]),
+        };
+        let format = *rng.pick(&[0x20, 0x20, 1, 0x0A, 0x10, 0x30, 0xC0]);
+        let element = format | *rng.pick(&[1, 1, 2, 4, 3]) << 32;
+        let mut words = vec![0; 18];
+        match letter {
+            'p' => {
+                words[..3].fill_with(|| extent(rng));
+                words[3] = element;
+                words[4] = *rng.pick(&[0, 0, 2, 1, 4, 5, 8, 0x40]);
+            }
+            'e' => {
+                words[0] = *rng.pick(&[0, 0, 1, 2, 3, 7]);
+                let kind = ['A', 'B', 'a', 'a'][(words[0] & 3) as usize];
+                words[1] = self.handle(kind, rng);
+                words[2] = element;
+                words[3] = *rng.pick(&[4, 64, 1 << 20]);
+                words[4] = extent(rng);
+                words[5] = *rng.pick(&[32, 64, 100]);
+            }
+            _ => {
+                words[0] = rng.below(5) as u64 | (rng.below(5) as u64) << 32;
+                words[1] = rng.below(5) as u64 | (rng.below(3) as u64) << 32;
+                words[2] = *rng.pick(&[0, 1, 2, 3, 0x10, 0x40]) | (rng.below(3) as u64) << 32;
+            }
+        }
+        scratch.words(&words)
+    }
+
     /// `CUDA_MEMCPY3D`, or the flat one, whose sides of the host have room for it.
     fn boxes(&self, letter: char, rng: &mut Rng, scratch: &mut Scratch) -> u64 {
         let side = |rng: &mut Rng| {
             let kind = *rng.pick(&[1, 2, 2, 3, 9]);
             let host = scratch.piece(rng.below(PIECES));
             let device = self.handle('a', rng);
+            let array = self.handle('A', rng);
             let [x, y, z] = [4, 3, 2].map(|most| rng.below(most) as u64);
             let pitch = *rng.pick(&[0, 64, 128, 512]);
             match letter {
@@ -380,12 +414,12 @@ impl Caller {
                     kind,
                     host,
                     device,
-                    0,
+                    array,
                     0,
                     pitch,
                     rng.below(8) as u64,
                 ],
-                _ => vec![x, y, kind, host, device, 0, pitch],
+                _ => vec![x, y, kind, host, device, array, pitch],
             }
         };
         let (from, to) = (side(rng), side(rng));

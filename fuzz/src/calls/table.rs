@@ -11,6 +11,7 @@
 //! | `m` | a program | `q` | parameters of a kernel |
 //! | `r` | an array of nodes | `g b s` | sizes of a grid, of a block, of shared memory |
 //! | `f` | a function of the host | `0`, `3` | null, and that number |
+//! | `A B T`, `>A` | arrays, arrays of levels, textures and surfaces | `p e j` | what describes an array, a resource, a texture |
 //! | `H`, `>H` | page-locked memory, and where it goes | | |
 //! | `w W k v x` | copies of boxes and of rows; nodes: a kernel, a fill, a call | `d` | a value of a fill |
 
@@ -89,6 +90,26 @@ pub(super) const FUNCTIONS: &[(&str, &str)] = &[
     ("cuMemcpyDtoHAsync_v2", "hayS"),
     ("cuMemcpyDtoDAsync_v2", "aazS"),
     ("cuMemcpy3D_v2", "w"),
+    ("cuArray3DCreate_v2", ">Ap"),
+    ("cuArray3DCreate_v2", ">Ap"),
+    ("cuArrayDestroy", "A"),
+    ("cuArray3DGetDescriptor_v2", "hA"),
+    ("cuMipmappedArrayCreate", ">Bpi"),
+    ("cuMipmappedArrayGetLevel", ">ABi"),
+    ("cuMipmappedArrayDestroy", "B"),
+    ("cuMemcpyHtoA_v2", "Azhy"),
+    ("cuMemcpyAtoH_v2", "hAzy"),
+    ("cuMemcpyDtoA_v2", "Azay"),
+    ("cuMemcpyAtoD_v2", "aAzy"),
+    ("cuMemcpyAtoA_v2", "AzAzy"),
+    ("cuTexObjectCreate", ">Tej0"),
+    ("cuTexObjectCreate", ">Tej0"),
+    ("cuTexObjectDestroy", "T"),
+    ("cuTexObjectGetResourceDesc", "hT"),
+    ("cuTexObjectGetTextureDesc", "hT"),
+    ("cuSurfObjectCreate", ">Te"),
+    ("cuSurfObjectDestroy", "T"),
+    ("cuSurfObjectGetResourceDesc", "hT"),
     ("cuMemcpy3DAsync_v2", "wS"),
     ("cuMemcpy2D_v2", "W"),
     ("cuMemcpy2DAsync_v2", "WS"),

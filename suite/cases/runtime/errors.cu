@@ -43,10 +43,10 @@ int main() {
   IS(cudaLaunchKernel(&own, dim3(1), dim3(1), args, 0, 0), cudaErrorInvalidDeviceFunction);
   IS(cudaGetLastError(), cudaErrorInvalidDeviceFunction);
   IS(cudaStreamSynchronize(reinterpret_cast<cudaStream_t>(0x1234560)), cudaErrorInvalidResourceHandle);
-  cudaArray_t array;
   cudaChannelFormatDesc texel = cudaCreateChannelDesc<float4>();
   EXPECT(texel.x == 32 && texel.w == 32 && texel.f == cudaChannelFormatKindFloat);
-  IS(cudaMallocArray(&array, &texel, 4, 4), cudaErrorNotSupported);
+  cudaIpcMemHandle_t shared;
+  IS(cudaIpcGetMemHandle(&shared, x), cudaErrorNotSupported);
   cudaGetLastError();
   // All is well again.
   store<<<1, 32>>>(x);

@@ -140,13 +140,33 @@ multimem .st < .{relaxed,release} .{$scope} .global? > T={u32,s32,u64,s64,b32,b6
 ";
 
 pub(super) const TEXTURE: &str = "
-tex .{1d,2d,3d,a1d,a2d,cube,acube} .v4 T={u32,s32,f32} U={s32,f32} | =<T>, texture | 1.0/10 | 9.7.10.3 | pure own
-tex .{1d,2d,3d,a1d,a2d,cube,acube} .v4 .f16 U={s32,f32} | =<b16>, texture | 4.2/53 | 9.7.10.3 | pure own
-tex .level .{1d,2d,3d,a1d,a2d,cube,acube} .v4 T={u32,s32,f32} U={s32,f32} | =<T>, texture, U | 3.1/20 | 9.7.10.3 | pure own
-tld4 .{r,g,b,a} .{2d,a2d,cube,acube} .v4 T={u32,s32,f32} .f32 | =<T>, texture | 2.2/20 | 9.7.10.4 | pure own
-txq .{width,height,depth} .b32 | =b32, [] | 1.5/10 | 9.7.10.5 | same
-suld .b .{1d,2d,3d,a1d,a2d} .{ca,cg,cs,cv}? .{v2,v4}? T={b8,b16,b32,b64} .{trap,clamp,zero} | =<T>, texture | 1.5/20 | 9.7.11.1 | pure own
+tex .base?@3.1/20 .{1d,2d,3d,a1d,a2d} .v4 T={u32,s32,f32} U={s32,f32} | =<T>/pred, texture | 1.0/10 | 9.7.10.3 | pure own
+tex .base?@3.1/20 .{cube,acube} .v4 T={u32,s32,f32} U={f32} | =<T>/pred, texture | 2.0/20 | 9.7.10.3 | pure own
+tex .base?@3.1/20 .{1d,2d,3d,a1d,a2d} .v4 .f16 U={s32,f32} | =<b16>/pred, texture | 4.2/53 | 9.7.10.3 | pure own
+tex .base?@3.1/20 .{cube,acube} .v4 .f16 U={f32} | =<b16>/pred, texture | 4.2/53 | 9.7.10.3 | pure own
+tex .base?@3.1/20 .{1d,2d,3d,a1d,a2d} .v2 .f16x2 U={s32,f32} | =<b32>/pred, texture | 4.2/53 | 9.7.10.3 | pure own
+tex .base?@3.1/20 .{cube,acube} .v2 .f16x2 U={f32} | =<b32>/pred, texture | 4.2/53 | 9.7.10.3 | pure own
+tex .level .{1d,2d,3d,a1d,a2d} .v4 T={u32,s32,f32} U={s32,f32} | =<T>/pred, texture, U | 3.1/20 | 9.7.10.3 | pure own
+tex .level .{cube,acube} .v4 T={u32,s32,f32} U={f32} | =<T>/pred, texture, U | 3.1/20 | 9.7.10.3 | pure own
+tex .level .{1d,2d,3d,a1d,a2d,cube,acube} .v4 .f16 U={f32} | =<b16>/pred, texture, U | 4.2/53 | 9.7.10.3 | pure own
+tex .level .{1d,2d,3d,a1d,a2d,cube,acube} .v2 .f16x2 U={f32} | =<b32>/pred, texture, U | 4.2/53 | 9.7.10.3 | pure own
+tex .grad .{1d,2d,3d,a1d,a2d,cube,acube} .v4 T={u32,s32,f32} U={f32} | =<T>/pred, texture, {* f32}, {* f32} | 3.1/20 | 9.7.10.3 | pure own
+tex .grad .{1d,2d,3d,a1d,a2d,cube,acube} .v4 .f16 U={f32} | =<b16>/pred, texture, {* f32}, {* f32} | 4.2/53 | 9.7.10.3 | pure own
+tex .grad .{1d,2d,3d,a1d,a2d,cube,acube} .v2 .f16x2 U={f32} | =<b32>/pred, texture, {* f32}, {* f32} | 4.2/53 | 9.7.10.3 | pure own
+tld4 .{r,g,b,a} .{2d,a2d,cube,acube} .v4 T={u32,s32,f32} .f32 | =<T>/pred, texture | 2.2/20 | 9.7.10.4 | pure own
+txq .{width,height,depth,normalized_coords} .b32 | =b32, [] | 1.5/10 | 9.7.10.5 | same own
+txq .{channel_data_type,channel_order} .b32 | =b32, [] | 1.5/20 | 9.7.10.5 | same own
+txq .{force_unnormalized_coords,filter_mode,addr_mode_0,addr_mode_1,addr_mode_2} .b32 | =b32, [] | 1.5/20 | 9.7.10.5 | same own
+txq .{array_size,num_mipmap_levels,num_samples} .b32 | =b32, [] | 4.1/20 | 9.7.10.5 | same own
+txq .level .{width,height,depth} .b32 | =b32, [], b32 | 4.3/30 | 9.7.10.5 | same own
+suld .b .{1d,2d,3d,a1d,a2d} .{ca,cg,cs,cv}? .{v2,v4}? T={b8,b16,b32,b64} .{trap,clamp,zero} | =<T>, texture | 1.5/20 | 9.7.11.1 | acts own
 sust .b .{1d,2d,3d,a1d,a2d} .{wb,cg,cs,wt}? .{v2,v4}? T={b8,b16,b32,b64} .{trap,clamp,zero} | texture, <T> | 1.5/20 | 9.7.11.2
-sured .b .{add,min,max,and,or} .{1d,2d,3d} T={u32,u64,s32,b32,s64} .{trap,clamp,zero} | texture, T | 3.0/20 | 9.7.11.3
-suq .{width,height,depth} .b32 | =b32, [] | 1.5/20 | 9.7.11.4 | same
+sust .p .{1d,2d,3d,a1d,a2d} .{wb,cg,cs,wt}? .{v2,v4}? T={b32} .{trap,clamp,zero} | texture, <T> | 1.5/20 | 9.7.11.2
+sured .b .add .{1d,2d,3d} T={u32,s32,u64} .{trap,clamp,zero} | texture, T | 3.0/20 | 9.7.11.3
+sured .b .{min,max} .{1d,2d,3d} T={u32,s32,u64@8.1/50,s64@8.1/50} .{trap,clamp,zero} | texture, T | 3.0/20 | 9.7.11.3
+sured .b .{and,or} .{1d,2d,3d} T={b32} .{trap,clamp,zero} | texture, T | 3.0/20 | 9.7.11.3
+sured .p .{add,and,or} .{1d,2d,3d} T={b32} .{trap,clamp,zero} | texture, T | 3.0/20 | 9.7.11.3
+sured .p .{min,max} .{1d,2d,3d} T={b32,b64@8.1/50} .{trap,clamp,zero} | texture, T | 3.0/20 | 9.7.11.3
+suq .{width,height,depth,channel_data_type,channel_order} .b32 | =b32, [] | 1.5/20 | 9.7.11.4 | same own
+suq .{array_size,memory_layout} .b32 | =b32, [] | 4.2/20 | 9.7.11.4 | same own
 ";

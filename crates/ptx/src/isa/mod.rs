@@ -24,7 +24,7 @@ pub use pattern::Need;
 pub use slot::{Access, Presence, Shape, Slot, Ty};
 
 use crate::{
-    ir::Inst,
+    ir::{Inst, Operand},
     op::Op,
     qual::{Qual, Quals},
     target::{PtxVersion, Target},
@@ -355,6 +355,12 @@ pub fn form_of(inst: &Inst) -> Option<Form> {
         && !inst.quals.has(Qual::NoComplete)
     {
         let need = Need::new(PtxVersion::new(7, 8), 90);
+        form.extra = form.extra.and(need);
+    }
+    // So did the predicate that says whether all of a texture was there.
+    let paired = matches!(inst.operands.first(), Some(Operand::Pair(_)));
+    if matches!(inst.op, Op::Tex | Op::Tld4) && paired {
+        let need = Need::new(PtxVersion::new(7, 1), 60);
         form.extra = form.extra.and(need);
     }
     Some(form)

@@ -32,7 +32,7 @@ fn fixed(op: Op, words: &[Qual]) -> Option<usize> {
         },
         Op::Barrier if !words.contains(&Qual::Cluster) => 0,
         Op::Cvt | Op::Suld | Op::Sust | Op::Sured => {
-            usize::from(matches!(first, Qual::Pack | Qual::B))
+            usize::from(matches!(first, Qual::Pack | Qual::B | Qual::P))
         }
         Op::Cp => match words {
             [Qual::Async, Qual::Bulk | Qual::Mbarrier, ..] => return None,

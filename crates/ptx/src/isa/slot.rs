@@ -6,6 +6,7 @@
 //! | `2T` | a value of twice the width |
 //! | `T~` | a value whose register may be wider |
 //! | `<T>` | as `T~`, or a vector of them with `.v2`, `.v4`, `.v8` |
+//! | `<T>/pred` | the same alone, or `vector|predicate` |
 //! | `{4 f32}`, `{* f32}` | a vector of that many, or any number |
 //! | `@T` | a side of `mov`: a value, an address, or a vector packed into the width |
 //! | `&T` | a value or the address of a variable |
@@ -69,6 +70,8 @@ pub enum Shape {
     AddressValue(Ty),
     /// A value alone, or with a predicate: `d|p`.
     Pair(Ty),
+    /// As `Vector`, alone or with a predicate.
+    VectorPair(Ty),
     /// A value and a predicate: `d|p`.
     Both(Ty),
     /// `_` and nothing else.
@@ -144,7 +147,10 @@ impl Slot {
             presence,
             sink,
             shape: match (pair, both) {
-                (true, _) => Shape::Pair(ty(text)?),
+                (true, _) => match text.strip_prefix('<') {
+                    Some(rest) => Shape::VectorPair(ty(rest.strip_suffix('>')?)?),
+                    None => Shape::Pair(ty(text)?),
+                },
                 (_, true) => Shape::Both(ty(text)?),
                 _ => shape(text)?,
             },

@@ -15,7 +15,22 @@ pub(super) fn dimensions(quals: &Quals) -> Option<usize> {
     all.iter().position(|dim| quals.has(*dim)).map(|at| at + 1)
 }
 
-/// How many elements a vector has whose row leaves that open: offsets of a tensor, results of `wgmma`.
+/// How many coordinates a geometry has, the layer and what only fills a vector among them.
+pub(super) fn coordinates(quals: &Quals) -> Option<usize> {
+    let all = [
+        (Qual::D1d, 1),
+        (Qual::D2d, 2),
+        (Qual::D3d, 4),
+        (Qual::A1d, 2),
+        (Qual::A2d, 4),
+        (Qual::Cube, 4),
+        (Qual::Acube, 4),
+    ];
+    all.into_iter()
+        .find_map(|(word, count)| quals.has(word).then_some(count))
+}
+
+/// How many elements a vector has whose row leaves that open: offsets of a tensor, results of `wgmma`, derivatives.
 pub(super) fn elements(inst: &Inst) -> Option<u8> {
     match inst.op {
         Op::Cp => dimensions(&inst.quals).map(|dims| dims.saturating_sub(2) as u8),
@@ -25,6 +40,10 @@ pub(super) fn elements(inst: &Inst) -> Option<u8> {
             let halves = inst.quals.types().next() == Some(Type::F16);
             Some((n / if halves { 4 } else { 2 }) as u8)
         }
+        // Layers have no derivative.
+        Op::Tex if inst.quals.has(Qual::A1d) => Some(1),
+        Op::Tex if inst.quals.has(Qual::A2d) => Some(2),
+        Op::Tex => coordinates(&inst.quals).map(|count| count as u8),
         _ => None,
     }
 }

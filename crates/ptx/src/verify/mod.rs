@@ -10,6 +10,7 @@ mod forms;
 mod init;
 mod operands;
 mod tensor;
+mod texture;
 mod vars;
 
 use crate::{

@@ -19,7 +19,7 @@ pub(super) struct Place<'a> {
     pub(super) function: &'a Function,
     pub(super) inst: &'a Inst,
     // A reference: copies of what was just written would wait for each other.
-    form: &'a Form,
+    pub(super) form: &'a Form,
     pub(super) index: usize,
     access: Access,
     pub(super) span: Span,
@@ -209,6 +209,7 @@ impl<'m> Check<'m> {
                     self.kind(place, "`_`", operand);
                 }
             }
+            Shape::VectorPair(ty) => self.vector_pair(place, operand, form.ty(ty)),
             Shape::Both(_) if !matches!(operand, Operand::Pair(_)) => {
                 self.kind(place, "a pair", operand);
             }
@@ -255,14 +256,7 @@ impl<'m> Check<'m> {
                 }
                 other => self.value(place, other, Type::U32, Width::Equal),
             },
-            Shape::Texture => match operand {
-                Operand::List(items) => {
-                    for item in items {
-                        self.exists(place, item);
-                    }
-                }
-                other => self.kind(place, "a list of a texture and coordinates", other),
-            },
+            Shape::Texture => self.texture(place, operand),
             Shape::Tensor => self.tensor(place, operand),
             Shape::Wgmma => match operand {
                 Operand::Vec(_) => self.vector(place, operand, Some(4), Type::B32, Width::Equal),
@@ -310,7 +304,7 @@ impl<'m> Check<'m> {
         }
     }
 
-    fn vector(
+    pub(super) fn vector(
         &mut self,
         place: Place<'m>,
         operand: &'m Operand,
@@ -341,8 +335,8 @@ impl<'m> Check<'m> {
                     self.report(place.function, Code::Unsupported { what }, place.span);
                 }
                 Operand::Sink if place.access == Access::Write => {}
-                // Offsets of a tensor are the only such vector of numbers.
-                Operand::Imm(_) if fragment && ty != Type::U16 => {
+                // Offsets of a tensor and derivatives are the only such vectors of numbers.
+                Operand::Imm(_) if fragment && ty != Type::U16 && place.inst.op != Op::Tex => {
                     self.kind(place, "a vector of registers", item);
                 }
                 item => self.value(place, item, ty, width),

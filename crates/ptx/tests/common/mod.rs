@@ -46,20 +46,7 @@ const EACH: u32 = 9;
 
 /// Opcodes that need more than operands of their types to mean something.
 pub fn needs_context(op: Op) -> bool {
-    matches!(
-        op,
-        Op::Call
-            | Op::Brx
-            | Op::Bra
-            | Op::Tex
-            | Op::Tld4
-            | Op::Txq
-            | Op::Suld
-            | Op::Sust
-            | Op::Sured
-            | Op::Suq
-            | Op::Istypep
-    )
+    matches!(op, Op::Call | Op::Brx | Op::Bra | Op::Istypep)
 }
 
 /// An empty kernel with registers of all types and a variable in each space.
@@ -277,12 +264,26 @@ fn dimensions(inst: &Inst) -> usize {
         .expect("a tensor has dimensions")
 }
 
+/// The coordinates of a geometry.
+fn coordinates(inst: &Inst) -> u8 {
+    let has = |word| inst.quals.has(word);
+    match () {
+        () if has(Qual::D1d) => 1,
+        () if has(Qual::D2d) || has(Qual::A1d) => 2,
+        () => 4,
+    }
+}
+
 fn operand(random: &mut Random, inst: &Inst, form: &Form, slot: &Slot, at: usize) -> Operand {
     let has = |qual| inst.quals.has(qual);
     let int = |value| Operand::Imm(Imm::Int(value));
     // Constants that the form limits.
     match (inst.op, slot.shape) {
         (Op::Cp, Shape::Immediate) => return int(if has(Qual::WaitGroup) { 1 } else { 16 }),
+        (Op::Txq | Op::Suq, Shape::Address(_)) => {
+            let base = Base::Reg(register(random, Type::U64));
+            return Operand::Addr(Address { base, offset: 0 });
+        }
         (Op::Discard | Op::Applypriority, Shape::Immediate) => return int(128),
         (Op::Alloca, Shape::Immediate) => return int(16),
         (Op::Bar | Op::Barrier, Shape::Value(_))
@@ -335,6 +336,13 @@ fn operand(random: &mut Random, inst: &Inst, form: &Form, slot: &Slot, at: usize
             Operand::Vec(several(random, form.ty(ty), form.vector()))
         }
         Shape::Vector(ty) => reg(random, form.ty(ty)),
+        Shape::VectorPair(ty) => {
+            let vector = Operand::Vec(several(random, form.ty(ty), form.vector()));
+            match random.below(2) {
+                0 => vector,
+                _ => Operand::Pair(Box::new((vector, reg(random, Type::Pred)))),
+            }
+        }
         Shape::Fragment(count, ty) => {
             let count = count.unwrap_or_else(|| match inst.op {
                 Op::Wgmma => {
@@ -343,6 +351,9 @@ fn operand(random: &mut Random, inst: &Inst, form: &Form, slot: &Slot, at: usize
                     let halves = inst.quals.types().next() == Some(Type::F16);
                     (n / if halves { 4 } else { 2 }) as u8
                 }
+                Op::Tex if has(Qual::A1d) => 1,
+                Op::Tex if has(Qual::A2d) => 2,
+                Op::Tex => coordinates(inst),
                 _ => dimensions(inst) as u8 - 2,
             });
             Operand::Vec(several(random, form.ty(ty), count))
@@ -375,7 +386,7 @@ fn operand(random: &mut Random, inst: &Inst, form: &Form, slot: &Slot, at: usize
             Operand::List(Box::new([reg(random, Type::U64), coordinates]))
         }
         Shape::Texture => {
-            let coordinates = Operand::Vec(several(random, Type::B32, 2));
+            let coordinates = Operand::Vec(several(random, Type::B32, coordinates(inst)));
             Operand::List(Box::new([reg(random, Type::U64), coordinates]))
         }
         Shape::Wgmma => reg(random, Type::B64),

@@ -1,4 +1,4 @@
-//! Functions that are not done here: what only a card has, graphics, textures, other processes.
+//! Functions that are not done here: what only a card has, graphics, references of textures, other processes.
 //!
 //! They are there, so that a program that looks for all functions finds them, and say that they are not supported.
 
@@ -24,9 +24,6 @@ macro_rules! absent {
 }
 
 absent! {
-    cuArray3DCreate cuArray3DCreate_v2 cuArray3DGetDescriptor
-    cuArray3DGetDescriptor_v2 cuArrayCreate cuArrayCreate_v2
-    cuArrayDestroy cuArrayGetDescriptor cuArrayGetDescriptor_v2
     cuArrayGetMemoryRequirements cuArrayGetPlane cuArrayGetSparseProperties
     cuCheckpointOperationComplete cuCheckpointProcessCheckpoint cuCheckpointProcessGetRestoreThreadId
     cuCheckpointProcessGetState cuCheckpointProcessLock cuCheckpointProcessRestore
@@ -81,13 +78,8 @@ absent! {
     cuMemPoolExportPointer cuMemPoolExportToShareableHandle cuMemPoolImportFromShareableHandle
     cuMemPoolImportPointer cuMemPrefetchBatchAsync cuMemRangeGetAttributes
     cuMemSetMemPool cuMemcpy3DBatchAsync cuMemcpy3DBatchAsync_v2
-    cuMemcpy3DPeer cuMemcpy3DPeerAsync cuMemcpy3DWithAttributesAsync
-    cuMemcpyAtoA cuMemcpyAtoA_v2 cuMemcpyAtoD
-    cuMemcpyAtoD_v2 cuMemcpyAtoH cuMemcpyAtoHAsync
-    cuMemcpyAtoHAsync_v2 cuMemcpyAtoH_v2 cuMemcpyDtoA
-    cuMemcpyDtoA_v2 cuMemcpyHtoA cuMemcpyHtoAAsync
-    cuMemcpyHtoAAsync_v2 cuMemcpyHtoA_v2 cuMemcpyWithAttributesAsync
-    cuMipmappedArrayCreate cuMipmappedArrayDestroy cuMipmappedArrayGetLevel
+    cuMemcpy3DWithAttributesAsync
+    cuMemcpyWithAttributesAsync
     cuMipmappedArrayGetMemoryRequirements cuMipmappedArrayGetSparseProperties cuModuleGetSurfRef
     cuModuleGetTexRef cuMulticastAddDevice cuMulticastBindAddr
     cuMulticastBindAddr_v2 cuMulticastBindMem cuMulticastBindMem_v2
@@ -96,11 +88,10 @@ absent! {
     cuParamSetTexRef cuParamSetf cuParamSeti
     cuParamSetv cuSignalExternalSemaphoresAsync
     cuStreamBeginCaptureToCig cuStreamBeginRecaptureToGraph cuStreamEndCaptureToCig
-    cuStreamGetDevResource cuStreamGetGreenCtx cuSurfObjectCreate
-    cuSurfObjectDestroy cuSurfObjectGetResourceDesc cuSurfRefGetArray
+    cuStreamGetDevResource cuStreamGetGreenCtx
+    cuSurfRefGetArray
     cuSurfRefSetArray cuTensorMapEncodeIm2colWide cuTensorMapSetAllocationClass
-    cuTexObjectCreate cuTexObjectDestroy cuTexObjectGetResourceDesc
-    cuTexObjectGetResourceViewDesc cuTexObjectGetTextureDesc cuTexRefCreate
+    cuTexRefCreate
     cuTexRefDestroy cuTexRefGetAddress cuTexRefGetAddressMode
     cuTexRefGetAddress_v2 cuTexRefGetArray cuTexRefGetBorderColor
     cuTexRefGetFilterMode cuTexRefGetFlags cuTexRefGetFormat
@@ -111,6 +102,5 @@ absent! {
     cuTexRefSetBorderColor cuTexRefSetFilterMode cuTexRefSetFlags
     cuTexRefSetFormat cuTexRefSetMaxAnisotropy cuTexRefSetMipmapFilterMode
     cuTexRefSetMipmapLevelBias cuTexRefSetMipmapLevelClamp cuTexRefSetMipmappedArray
-
     cuWaitExternalSemaphoresAsync
 }

@@ -207,7 +207,13 @@ pub(super) fn step(
 
 /// Copies between any two addresses. What is pageable may change when the call has returned: it is read before that, or
 /// written.
-fn copy(to: u64, from: u64, bytes: usize, stream: Handle, when: Return) -> Result<(), Status> {
+pub(super) fn between(
+    to: u64,
+    from: u64,
+    bytes: usize,
+    stream: Handle,
+    when: Return,
+) -> Result<(), Status> {
     let context = usable()?;
     if bytes == 0 {
         return Ok(());
@@ -238,13 +244,13 @@ fn copy(to: u64, from: u64, bytes: usize, stream: Handle, when: Return) -> Resul
 /// As [`copy`], to memory of a card.
 fn write(to: u64, from: Host, bytes: usize, stream: Handle, when: Return) -> Result<(), Status> {
     on_card(to, bytes)?;
-    copy(to, from.address() as u64, bytes, stream, when)
+    between(to, from.address() as u64, bytes, stream, when)
 }
 
 /// As [`copy`], from memory of a card.
 fn read(to: Host, from: u64, bytes: usize, stream: Handle, when: Return) -> Result<(), Status> {
     on_card(from, bytes)?;
-    copy(to.address() as u64, from, bytes, stream, when)
+    between(to.address() as u64, from, bytes, stream, when)
 }
 
 /// Whether all of it is memory that cards reach.
@@ -310,11 +316,11 @@ const NULL: Handle = Handle::NULL;
 
 stream_entries! {
     cuMemcpy(to: u64, from: u64, bytes: usize) {
-        copy(to, from, bytes, NULL, Return::Done)
+        between(to, from, bytes, NULL, Return::Done)
     }
 
     cuMemcpyAsync(to: u64, from: u64, bytes: usize, stream: Handle) {
-        copy(to, from, bytes, stream, Return::AtOnce)
+        between(to, from, bytes, stream, Return::AtOnce)
     }
 
     cuMemcpyHtoD_v2(to: u64, from: Host, bytes: usize) {
@@ -336,13 +342,13 @@ stream_entries! {
     cuMemcpyDtoD_v2(to: u64, from: u64, bytes: usize) {
         on_card(to, bytes)?;
         on_card(from, bytes)?;
-        copy(to, from, bytes, NULL, Return::AtOnce)
+        between(to, from, bytes, NULL, Return::AtOnce)
     }
 
     cuMemcpyDtoDAsync_v2(to: u64, from: u64, bytes: usize, stream: Handle) {
         on_card(to, bytes)?;
         on_card(from, bytes)?;
-        copy(to, from, bytes, stream, Return::AtOnce)
+        between(to, from, bytes, stream, Return::AtOnce)
     }
 
     cuMemsetD8_v2(address: u64, value: c_uchar, count: usize) {
@@ -370,7 +376,7 @@ stream_entries! {
     }
 
     cuMemcpyPeer(to: u64, _to_context: Handle, from: u64, _from_context: Handle, bytes: usize) {
-        copy(to, from, bytes, NULL, Return::Done)
+        between(to, from, bytes, NULL, Return::Done)
     }
 
     cuMemcpyPeerAsync(
@@ -381,7 +387,7 @@ stream_entries! {
         bytes: usize,
         stream: Handle,
     ) {
-        copy(to, from, bytes, stream, Return::AtOnce)
+        between(to, from, bytes, stream, Return::AtOnce)
     }
 
     cuMemcpyBatchAsync_v2(
@@ -395,7 +401,7 @@ stream_entries! {
         stream: Handle,
     ) {
         (0..count).try_for_each(|at| {
-            copy(to.at(at)?, from.at(at)?, sizes.at(at)?, stream, Return::AtOnce)
+            between(to.at(at)?, from.at(at)?, sizes.at(at)?, stream, Return::AtOnce)
         })
     }
 
@@ -412,7 +418,7 @@ stream_entries! {
     ) {
         (0..count).try_for_each(|at| {
             failed.put_if_wanted(at);
-            copy(to.at(at)?, from.at(at)?, sizes.at(at)?, stream, Return::AtOnce)
+            between(to.at(at)?, from.at(at)?, sizes.at(at)?, stream, Return::AtOnce)
         })
     }
 }

@@ -98,6 +98,7 @@ macro_rules! stream_exports {
 }
 
 mod absent;
+mod array;
 mod context;
 mod copy;
 mod device;
@@ -108,6 +109,7 @@ mod link;
 mod memory;
 mod module;
 mod node;
+mod object;
 mod older;
 mod query;
 mod reserve;
@@ -130,6 +132,8 @@ pub(crate) struct Entry {
 /// All of them.
 pub(crate) fn entries() -> impl Iterator<Item = &'static Entry> {
     let files = [
+        array::ENTRIES,
+        array::lines::ENTRIES,
         context::ENTRIES,
         copy::ENTRIES,
         device::ENTRIES,
@@ -140,6 +144,7 @@ pub(crate) fn entries() -> impl Iterator<Item = &'static Entry> {
         memory::ENTRIES,
         module::ENTRIES,
         node::ENTRIES,
+        object::ENTRIES,
         older::ENTRIES,
         query::ENTRIES,
         reserve::ENTRIES,

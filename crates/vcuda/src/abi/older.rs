@@ -3,6 +3,14 @@
 //! Under some of them old drivers took addresses of 32 bits. No program of 64 bits calls those: they are the newer ones here.
 
 use super::{
+    array::{
+        FlatDescriptor, cuArray3DCreate_v2, cuArray3DGetDescriptor_v2, cuArrayCreate_v2,
+        cuArrayGetDescriptor_v2,
+        lines::{
+            cuMemcpyAtoA_v2, cuMemcpyAtoD_v2, cuMemcpyAtoH_v2, cuMemcpyAtoHAsync_v2,
+            cuMemcpyDtoA_v2, cuMemcpyHtoA_v2, cuMemcpyHtoAAsync_v2,
+        },
+    },
     context::{
         cuCtxCreate_v2, cuCtxDestroy_v2, cuCtxPopCurrent_v2, cuCtxPushCurrent_v2,
         cuDevicePrimaryCtxRelease_v2, cuDevicePrimaryCtxReset_v2, cuDevicePrimaryCtxSetFlags_v2,
@@ -26,7 +34,7 @@ use super::{
     },
     stream::{cuEventDestroy_v2, cuStreamDestroy_v2},
 };
-use crate::table::Handle;
+use crate::{array::Descriptor, table::Handle};
 use std::ffi::{c_int, c_uchar, c_uint, c_ushort, c_void};
 
 /// Exports functions that only call others.
@@ -70,6 +78,17 @@ also! {
     cuMemcpyHtoDAsync(to: u64, from: Host, bytes: usize, stream: Handle) = cuMemcpyHtoDAsync_v2;
     cuMemcpyDtoHAsync(to: Host, from: u64, bytes: usize, stream: Handle) = cuMemcpyDtoHAsync_v2;
     cuMemcpyDtoDAsync(to: u64, from: u64, bytes: usize, stream: Handle) = cuMemcpyDtoDAsync_v2;
+    cuArrayCreate(array: Out<Handle>, descriptor: In<FlatDescriptor>) = cuArrayCreate_v2;
+    cuArrayGetDescriptor(descriptor: Out<FlatDescriptor>, array: Handle) = cuArrayGetDescriptor_v2;
+    cuArray3DCreate(array: Out<Handle>, descriptor: In<Descriptor>) = cuArray3DCreate_v2;
+    cuArray3DGetDescriptor(descriptor: Out<Descriptor>, array: Handle) = cuArray3DGetDescriptor_v2;
+    cuMemcpyHtoA(to: Handle, offset: usize, from: Host, bytes: usize) = cuMemcpyHtoA_v2;
+    cuMemcpyAtoH(to: Host, from: Handle, offset: usize, bytes: usize) = cuMemcpyAtoH_v2;
+    cuMemcpyDtoA(to: Handle, offset: usize, from: u64, bytes: usize) = cuMemcpyDtoA_v2;
+    cuMemcpyAtoD(to: u64, from: Handle, offset: usize, bytes: usize) = cuMemcpyAtoD_v2;
+    cuMemcpyAtoA(to: Handle, offset: usize, from: Handle, at: usize, bytes: usize) = cuMemcpyAtoA_v2;
+    cuMemcpyHtoAAsync(to: Handle, offset: usize, from: Host, bytes: usize, stream: Handle) = cuMemcpyHtoAAsync_v2;
+    cuMemcpyAtoHAsync(to: Host, from: Handle, offset: usize, bytes: usize, stream: Handle) = cuMemcpyAtoHAsync_v2;
     cuMemcpy2D(copy: In<FlatRows>) = cuMemcpy2D_v2;
     cuMemcpy2DUnaligned(copy: In<FlatRows>) = cuMemcpy2DUnaligned_v2;
     cuMemcpy2DAsync(copy: In<FlatRows>, stream: Handle) = cuMemcpy2DAsync_v2;

@@ -1,6 +1,7 @@
 //! Copies and fills of two and three dimensions.
 
 use super::{
+    array::{ARRAY, array},
     copy::{self, Return, fill},
     raw::{Host, In},
 };
@@ -50,14 +51,16 @@ pub(super) enum Place {
     Card(u64),
     /// The address says where.
     Either(u64),
+    Array(Handle),
 }
 
 impl Place {
     /// The side that begins at x, y, z, with bytes from row to row and rows from slice to slice.
     pub(super) fn side(self, [x, y, z]: [usize; 3], pitch: usize, height: usize) -> Side {
-        let (kind, device) = match self {
-            Place::Card(start) => (CARD, start),
-            Place::Either(start) => (4, start),
+        let (kind, device, array) = match self {
+            Place::Card(start) => (CARD, start, Handle::NULL),
+            Place::Either(start) => (4, start, Handle::NULL),
+            Place::Array(array) => (ARRAY, 0, array),
         };
         Side {
             x,
@@ -67,7 +70,7 @@ impl Place {
             kind,
             host: Host::of(std::ptr::null_mut()),
             device,
-            array: Handle::NULL,
+            array,
             reserved: 0,
             pitch,
             height,
@@ -143,9 +146,11 @@ impl Side {
         let start = match self.kind {
             1 => self.host.address() as u64,
             CARD | 4 => self.device,
-            3 => {
-                crate::report::lacks("copies of arrays");
-                return Err(Status::NotSupported);
+            ARRAY => {
+                let array = array(self.array)?;
+                let extent = [rows.width, rows.height, rows.depth];
+                let first = array.place([self.x, self.y, self.z], extent)?;
+                return Ok((first, array.image.pitch, array.image.slice));
             }
             _ => return Err(Status::InvalidValue),
         };
@@ -272,6 +277,15 @@ stream_entries! {
     }
 
     cuMemcpy3DAsync_v2(copy: In<Rows>, stream: Handle) {
+        run(copy.value()?, stream, Return::AtOnce)
+    }
+
+    /// Addresses say of which card they are.
+    cuMemcpy3DPeer(copy: In<Rows>) {
+        run(copy.value()?, NULL, Return::Done)
+    }
+
+    cuMemcpy3DPeerAsync(copy: In<Rows>, stream: Handle) {
         run(copy.value()?, stream, Return::AtOnce)
     }
 

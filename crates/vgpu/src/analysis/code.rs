@@ -197,7 +197,16 @@ fn is_root(inst: &Inst) -> bool {
         | Op::Discard
         | Op::Pmevent
         | Op::Griddepcontrol => false,
-        Op::Atom | Op::Ld | Op::Ldu | Op::Ldmatrix | Op::Mbarrier | Op::Wmma | Op::Call => true,
+        Op::Atom
+        | Op::Ld
+        | Op::Ldu
+        | Op::Ldmatrix
+        | Op::Mbarrier
+        | Op::Wmma
+        | Op::Call
+        | Op::Tex
+        | Op::Tld4
+        | Op::Suld => true,
         // The carry is in no register.
         _ => !roles::has_destination(inst) || inst.quals.has(Qual::Cc),
     }

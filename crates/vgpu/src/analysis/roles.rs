@@ -119,7 +119,7 @@ pub(crate) fn is_shared_access(inst: &Inst) -> bool {
     match inst.op {
         Op::Ld | Op::Ldu | Op::St | Op::Atom | Op::Red => shared,
         Op::Cp => inst.operands.len() >= 2,
-        Op::Mbarrier => true,
+        Op::Mbarrier | Op::Suld | Op::Sust | Op::Sured => true,
         _ => false,
     }
 }

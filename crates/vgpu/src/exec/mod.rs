@@ -61,6 +61,7 @@ pub(crate) mod ordered;
 mod rare;
 pub(crate) mod shadows;
 mod stored;
+mod texture;
 pub(crate) mod unset;
 mod warp;
 mod warpgroup;
@@ -169,6 +170,9 @@ fn common(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
         | Op::Brkpt
         | Op::Griddepcontrol
         | Op::Setmaxnreg => flow::lower_hint(l, inst),
+        Op::Tex | Op::Tld4 | Op::Txq | Op::Suld | Op::Sust | Op::Sured | Op::Suq => {
+            texture::lower(l, inst)
+        }
         Op::Call => rare::print::lower(l, inst),
         Op::Addc
         | Op::Alloca
@@ -190,17 +194,10 @@ fn common(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
         | Op::Stackrestore
         | Op::Stacksave
         | Op::Subc
-        | Op::Suld
-        | Op::Suq
-        | Op::Sured
-        | Op::Sust
         | Op::Tcgen05
         | Op::Tensormap
         | Op::Testp
-        | Op::Tex
-        | Op::Tld4
         | Op::Trap
-        | Op::Txq
         | Op::Vabsdiff
         | Op::Vabsdiff2
         | Op::Vabsdiff4

@@ -20,7 +20,9 @@ pub(super) struct Depends {
 fn reads(inst: &Inst) -> bool {
     match inst.op {
         Op::Ld | Op::Ldu => !matches!(roles::space(inst), Space::Param | Space::Const),
-        Op::Ldmatrix | Op::Atom | Op::Mbarrier | Op::Activemask => true,
+        Op::Ldmatrix | Op::Atom | Op::Mbarrier | Op::Activemask | Op::Tex | Op::Tld4 | Op::Suld => {
+            true
+        }
         _ => false,
     }
 }

@@ -45,6 +45,9 @@ fn is_plain(inst: &Inst) -> bool {
             | Op::Bar
             | Op::Barrier
             | Op::Alloca
+            | Op::Tex
+            | Op::Tld4
+            | Op::Suld
     );
     roles::has_destination(inst) && !whole
 }

@@ -9,6 +9,7 @@ use crate::{
     error::{Fault, FaultKind, Misuse},
     memory::{Bad, FOREIGN, PARAM_BASE, RANK, WINDOW, Window},
     printed::Printed,
+    texture::Objects,
     view::{LaunchView, Peer},
 };
 use std::sync::Arc;
@@ -59,6 +60,8 @@ pub(crate) struct Ctx {
     pub(crate) checker: Option<Box<crate::check::Checker>>,
     /// Where what kernels print goes, if the program prints.
     pub(crate) printed: Option<Arc<Printed>>,
+    /// What handles of textures and surfaces stand for.
+    pub(crate) objects: Arc<Objects>,
     /// Where `mma` keeps widened fragments.
     pub(crate) tiles: Option<Box<Tiles>>,
 }
@@ -93,6 +96,7 @@ impl Ctx {
             slept: false,
             checker: None,
             printed: None,
+            objects: Arc::default(),
             tiles: None,
         }
     }

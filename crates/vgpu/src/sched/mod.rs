@@ -174,6 +174,7 @@ impl Worker {
         ctx.global = job.global;
         ctx.fault = None;
         ctx.printed.clone_from(&job.printed);
+        ctx.objects.clone_from(&job.objects);
         let params = &job.view.params;
         self.params.reserve(params.len());
         ctx.params = self.params.window(PARAM_BASE, params.len() as u64);

@@ -218,6 +218,18 @@ fn misuse(what: Misuse) -> (Kind, &'static str) {
             Kind::BadSpace,
             "give the copy a tensor map of its own dimensions and type, as the driver encodes it",
         ),
+        Misuse::Texture | Misuse::Surface => (
+            Kind::BadSpace,
+            "give the kernel the handle of an object that has been made and is not yet destroyed",
+        ),
+        Misuse::Geometry => (
+            Kind::BadSpace,
+            "read an object by instructions of its own geometry, and linear memory by the numbers of elements",
+        ),
+        Misuse::SurfaceRange => (
+            Kind::OobGlobal,
+            "compare the place with the extents, of which the first is in bytes, or choose another boundary mode",
+        ),
         Misuse::ParameterStore => (
             Kind::BadSpace,
             "kernels do not write their parameters: copy what changes",

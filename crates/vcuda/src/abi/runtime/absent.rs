@@ -1,4 +1,4 @@
-//! Functions of the runtime that are not done here: arrays and textures, graphics, other processes, parts of a card.
+//! Functions of the runtime that are not done here: graphics, other processes, parts of a card.
 //!
 //! They are there, so that a program that names them starts, and say that they are not supported.
 
@@ -24,10 +24,10 @@ macro_rules! absent {
 }
 
 absent! {
-    __cudaGetProcAddress __cudaRegisterHostVar __cudaRegisterUnifiedTable cudaArrayGetInfo
-    cudaArrayGetMemoryRequirements cudaArrayGetPlane cudaArrayGetSparseProperties cudaCreateSurfaceObject
-    cudaCreateTextureObject cudaDestroyExternalMemory cudaDestroyExternalSemaphore cudaDestroySurfaceObject
-    cudaDestroyTextureObject cudaDevResourceGenerateDesc cudaDevSmResourceSplit cudaDevSmResourceSplitByCount
+    __cudaGetProcAddress __cudaRegisterHostVar __cudaRegisterUnifiedTable
+    cudaArrayGetMemoryRequirements cudaArrayGetPlane cudaArrayGetSparseProperties
+    cudaDestroyExternalMemory cudaDestroyExternalSemaphore
+    cudaDevResourceGenerateDesc cudaDevSmResourceSplit cudaDevSmResourceSplitByCount
     cudaDeviceGetDevResource cudaDeviceGetExecutionCtx cudaDeviceGetGraphMemAttribute
     cudaDeviceGetHostAtomicCapabilities cudaDeviceGetNvSciSyncAttributes cudaDeviceGetP2PAtomicCapabilities
     cudaDeviceGetTexture1DLinearMaxWidth cudaDeviceGraphMemTrim cudaDeviceRegisterAsyncNotification
@@ -38,11 +38,10 @@ absent! {
     cudaExecutionCtxDestroy cudaExecutionCtxGetDevResource cudaExecutionCtxGetDevice cudaExecutionCtxGetId
     cudaExecutionCtxRecordEvent cudaExecutionCtxStreamCreate cudaExecutionCtxSynchronize
     cudaExecutionCtxWaitEvent cudaExternalMemoryGetMappedBuffer cudaExternalMemoryGetMappedMipmappedArray
-    cudaFreeArray cudaFreeMipmappedArray cudaGLGetDevices cudaGLMapBufferObject cudaGLMapBufferObjectAsync
+    cudaGLGetDevices cudaGLMapBufferObject cudaGLMapBufferObjectAsync
     cudaGLRegisterBufferObject cudaGLSetBufferObjectMapFlags cudaGLSetGLDevice cudaGLUnmapBufferObject
-    cudaGLUnmapBufferObjectAsync cudaGLUnregisterBufferObject cudaGetChannelDesc cudaGetMipmappedArrayLevel
-    cudaGetSurfaceObjectResourceDesc cudaGetTextureObjectResourceDesc cudaGetTextureObjectResourceViewDesc
-    cudaGetTextureObjectTextureDesc cudaGraphAddExternalSemaphoresSignalNode
+    cudaGLUnmapBufferObjectAsync cudaGLUnregisterBufferObject
+    cudaGraphAddExternalSemaphoresSignalNode
     cudaGraphAddExternalSemaphoresWaitNode cudaGraphAddMemAllocNode cudaGraphAddMemFreeNode
     cudaGraphConditionalHandleCreate cudaGraphConditionalHandleCreate_v2 cudaGraphEventRecordNodeGetEvent
     cudaGraphEventRecordNodeSetEvent cudaGraphEventWaitNodeGetEvent cudaGraphEventWaitNodeSetEvent
@@ -66,19 +65,15 @@ absent! {
     cudaImportExternalSemaphore cudaIpcCloseMemHandle cudaIpcGetEventHandle cudaIpcGetMemHandle
     cudaIpcOpenEventHandle cudaIpcOpenMemHandle cudaLaunchCooperativeKernelMultiDevice
     cudaLibraryGetUnifiedFunction cudaLogsCurrent cudaLogsDumpToFile cudaLogsDumpToMemory
-    cudaLogsRegisterCallback cudaLogsUnregisterCallback cudaMalloc3DArray cudaMallocArray
-    cudaMallocMipmappedArray cudaMemDiscardAndPrefetchBatchAsync cudaMemDiscardAndPrefetchBatchAsync_ptsz
+    cudaLogsRegisterCallback cudaLogsUnregisterCallback
+    cudaMemDiscardAndPrefetchBatchAsync cudaMemDiscardAndPrefetchBatchAsync_ptsz
     cudaMemDiscardBatchAsync cudaMemDiscardBatchAsync_ptsz cudaMemGetLocationInfo cudaMemPoolExportPointer
     cudaMemPoolExportToShareableHandle cudaMemPoolImportFromShareableHandle cudaMemPoolImportPointer
     cudaMemPrefetchBatchAsync cudaMemPrefetchBatchAsync_ptsz cudaMemRangeGetAttributes cudaMemSetMemPool
-    cudaMemcpy2DArrayToArray cudaMemcpy2DArrayToArray_ptds cudaMemcpy2DFromArray cudaMemcpy2DFromArrayAsync
-    cudaMemcpy2DFromArrayAsync_ptsz cudaMemcpy2DFromArray_ptds cudaMemcpy2DToArray cudaMemcpy2DToArrayAsync
-    cudaMemcpy2DToArrayAsync_ptsz cudaMemcpy2DToArray_ptds cudaMemcpy3DBatchAsync cudaMemcpy3DBatchAsync_ptsz
-    cudaMemcpy3DPeer cudaMemcpy3DPeerAsync cudaMemcpy3DPeerAsync_ptsz cudaMemcpy3DPeer_ptds
-    cudaMemcpy3DWithAttributesAsync cudaMemcpy3DWithAttributesAsync_ptsz cudaMemcpyArrayToArray
-    cudaMemcpyArrayToArray_ptds cudaMemcpyFromArray cudaMemcpyFromArrayAsync cudaMemcpyFromArrayAsync_ptsz
-    cudaMemcpyFromArray_ptds cudaMemcpyToArray cudaMemcpyToArrayAsync cudaMemcpyToArrayAsync_ptsz
-    cudaMemcpyToArray_ptds cudaMemcpyWithAttributesAsync cudaMemcpyWithAttributesAsync_ptsz
+    cudaMemcpy3DBatchAsync cudaMemcpy3DBatchAsync_ptsz
+
+    cudaMemcpy3DWithAttributesAsync cudaMemcpy3DWithAttributesAsync_ptsz
+    cudaMemcpyWithAttributesAsync cudaMemcpyWithAttributesAsync_ptsz
     cudaMipmappedArrayGetMemoryRequirements cudaMipmappedArrayGetSparseProperties cudaSetDoubleForDevice
     cudaSetDoubleForHost cudaSignalExternalSemaphoresAsync cudaSignalExternalSemaphoresAsync_ptsz
     cudaSignalExternalSemaphoresAsync_v2 cudaSignalExternalSemaphoresAsync_v2_ptsz

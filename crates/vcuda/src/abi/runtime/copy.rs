@@ -131,11 +131,28 @@ impl Boxes {
                 },
             kind,
         } = self;
-        if from_array != Handle::NULL || to_array != Handle::NULL {
-            crate::report::lacks("copies of arrays");
-            return Err(crate::status::Status::NotSupported.into());
+        let (mut to_place, mut from_place) = places(Kind::of(kind)?, to.start, from.start);
+        // Of arrays all is counted in elements, the extent too.
+        let (mut to_at, mut from_at, mut width) = (to_at, from_at, width);
+        let mut element = None;
+        for (handle, place, at) in [
+            (to_array, &mut to_place, &mut to_at),
+            (from_array, &mut from_place, &mut from_at),
+        ] {
+            if handle == Handle::NULL {
+                continue;
+            }
+            let bytes = super::array::array(handle)?.image.format.bytes() as usize;
+            if element.is_some_and(|other| other != bytes) {
+                return Err(Code::INVALID_VALUE);
+            }
+            element = Some(bytes);
+            *place = Place::Array(handle);
+            at[0] = at[0].checked_mul(bytes).ok_or(Code::INVALID_VALUE)?;
         }
-        let (to_place, from_place) = places(Kind::of(kind)?, to.start, from.start);
+        if let Some(bytes) = element {
+            width = width.checked_mul(bytes).ok_or(Code::INVALID_VALUE)?;
+        }
         Ok(Rows {
             from: from_place.side(from_at, from.pitch, from.height),
             to: to_place.side(to_at, to.pitch, to.height),
@@ -143,6 +160,48 @@ impl Boxes {
             height,
             depth,
         })
+    }
+}
+
+/// `cudaMemcpy3DPeerParms`. Addresses and arrays say of which card they are.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(crate) struct PeerBoxes {
+    from_array: Handle,
+    from_at: [usize; 3],
+    from: Pitched,
+    from_card: c_int,
+    to_array: Handle,
+    to_at: [usize; 3],
+    to: Pitched,
+    to_card: c_int,
+    extent: Extent,
+}
+
+impl PeerBoxes {
+    fn rows(self) -> Result<Rows, Code> {
+        let PeerBoxes {
+            from_array,
+            from_at,
+            from,
+            from_card: _,
+            to_array,
+            to_at,
+            to,
+            to_card: _,
+            extent,
+        } = self;
+        let boxes = Boxes {
+            from_array,
+            from_at,
+            from,
+            to_array,
+            to_at,
+            to,
+            extent,
+            kind: 4,
+        };
+        boxes.rows()
     }
 }
 
@@ -232,6 +291,18 @@ runtime_stream_entries! {
     }
 
     cudaMemcpy3DAsync(boxes: In<Boxes>, stream: Handle) {
+        let rows = boxes.value()?.rows()?;
+        ready()?;
+        well(cuMemcpy3DAsync_v2(In::from(&rows), stream))
+    }
+
+    cudaMemcpy3DPeer(boxes: In<PeerBoxes>) {
+        let rows = boxes.value()?.rows()?;
+        ready()?;
+        well(cuMemcpy3D_v2(In::from(&rows)))
+    }
+
+    cudaMemcpy3DPeerAsync(boxes: In<PeerBoxes>, stream: Handle) {
         let rows = boxes.value()?.rows()?;
         ready()?;
         well(cuMemcpy3DAsync_v2(In::from(&rows), stream))

@@ -297,21 +297,3 @@ pub(crate) extern "C" fn cudaGetErrorString(code: u32) -> *const c_char {
 }
 
 const UNKNOWN: &std::ffi::CStr = c"unrecognized error code";
-
-/// `cudaChannelFormatDesc`.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub(crate) struct Channels([c_int; 5]);
-
-/// Describes elements of textures: only that, as there are none here.
-// SAFETY: as above.
-#[unsafe(no_mangle)]
-pub(crate) extern "C" fn cudaCreateChannelDesc(
-    x: c_int,
-    y: c_int,
-    z: c_int,
-    w: c_int,
-    kind: c_int,
-) -> Channels {
-    Channels([x, y, z, w, kind])
-}

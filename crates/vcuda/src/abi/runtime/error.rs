@@ -12,6 +12,7 @@ impl Code {
     pub(super) const INVALID_CONFIGURATION: Code = Code(9);
     pub(super) const INVALID_PITCH: Code = Code(12);
     pub(super) const INVALID_SYMBOL: Code = Code(13);
+    pub(super) const INVALID_CHANNELS: Code = Code(20);
     pub(super) const INVALID_DIRECTION: Code = Code(21);
     pub(super) const INSUFFICIENT_DRIVER: Code = Code(35);
     pub(super) const MISSING_CONFIGURATION: Code = Code(52);

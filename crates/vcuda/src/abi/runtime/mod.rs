@@ -5,6 +5,7 @@
 //! Failures are numbers, the last of each thread is kept.
 
 mod absent;
+mod array;
 mod copy;
 mod device;
 mod error;
@@ -12,6 +13,7 @@ mod graph;
 mod launch;
 mod library;
 mod memory;
+mod object;
 mod properties;
 mod register;
 mod state;
@@ -78,6 +80,8 @@ fn is_loaded(name: &std::ffi::CStr) -> bool {
 pub(crate) fn entries() -> impl Iterator<Item = &'static super::Entry> {
     let files = [
         absent::ENTRIES,
+        array::ENTRIES,
+        array::copies::ENTRIES,
         copy::ENTRIES,
         device::ENTRIES,
         device::entry_points::ENTRIES,
@@ -89,6 +93,7 @@ pub(crate) fn entries() -> impl Iterator<Item = &'static super::Entry> {
         library::ENTRIES,
         memory::ENTRIES,
         memory::ordered::ENTRIES,
+        object::ENTRIES,
         register::ENTRIES,
         register::stubs::ENTRIES,
         stream::ENTRIES,

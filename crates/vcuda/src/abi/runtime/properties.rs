@@ -58,8 +58,7 @@ pub(super) fn properties(settings: &Settings, index: usize, shape: Shape) -> Vec
     out.size(bytes(9));
     out.ints([75, 76].map(attribute));
     out.size(bytes(14));
-    // The alignment of rows of textures.
-    out.size(32);
+    out.size(bytes(51));
     if twelve {
         // Copies beside kernels.
         out.int(1);
@@ -73,8 +72,7 @@ pub(super) fn properties(settings: &Settings, index: usize, shape: Shape) -> Vec
         // The mode of computing.
         out.int(attribute(20));
     }
-    textures(&mut out, twelve);
-    out.size(0);
+    images(&mut out, twelve, attribute);
     out.ints([31, 32, 33, 34, 50, 35].map(attribute));
     out.ints([40, 41].map(attribute));
     if twelve {
@@ -111,11 +109,21 @@ pub(super) fn properties(settings: &Settings, index: usize, shape: Shape) -> Vec
     out.0
 }
 
-/// Sizes of textures and surfaces: there are none here.
-fn textures(out: &mut Writer, twelve: bool) {
-    // Twelve has one more, of textures that are memory of one dimension.
-    let count = 2 + 2 + 2 + 3 + 2 + 3 + 3 + 1 + 2 + 3 + 2 + 1 + 2 + 3 + 2 + 3 + 1 + 2;
-    (0..count + usize::from(twelve)).for_each(|_| out.int(0));
+/// Attributes with the limits of textures and surfaces, in the order in which they stand.
+const IMAGES: [i32; 40] = [
+    21, 77, 22, 23, 73, 74, 70, 71, 72, 45, 46, 24, 25, 26, 47, 48, 49, 52, 42, 43, 27, 28, 29, 53,
+    54, 55, 56, 57, 58, 59, 60, 61, 62, 63, 64, 65, 66, 67, 68, 30,
+];
+
+/// Limits of textures and surfaces; twelve has one more, of textures that are memory of one dimension.
+fn images(out: &mut Writer, twelve: bool, attribute: impl Fn(i32) -> i32) {
+    for (at, number) in IMAGES[..39].iter().enumerate() {
+        if at == 2 && twelve {
+            out.int(attribute(69));
+        }
+        out.int(attribute(*number));
+    }
+    out.size(attribute(IMAGES[39]) as u64);
 }
 
 #[cfg(test)]

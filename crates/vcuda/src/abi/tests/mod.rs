@@ -499,6 +499,8 @@ fn names_are_there_once() {
     assert_eq!(names.len(), count);
 }
 
+mod arrays;
 mod heap;
 mod host_memory;
+mod objects;
 mod sequences;

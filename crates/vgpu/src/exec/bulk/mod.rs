@@ -10,6 +10,8 @@ mod watch;
 
 pub(super) use emit::lower;
 pub(crate) use reduce::Combine;
+pub(super) use reduce::apply as combine;
+pub(super) use watch::may;
 pub(crate) use watch::{emit_stored, is_read_by_proxy};
 
 use super::{

@@ -50,7 +50,7 @@ choices! {
 
 impl Combine {
     /// What the words of an instruction say, which may leave the type to a tensor map.
-    pub(super) fn said(inst: &Inst) -> Option<Combine> {
+    pub(in crate::exec) fn said(inst: &Inst) -> Option<Combine> {
         let has = |word| inst.quals.has(word);
         let of = [
             (Qual::Add, Combine::Add),
@@ -80,7 +80,7 @@ impl Combine {
     }
 
     /// It for elements of a type; `None` if there is no such reduction.
-    pub(super) fn of(self, element: Element) -> Option<Combine> {
+    pub(in crate::exec) fn of(self, element: Element) -> Option<Combine> {
         use Element::{Bf16, F16, F32, F32Ftz, F64, S32, S64, U32, U64};
         Some(match (self, element) {
             (Combine::Add, U32 | S32) => Combine::AddU32,
@@ -126,7 +126,7 @@ impl Combine {
 }
 
 /// Combines data with what is in memory, each element as one.
-pub(super) fn apply(
+pub(in crate::exec) fn apply(
     memory: &Window,
     address: u64,
     data: &[u8],

@@ -12,7 +12,7 @@ use crate::{
 use warpsmith_ptx::{ir::Inst, op::Op, qual::Qual};
 
 /// Whether a range may be accessed.
-pub(super) fn may(
+pub(in crate::exec) fn may(
     ctx: &mut Ctx,
     (span, access): (SpanId, AccessId),
     lane: u32,
