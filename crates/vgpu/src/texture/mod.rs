@@ -103,7 +103,7 @@ pub(crate) enum Outside {
 
 /// Where an access to a surface goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum SurfacePlace {
     Address(u64),
     /// Nowhere: nothing is written, and zeros are read.
     Nowhere,
@@ -114,17 +114,17 @@ pub(crate) enum Place {
 
 impl Surface {
     /// Where `bytes` at a byte of a row, a row and a slice are.
-    pub(crate) fn place(&self, at: [i64; 3], bytes: u64, outside: Outside) -> Place {
+    pub(crate) fn place(&self, at: [i64; 3], bytes: u64, outside: Outside) -> SurfacePlace {
         let image = &self.image;
         let row = u64::from(image.size[0]) * image.format.bytes();
         if at[0].rem_euclid(bytes as i64) != 0 {
-            return Place::Misaligned;
+            return SurfacePlace::Misaligned;
         }
         // The last place of the row that is as large.
         let Some(last) = (row / bytes).checked_sub(1).map(|last| last * bytes) else {
             return match outside {
-                Outside::Trap => Place::Trap,
-                Outside::Clamp | Outside::Zero => Place::Nowhere,
+                Outside::Trap => SurfacePlace::Trap,
+                Outside::Clamp | Outside::Zero => SurfacePlace::Nowhere,
             };
         };
         let most = [
@@ -134,12 +134,12 @@ impl Surface {
         ];
         let nearest: [i64; 3] = std::array::from_fn(|i| at[i].clamp(0, most[i].max(0)));
         match outside {
-            Outside::Trap if nearest != at => return Place::Trap,
-            Outside::Zero if nearest != at => return Place::Nowhere,
+            Outside::Trap if nearest != at => return SurfacePlace::Trap,
+            Outside::Zero if nearest != at => return SurfacePlace::Nowhere,
             Outside::Trap | Outside::Clamp | Outside::Zero => {}
         }
         let [x, y, z] = nearest.map(|n| n as u64);
-        Place::Address(image.address + z * image.slice + y * image.pitch + x)
+        SurfacePlace::Address(image.address + z * image.slice + y * image.pitch + x)
     }
 }
 
@@ -160,18 +160,27 @@ mod tests {
         assert_eq!(surface.image.bytes(), 3 * 4 * 5 * 2);
         let inside = 1000 + 60 + 4 * 12 + 8;
         for outside in [Outside::Trap, Outside::Clamp, Outside::Zero] {
-            assert_eq!(at([8, 4, 1], 4, outside), Place::Address(inside));
-            assert_eq!(at([2, 0, 0], 4, outside), Place::Misaligned);
+            assert_eq!(at([8, 4, 1], 4, outside), SurfacePlace::Address(inside));
+            assert_eq!(at([2, 0, 0], 4, outside), SurfacePlace::Misaligned);
         }
         for place in [[12, 4, 1], [8, 5, 1], [8, 4, 2], [-4, 0, 0], [0, -1, 0]] {
-            assert_eq!(at(place, 4, Outside::Trap), Place::Trap);
-            assert_eq!(at(place, 4, Outside::Zero), Place::Nowhere);
+            assert_eq!(at(place, 4, Outside::Trap), SurfacePlace::Trap);
+            assert_eq!(at(place, 4, Outside::Zero), SurfacePlace::Nowhere);
         }
-        assert_eq!(at([400, 9, 7], 4, Outside::Clamp), Place::Address(inside));
-        assert_eq!(at([-4, -1, -9], 4, Outside::Clamp), Place::Address(1000));
+        assert_eq!(
+            at([400, 9, 7], 4, Outside::Clamp),
+            SurfacePlace::Address(inside)
+        );
+        assert_eq!(
+            at([-4, -1, -9], 4, Outside::Clamp),
+            SurfacePlace::Address(1000)
+        );
         // Twelve bytes have room for one access to eight.
-        assert_eq!(at([8, 0, 0], 8, Outside::Trap), Place::Trap);
-        assert_eq!(at([8, 0, 0], 8, Outside::Clamp), Place::Address(1000));
-        assert_eq!(at([0, 0, 0], 16, Outside::Clamp), Place::Nowhere);
+        assert_eq!(at([8, 0, 0], 8, Outside::Trap), SurfacePlace::Trap);
+        assert_eq!(
+            at([8, 0, 0], 8, Outside::Clamp),
+            SurfacePlace::Address(1000)
+        );
+        assert_eq!(at([0, 0, 0], 16, Outside::Clamp), SurfacePlace::Nowhere);
     }
 }

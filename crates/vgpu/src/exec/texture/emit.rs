@@ -2,7 +2,7 @@
 
 use super::{
     super::{OptSlot, Slot, Words, bulk::Combine, checked, ldst, operand},
-    Ask, Asks, Fetch, Fetches, How, Question, Results, Shape,
+    Ask, Asks, Fetch, Fetches, How, Question, Results, TextureShape,
     surface::{Access as SurfaceAccess, Bounds, Formats, Loads, Stores},
 };
 use crate::{
@@ -27,15 +27,15 @@ pub(in crate::exec) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> 
     }
 }
 
-fn shape(l: &Lowerer, inst: &Inst) -> Result<Shape, Error> {
+fn shape(l: &Lowerer, inst: &Inst) -> Result<TextureShape, Error> {
     let all = [
-        (Qual::D1d, Shape::D1),
-        (Qual::D2d, Shape::D2),
-        (Qual::D3d, Shape::D3),
-        (Qual::A1d, Shape::A1),
-        (Qual::A2d, Shape::A2),
-        (Qual::Cube, Shape::Cube),
-        (Qual::Acube, Shape::Acube),
+        (Qual::D1d, TextureShape::D1),
+        (Qual::D2d, TextureShape::D2),
+        (Qual::D3d, TextureShape::D3),
+        (Qual::A1d, TextureShape::A1),
+        (Qual::A2d, TextureShape::A2),
+        (Qual::Cube, TextureShape::Cube),
+        (Qual::Acube, TextureShape::Acube),
     ];
     let found = all.into_iter().find(|(word, _)| inst.quals.has(*word));
     found
@@ -44,7 +44,7 @@ fn shape(l: &Lowerer, inst: &Inst) -> Result<Shape, Error> {
 }
 
 /// The slot of a handle, and those of what names a place, the layer first.
-fn place(l: &mut Lowerer, at: &Operand, shape: Shape) -> Result<(Slot, Vec<u32>), Error> {
+fn place(l: &mut Lowerer, at: &Operand, shape: TextureShape) -> Result<(Slot, Vec<u32>), Error> {
     let Operand::List(parts) = at else {
         return Err(l.refuse("a texture of this form".to_owned()));
     };

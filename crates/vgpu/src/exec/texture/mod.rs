@@ -21,7 +21,7 @@ use crate::{
 
 choices! {
     /// The geometry that an instruction names.
-    enum Shape {
+    enum TextureShape {
         D1,
         D2,
         D3,
@@ -70,39 +70,42 @@ choices! {
     }
 }
 
-impl Shape {
+impl TextureShape {
     /// Whether there is a layer before the coordinates.
     fn is_layered(self) -> bool {
-        matches!(self, Shape::A1 | Shape::A2 | Shape::Acube)
+        matches!(
+            self,
+            TextureShape::A1 | TextureShape::A2 | TextureShape::Acube
+        )
     }
 
     /// Coordinates behind it.
     fn coordinates(self) -> usize {
         match self {
-            Shape::D1 | Shape::A1 => 1,
-            Shape::D2 | Shape::A2 => 2,
-            Shape::D3 | Shape::Cube | Shape::Acube => 3,
+            TextureShape::D1 | TextureShape::A1 => 1,
+            TextureShape::D2 | TextureShape::A2 => 2,
+            TextureShape::D3 | TextureShape::Cube | TextureShape::Acube => 3,
         }
     }
 
     /// Whether textures of a geometry are read by it, by the numbers of elements or otherwise.
     fn reads(self, geometry: Geometry, by_number: bool) -> bool {
         match geometry {
-            Geometry::Buffer => self == Shape::D1 && by_number,
-            Geometry::Line => self == Shape::D1,
-            Geometry::Plane => self == Shape::D2,
-            Geometry::Volume => self == Shape::D3,
-            Geometry::Lines => self == Shape::A1,
-            Geometry::Planes => self == Shape::A2,
-            Geometry::Cube => self == Shape::Cube,
-            Geometry::Cubes => self == Shape::Acube,
+            Geometry::Buffer => self == TextureShape::D1 && by_number,
+            Geometry::Line => self == TextureShape::D1,
+            Geometry::Plane => self == TextureShape::D2,
+            Geometry::Volume => self == TextureShape::D3,
+            Geometry::Lines => self == TextureShape::A1,
+            Geometry::Planes => self == TextureShape::A2,
+            Geometry::Cube => self == TextureShape::Cube,
+            Geometry::Cubes => self == TextureShape::Acube,
         }
     }
 
     /// Whether surfaces of a geometry are accessed by it: the faces of cubes are layers.
     fn accesses(self, geometry: Geometry) -> bool {
         match geometry {
-            Geometry::Cube | Geometry::Cubes => self == Shape::A2,
+            Geometry::Cube | Geometry::Cubes => self == TextureShape::A2,
             other => self.reads(other, false),
         }
     }
@@ -110,7 +113,7 @@ impl Shape {
 
 args! {
     struct Fetch {
-        shape: Shape,
+        shape: TextureShape,
         how: How,
         results: Results,
         /// Whether coordinates are numbers of elements.

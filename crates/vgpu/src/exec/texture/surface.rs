@@ -7,13 +7,13 @@ use super::{
         choices,
         half::F16,
     },
-    Last, Shape, active, load, misuse,
+    Last, TextureShape, active, load, misuse,
 };
 use crate::{
     error::Misuse,
     memory::Bad,
     tensor_map::Element,
-    texture::{Channel, Format, Outside, Place, Surface},
+    texture::{Channel, Format, Outside, Surface, SurfacePlace},
 };
 
 choices! {
@@ -27,7 +27,7 @@ choices! {
 
 args! {
     pub(super) struct Access {
-        pub(super) shape: Shape,
+        pub(super) shape: TextureShape,
         pub(super) bounds: Bounds,
         /// Bytes of a value, and how many there are.
         pub(super) each: u8,
@@ -53,11 +53,13 @@ impl Access {
             i64::from(ctx.cells::<u32>(Slot(slot))[lane] as i32)
         };
         match self.shape {
-            Shape::D1 => [word(0), 0, 0],
-            Shape::D2 => [word(0), word(1), 0],
-            Shape::D3 | Shape::Cube | Shape::Acube => [word(0), word(1), word(2)],
-            Shape::A1 => [word(1), 0, word(0)],
-            Shape::A2 => [word(1), word(2), word(0)],
+            TextureShape::D1 => [word(0), 0, 0],
+            TextureShape::D2 => [word(0), word(1), 0],
+            TextureShape::D3 | TextureShape::Cube | TextureShape::Acube => {
+                [word(0), word(1), word(2)]
+            }
+            TextureShape::A1 => [word(1), 0, word(0)],
+            TextureShape::A2 => [word(1), word(2), word(0)],
         }
     }
 
@@ -89,16 +91,16 @@ impl Access {
             Bounds::Zero => Outside::Zero,
         };
         match surface.place(at, bytes, outside) {
-            Place::Address(address) => {
+            SurfacePlace::Address(address) => {
                 let by = (span, self.access);
                 may(ctx, by, lane as u32, (address, bytes)).then_some((surface, address))
             }
-            Place::Nowhere => None,
-            Place::Trap => {
+            SurfacePlace::Nowhere => None,
+            SurfacePlace::Trap => {
                 misuse(ctx, span, Misuse::SurfaceRange, lane, handle);
                 None
             }
-            Place::Misaligned => {
+            SurfacePlace::Misaligned => {
                 let bytes = bytes as u32;
                 ctx.refuse(span, Bad::Align, lane as u32, at[0] as u64, bytes);
                 None
