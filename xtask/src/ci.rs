@@ -213,9 +213,12 @@ struct Report {
 
 impl Report {
     fn print(&self) {
-        println!("\n==> time by step");
-        for (step, time) in &self.times {
-            println!("{:>9.1} s  {}", time.as_secs_f64(), step.name());
+        // One alone is a part of a longer list, or somebody is there and looks on.
+        if self.times.len() > 1 {
+            println!("\n==> time by step");
+            for (step, time) in &self.times {
+                println!("{:>9.1} s  {}", time.as_secs_f64(), step.name());
+            }
         }
         if !self.results.is_empty() {
             println!("\n==> results of cargo test");

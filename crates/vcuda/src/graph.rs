@@ -37,6 +37,8 @@ impl Work {
             step @ (Step::Call(_) | Step::WaitValue { .. }) => Work::Call(step),
             step @ (Step::Write { .. }
             | Step::Read { .. }
+            | Step::WriteTo { .. }
+            | Step::ReadFrom { .. }
             | Step::Staged { .. }
             | Step::Host { .. }
             | Step::Copy { .. }

@@ -23,6 +23,18 @@ pub(crate) enum Step {
         to: HostMemory,
         from: u64,
     },
+    /// Host to another card, whose memory stays while this is under way.
+    WriteTo {
+        on: Arc<Core>,
+        to: u64,
+        from: HostMemory,
+    },
+    /// Another card to the host.
+    ReadFrom {
+        of: Arc<Core>,
+        to: HostMemory,
+        from: u64,
+    },
     /// Bytes that were taken from the host when the call was made.
     Staged {
         to: u64,
@@ -117,6 +129,8 @@ impl Step {
             } => Ok(on.fill(address, byte, bytes)?),
             step @ (Step::Write { .. }
             | Step::Read { .. }
+            | Step::WriteTo { .. }
+            | Step::ReadFrom { .. }
             | Step::Host { .. }
             | Step::Between { .. }
             | Step::WaitValue { .. }
@@ -139,17 +153,10 @@ impl Step {
     /// Does it on the thread of a stream.
     fn run(self, machine: &vgpu::Machine) -> Result<(), vgpu::Error> {
         match self {
-            Step::Write { to, from } => from.parts(PART).try_for_each(|(at, part)| {
-                let mut bytes = vec![0; part.len()];
-                part.read(&mut bytes);
-                machine.write(to + at as u64, &bytes)
-            }),
-            Step::Read { to, from } => to.parts(PART).try_for_each(|(at, part)| {
-                let mut bytes = vec![0; part.len()];
-                machine.read(from + at as u64, &mut bytes)?;
-                part.write(&bytes);
-                Ok(())
-            }),
+            Step::Write { to, from } => write(machine, to, &from),
+            Step::WriteTo { on, to, from } => write(&on.machine, to, &from),
+            Step::Read { to, from } => read(machine, &to, from),
+            Step::ReadFrom { of, to, from } => read(&of.machine, &to, from),
             Step::Fill {
                 address,
                 unit,
@@ -212,4 +219,23 @@ impl Step {
             Step::Launch(..) | Step::Copy { .. } | Step::Staged { .. } | Step::Many(_) => Ok(()),
         }
     }
+}
+
+/// Copies from the host into memory of a card, in parts.
+fn write(machine: &vgpu::Machine, to: u64, from: &HostMemory) -> Result<(), vgpu::Error> {
+    from.parts(PART).try_for_each(|(at, part)| {
+        let mut bytes = vec![0; part.len()];
+        part.read(&mut bytes);
+        machine.write(to + at as u64, &bytes)
+    })
+}
+
+/// Copies from memory of a card to the host, in parts.
+fn read(machine: &vgpu::Machine, to: &HostMemory, from: u64) -> Result<(), vgpu::Error> {
+    to.parts(PART).try_for_each(|(at, part)| {
+        let mut bytes = vec![0; part.len()];
+        machine.read(from + at as u64, &mut bytes)?;
+        part.write(&bytes);
+        Ok(())
+    })
 }

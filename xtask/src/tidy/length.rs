@@ -22,7 +22,6 @@ const KNOWN: &[(&str, &str, usize)] = &[
     ("crates/ptx/src/parse/lex.rs", "lex", 151),
     ("crates/server/src/metrics.rs", "write", 130),
     ("crates/server/src/routes/audio/form.rs", "asked", 101),
-    ("crates/vcuda/src/abi/copy.rs", "step", 125),
     ("crates/vcuda/src/link/merge.rs", "link", 218),
     ("crates/vgpu/src/check/look.rs", "lane", 119),
     ("crates/vgpu/src/exec/mod.rs", "common", 124),

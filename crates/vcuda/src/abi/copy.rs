@@ -78,6 +78,17 @@ fn side(context: &Context, address: u64, bytes: u64) -> Result<Side, Status> {
     Ok(Side::Pageable)
 }
 
+impl Side {
+    /// Whether all of it is memory that somebody was given, where a card has it.
+    fn holds(&self, address: u64, bytes: u64) -> Result<(), Status> {
+        match self {
+            Side::Here => on_card(address, bytes as usize),
+            Side::There(other) => other.core.block(address, bytes).map(drop),
+            Side::Pinned | Side::Pageable => Ok(()),
+        }
+    }
+}
+
 /// The step of a copy, and whether it must be done before its call returns.
 pub(super) fn step(
     context: &Context,
@@ -86,122 +97,43 @@ pub(super) fn step(
     bytes: u64,
 ) -> Result<(Step, bool), Status> {
     let host = |address: u64| Host::of(address as *mut u8).bytes(bytes as usize);
-    let at = |address: u64| side(context, address, bytes);
-    Ok(match (at(to)?, at(from)?) {
-        (Side::Here, Side::Here) => {
-            on_card(to, bytes as usize)?;
-            on_card(from, bytes as usize)?;
-            (Step::Copy { to, from, bytes }, false)
+    let (at_to, at_from) = (side(context, to, bytes)?, side(context, from, bytes)?);
+    at_to.holds(to, bytes)?;
+    at_from.holds(from, bytes)?;
+    let is_pageable = |side: &Side| matches!(side, Side::Pageable);
+    let pageable = is_pageable(&at_to) || is_pageable(&at_from);
+    let cards = |on: &Context, of: &Context| Step::Between {
+        to,
+        of: of.core.clone(),
+        from,
+        on: on.core.clone(),
+        bytes,
+    };
+    Ok(match (at_to, at_from) {
+        (Side::Here, Side::Here) => (Step::Copy { to, from, bytes }, false),
+        (Side::Here, Side::There(of)) => (cards(context, &of), false),
+        (Side::There(on), Side::Here) => (cards(&on, context), false),
+        (Side::There(on), Side::There(of)) => (cards(&on, &of), false),
+        (Side::Here, Side::Pinned | Side::Pageable) => {
+            let from = host(from)?;
+            (Step::Write { to, from }, pageable)
         }
-        (Side::Here, Side::Pinned) => {
-            on_card(to, bytes as usize)?;
-            (
-                Step::Write {
-                    to,
-                    from: host(from)?,
-                },
-                false,
-            )
-        }
-        (Side::Here, Side::Pageable) => {
-            on_card(to, bytes as usize)?;
-            (
-                Step::Write {
-                    to,
-                    from: host(from)?,
-                },
-                true,
-            )
-        }
-        (Side::Pinned, Side::Here) => {
-            on_card(from, bytes as usize)?;
-            (
-                Step::Read {
-                    to: host(to)?,
-                    from,
-                },
-                false,
-            )
-        }
-        (Side::Pageable, Side::Here) => {
-            on_card(from, bytes as usize)?;
-            (
-                Step::Read {
-                    to: host(to)?,
-                    from,
-                },
-                true,
-            )
-        }
-        (Side::Here, Side::There(other)) => {
-            on_card(to, bytes as usize)?;
-            other.core.block(from, bytes)?;
-            (
-                Step::Between {
-                    to,
-                    of: other.core.clone(),
-                    from,
-                    on: context.core.clone(),
-                    bytes,
-                },
-                false,
-            )
-        }
-        (Side::There(other), Side::Here) => {
-            on_card(from, bytes as usize)?;
-            other.core.block(to, bytes)?;
-            (
-                Step::Between {
-                    to,
-                    of: context.core.clone(),
-                    from,
-                    on: other.core.clone(),
-                    bytes,
-                },
-                false,
-            )
-        }
-        (Side::There(on), Side::There(of)) => {
-            on.core.block(to, bytes)?;
-            of.core.block(from, bytes)?;
-            (
-                Step::Between {
-                    to,
-                    of: of.core.clone(),
-                    from,
-                    on: on.core.clone(),
-                    bytes,
-                },
-                false,
-            )
+        (Side::Pinned | Side::Pageable, Side::Here) => {
+            let to = host(to)?;
+            (Step::Read { to, from }, pageable)
         }
         (Side::There(on), Side::Pinned | Side::Pageable) => {
-            on.core.block(to, bytes)?;
-            (
-                Step::Host {
-                    to: host(to)?,
-                    from: host(from)?,
-                },
-                true,
-            )
+            let (on, from) = (on.core.clone(), host(from)?);
+            (Step::WriteTo { on, to, from }, true)
         }
         (Side::Pinned | Side::Pageable, Side::There(of)) => {
-            of.core.block(from, bytes)?;
-            (
-                Step::Host {
-                    to: host(to)?,
-                    from: host(from)?,
-                },
-                true,
-            )
+            let (of, to) = (of.core.clone(), host(to)?);
+            (Step::ReadFrom { of, to, from }, true)
         }
-        (Side::Pinned | Side::Pageable, Side::Pinned | Side::Pageable) => (
-            Step::Host {
-                to: host(to)?,
-                from: host(from)?,
-            },
-            true,
-        ),
+        (Side::Pinned | Side::Pageable, Side::Pinned | Side::Pageable) => {
+            let (to, from) = (host(to)?, host(from)?);
+            (Step::Host { to, from }, true)
+        }
     })
 }
 
