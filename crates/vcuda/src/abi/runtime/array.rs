@@ -169,6 +169,14 @@ fn rows(to: Side, from: Side, width: usize, height: usize) -> Result<Rows, Code>
     })
 }
 
+/// Whether the other side of an array's copy is said to be memory of a card; `against` is the direction that it has not.
+fn on_card(kind: c_int, against: Kind) -> Result<bool, Code> {
+    match Kind::of(kind)? {
+        kind if kind == against => Err(Code::INVALID_DIRECTION),
+        kind => Ok(kind == Kind::OnCard),
+    }
+}
+
 /// To an array.
 fn to(
     array: Handle,
@@ -178,11 +186,7 @@ fn to(
     [width, height]: [usize; 2],
     kind: c_int,
 ) -> Result<Rows, Code> {
-    let on_card = match Kind::of(kind)? {
-        Kind::FromCard => return Err(Code::INVALID_DIRECTION),
-        Kind::OnCard => true,
-        Kind::ToCard | Kind::Any => false,
-    };
+    let on_card = on_card(kind, Kind::FromCard)?;
     ready()?;
     rows(
         Side::array(array, x, y),
@@ -201,11 +205,7 @@ fn from(
     [width, height]: [usize; 2],
     kind: c_int,
 ) -> Result<Rows, Code> {
-    let on_card = match Kind::of(kind)? {
-        Kind::ToCard => return Err(Code::INVALID_DIRECTION),
-        Kind::OnCard => true,
-        Kind::FromCard | Kind::Any => false,
-    };
+    let on_card = on_card(kind, Kind::ToCard)?;
     ready()?;
     rows(
         Side::memory(start, pitch, on_card),
