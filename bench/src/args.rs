@@ -2,6 +2,7 @@
 
 use clap::ValueEnum;
 use std::path::PathBuf;
+use warpsmith::vgpu::Tier;
 
 /// Speed of Warpsmith on the virtual GPU, beside its peers.
 #[derive(Clone, clap::Parser)]
@@ -37,6 +38,12 @@ pub(crate) struct Args {
     /// The folder that the report is written to.
     #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/results"))]
     pub(crate) out: PathBuf,
+    /// Runs as on a CPU that has no more than this.
+    #[arg(long, value_enum)]
+    pub(crate) tier: Option<Vectors>,
+    /// Only these CUDA programs.
+    #[arg(long = "program", value_name = "NAME")]
+    pub(crate) programs: Vec<String>,
     /// Measures the parts about this alone.
     #[arg(long, value_enum)]
     pub(crate) only: Option<Subject>,
@@ -49,6 +56,29 @@ impl Args {
     /// Whether a part is asked for.
     pub(crate) fn wants(&self, part: Part) -> bool {
         self.only.is_none_or(|only| part.is_about(only))
+    }
+}
+
+/// Vector instructions that code is made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Vectors {
+    Avx2,
+    Avx512,
+}
+
+impl Vectors {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Vectors::Avx2 => "avx2",
+            Vectors::Avx512 => "avx512",
+        }
+    }
+
+    pub(crate) fn tier(self) -> Tier {
+        match self {
+            Vectors::Avx2 => Tier::Avx2,
+            Vectors::Avx512 => Tier::Avx512,
+        }
     }
 }
 
@@ -171,6 +201,9 @@ mod tests {
         }
         for subject in Subject::value_variants() {
             assert_eq!(Subject::from_str(subject.name(), false), Ok(*subject));
+        }
+        for vectors in Vectors::value_variants() {
+            assert_eq!(Vectors::from_str(vectors.name(), false), Ok(*vectors));
         }
     }
 }

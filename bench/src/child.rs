@@ -55,6 +55,8 @@ pub(crate) fn run<T: DeserializeOwned>(
         .args(["--prefill", &args.prefill.to_string()])
         .args(["--decode", &args.decode.to_string()])
         .args(["--runs", &args.runs.to_string()])
+        .args(args.tier.iter().flat_map(|tier| ["--tier", tier.name()]))
+        .args(args.programs.iter().flat_map(|name| ["--program", name]))
         .stderr(Stdio::inherit())
         .output()?;
     bar.inc(1);

@@ -9,7 +9,7 @@ use crate::demo::CLIP;
 use crate::error::{Error, Result};
 use crate::fetch::{Place, whisper_base};
 use crate::house::House;
-use crate::peers::{self, Peer, Plan, Subject};
+use crate::peers::{self, Peer, Plan, Subject, Tier};
 use crate::run::Run;
 
 /// What to measure.
@@ -42,6 +42,9 @@ pub(crate) struct Args {
     /// Only these peers.
     #[arg(long, value_enum)]
     peer: Vec<Peer>,
+    /// Every engine as on a CPU that has no more than this; whatever this one has if not given.
+    #[arg(long, value_enum)]
+    tier: Option<Tier>,
     /// A remark on the circumstances, for the report.
     #[arg(long)]
     note: Option<String>,
@@ -73,6 +76,7 @@ pub(crate) fn bench(house: &House, args: &Args) -> Result<()> {
         prefill: args.prefill,
         decode: args.decode,
         runs: args.runs,
+        tier: args.tier,
     };
     let named = |peer: &Peer| args.peer.is_empty() || args.peer.contains(peer);
     let asked = |peer: &Peer| args.only.is_none_or(|only| only == peer.subject());
@@ -82,7 +86,7 @@ pub(crate) fn bench(house: &House, args: &Args) -> Result<()> {
         .collect();
     // All are installed before any is measured, so that no compiler runs beside a measurement.
     for &peer in &chosen {
-        peers::install(house, peer)?;
+        peers::install(house, peer, args.tier)?;
     }
     let mut measured: [Vec<Value>; 2] = [Vec::new(), Vec::new()];
     for peer in chosen {
@@ -125,6 +129,7 @@ pub(crate) fn bench(house: &House, args: &Args) -> Result<()> {
         .env("WARPSMITH_EMBED", "0")
         .show()?;
     let note = args.note.iter().flat_map(|note| ["--note", note.as_str()]);
+    let tier = args.tier.iter().flat_map(|tier| ["--tier", tier.name()]);
     let only = args
         .only
         .iter()
@@ -132,6 +137,7 @@ pub(crate) fn bench(house: &House, args: &Args) -> Result<()> {
     Run::new(house.release_program(OURS)?)
         .args(note)
         .args(only)
+        .args(tier)
         .arg("--peers")
         .arg(&file)
         .arg("--model")

@@ -74,7 +74,7 @@ pub(crate) fn measure(args: &Args) -> Result<Checker, Failed> {
         })
         .collect();
     for (_, kinds) in &levels {
-        let device = open(1, kinds.clone().map(|kinds| Checks { kinds }))?;
+        let device = open(args, 1, kinds.clone().map(|kinds| Checks { kinds }))?;
         let bundle = load_to(&device, args)?;
         let ids = ids(PROMPT, bundle.model.config().vocab);
         let mut session = session(args, &bundle, Run::Eager)?;

@@ -3,7 +3,10 @@
 use super::device;
 use crate::{Failed, args::Args, stats::median};
 use serde::{Deserialize, Serialize};
-use std::{sync::Arc, time::Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 use warpsmith::{
     device::Stream,
     formats::quant::WeightType,
@@ -45,8 +48,9 @@ impl Product {
     }
 }
 
-/// Rounds that come first, and rounds that count.
+/// Rounds and time that come first, in which kernels are compiled beside running, and rounds that count.
 const WARM_UP: usize = 2;
+const WARM_UP_TIME: Duration = Duration::from_millis(200);
 const ROUNDS: usize = 7;
 /// Bytes of weights of a round: as many as a small model has.
 const ROUND_BYTES: u64 = 64 << 20;
@@ -79,19 +83,33 @@ pub(crate) fn measure(args: &Args) -> Result<Micro, Failed> {
     })
 }
 
+fn warm_up(mut work: impl FnMut() -> Result<(), Failed>) -> Result<(), Failed> {
+    let start = Instant::now();
+    let mut rounds = 0;
+    while rounds < WARM_UP || start.elapsed() < WARM_UP_TIME {
+        work()?;
+        rounds += 1;
+    }
+    Ok(())
+}
+
 /// The median device time of what `work` enqueues, in microseconds.
 fn time(
     stream: &Stream,
     mut work: impl FnMut(&Stream) -> Result<(), Failed>,
 ) -> Result<f64, Failed> {
-    let mut all = Vec::with_capacity(WARM_UP + ROUNDS);
-    for _ in 0..WARM_UP + ROUNDS {
+    warm_up(|| {
+        work(stream)?;
+        Ok(stream.synchronize()?)
+    })?;
+    let mut all = Vec::with_capacity(ROUNDS);
+    for _ in 0..ROUNDS {
         let start = stream.record()?;
         work(stream)?;
         let end = stream.record()?;
         all.push(1e6 * end.since(&start)?.as_secs_f64());
     }
-    Ok(median(&all[WARM_UP..]))
+    Ok(median(&all))
 }
 
 fn product(stream: &Stream, ty: WeightType, [m, n, k]: [u32; 3]) -> Result<Product, Failed> {
@@ -153,18 +171,18 @@ fn launches(stream: &Stream) -> Result<(f64, f64), Failed> {
         node = graph.scale(node, 1.0)?;
     }
     let plan = Plan::plain(stream, &graph, Precision::Fast)?;
-    let mut eager = Vec::new();
-    for _ in 0..WARM_UP + ROUNDS {
-        stream.synchronize()?;
-        let start = Instant::now();
+    let mut run = || {
         plan.run(stream)?;
-        stream.synchronize()?;
+        Ok(stream.synchronize()?)
+    };
+    warm_up(&mut run)?;
+    let mut eager = Vec::new();
+    for _ in 0..ROUNDS {
+        let start = Instant::now();
+        run()?;
         eager.push(1e6 * start.elapsed().as_secs_f64());
     }
     let replay = plan.capture(stream)?;
     let replayed = time(stream, |stream| Ok(stream.replay(&replay)?))?;
-    Ok((
-        median(&eager[WARM_UP..]) / COUNT as f64,
-        replayed / COUNT as f64,
-    ))
+    Ok((median(&eager) / COUNT as f64, replayed / COUNT as f64))
 }

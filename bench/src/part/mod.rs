@@ -13,7 +13,7 @@ pub(crate) mod ways;
 
 use crate::{
     Failed,
-    args::{Args, Part},
+    args::{Args, Part, Vectors},
 };
 use serde::Serialize;
 use warpsmith::{
@@ -45,12 +45,13 @@ pub(crate) fn run(part: Part, args: &Args) -> Result<String, Failed> {
 
 /// The virtual GPU with the threads asked for, as the command line opens it.
 fn device(args: &Args) -> Result<Device, Failed> {
-    open(args.threads, None)
+    open(args, args.threads, None)
 }
 
-fn open(threads: usize, checker: Option<Checks>) -> Result<Device, Failed> {
+fn open(args: &Args, threads: usize, checker: Option<Checks>) -> Result<Device, Failed> {
     let selector = Selector::Virtual(VirtualCard {
         workers: Some(threads),
+        tier: args.tier.map(Vectors::tier),
         ..VirtualCard::default()
     });
     let settings = Settings {

@@ -8,7 +8,7 @@ mod text;
 
 use crate::{
     Failed,
-    args::{Args, Part, Subject},
+    args::{Args, Part, Subject, Vectors},
     child::{self, Ran},
     host,
     part::{
@@ -39,6 +39,7 @@ pub(crate) struct Found {
     threads: usize,
     runs: usize,
     only: Option<Subject>,
+    tier: Option<Vectors>,
     first: Vec<FirstToken>,
     prefill: Option<Speed>,
     decode: Option<Speed>,
@@ -77,6 +78,7 @@ impl Found {
             threads: args.threads,
             runs: args.runs,
             only: args.only,
+            tier: args.tier,
             first,
             prefill: part!(Prefill),
             decode: part!(Decode),
@@ -165,7 +167,10 @@ impl Report {
     fn write_text(&self, out: &mut String) -> std::fmt::Result {
         let found = &self.found;
         let cpu = host::processor().unwrap_or_else(|| "unknown processor".into());
-        writeln!(out, "# Speed on {cpu}\n")?;
+        match found.tier {
+            Some(tier) => writeln!(out, "# Speed on {cpu}, by code for {tier:?}\n")?,
+            None => writeln!(out, "# Speed on {cpu}\n")?,
+        }
         writeln!(
             out,
             "{}Precision fast, {} threads, medians of {} runs after one to warm up, on the virtual GPU. Every\n\
@@ -223,6 +228,7 @@ impl Report {
         json!({
             "processor": host::processor(),
             "extensions": host::extensions(),
+            "tier": found.tier.map(Vectors::name),
             "note": self.note,
             "model": found.model,
             "precision": "fast",
@@ -252,9 +258,13 @@ impl Report {
         })
     }
 
-    /// Writes `<processor>.md` and `<processor>.json` into `folder`, with the subject behind the name if there is one.
+    /// Writes `<processor>.md` and `<processor>.json` into `folder`, with the vectors and the subject behind the name if
+    /// they were asked for.
     pub(crate) fn write(&self, folder: &Path) -> Result<[PathBuf; 2], Failed> {
         let mut name = slug(&host::processor().unwrap_or_default());
+        if let Some(tier) = self.found.tier {
+            write!(name, "-{}", tier.name())?;
+        }
         if let Some(only) = self.found.only {
             write!(name, ".{}", only.name())?;
         }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{Peer, compiler, sources};
+use super::{Peer, Tier, compiler, sources};
 use crate::error::{Error, Result};
 use crate::fetch::{Python, check, only_file};
 use crate::house::House;
@@ -16,8 +16,18 @@ pub(super) struct Native {
     sdist_sha256: &'static str,
     /// What is imported to see whether it was built well.
     module: &'static str,
-    /// Flags for CMake.
+    /// Flags for CMake, beside those for the processor.
     flags: &'static str,
+}
+
+/// Flags for ggml: code for this processor, or for every one with AVX2.
+fn ggml(tier: Option<Tier>) -> &'static str {
+    match tier {
+        None => "-DGGML_NATIVE=ON",
+        Some(Tier::Avx2) => {
+            "-DGGML_NATIVE=OFF -DGGML_AVX=ON -DGGML_AVX2=ON -DGGML_FMA=ON -DGGML_F16C=ON -DGGML_BMI2=ON"
+        }
+    }
 }
 
 pub(super) const LLAMA_CPP: Native = Native {
@@ -25,7 +35,7 @@ pub(super) const LLAMA_CPP: Native = Native {
     version: "0.3.36",
     sdist_sha256: "832db0699007f1be95a7e41ef12e88926b02ba836461e36a36372db2760c1a2e",
     module: "llama_cpp",
-    flags: "-DGGML_NATIVE=ON",
+    flags: "",
 };
 
 /// Binds whisper.cpp 1.8.5.
@@ -35,21 +45,23 @@ pub(super) const WHISPER_CPP: Native = Native {
     sdist_sha256: "5df897e5dd9d9f16804fc937bd85b9f5880a0b29a55f8843585e0e03d76195e5",
     module: "_pywhispercpp",
     // Its libraries are installed beside it, and are looked for where they were built unless told.
-    flags: "-DGGML_NATIVE=ON -DCMAKE_BUILD_WITH_INSTALL_RPATH=ON -DCMAKE_INSTALL_RPATH=$ORIGIN",
+    flags: "-DCMAKE_BUILD_WITH_INSTALL_RPATH=ON -DCMAKE_INSTALL_RPATH=$ORIGIN",
 };
 
 /// Installs one. Those with C++ inside take some minutes to compile.
-pub(crate) fn install(house: &House, peer: Peer) -> Result<()> {
+pub(crate) fn install(house: &House, peer: Peer, tier: Option<Tier>) -> Result<()> {
     match peer {
-        Peer::LlamaCpp => LLAMA_CPP.install(house),
-        Peer::Candle => install_candle(house),
+        Peer::LlamaCpp => LLAMA_CPP.install(house, tier),
+        Peer::Candle => install_candle(house, tier),
         Peer::FasterWhisper | Peer::FasterWhisperInt8 => install_faster_whisper(house),
-        Peer::WhisperCpp => WHISPER_CPP.install(house),
+        Peer::WhisperCpp => WHISPER_CPP.install(house, tier),
     }
 }
 
-fn folder(house: &House, name: &str) -> PathBuf {
-    house.tools().join("peers").join(name)
+/// Where a peer lies; one that is built for a tier has a folder of its own.
+fn folder(house: &House, name: &str, tier: Option<Tier>) -> PathBuf {
+    let tier = tier.map_or_else(String::new, |tier| format!("-{}", tier.name()));
+    house.tools().join("peers").join(format!("{name}{tier}"))
 }
 
 fn python_in(folder: &Path) -> PathBuf {
@@ -57,15 +69,16 @@ fn python_in(folder: &Path) -> PathBuf {
 }
 
 impl Native {
-    fn folder(&self, house: &House) -> PathBuf {
-        folder(house, &format!("{}-{}", self.package, self.version))
+    fn folder(&self, house: &House, tier: Option<Tier>) -> PathBuf {
+        let name = format!("{}-{}", self.package, self.version);
+        folder(house, &name, tier)
     }
 
-    pub(super) fn python(&self, house: &House) -> PathBuf {
-        python_in(&self.folder(house))
+    pub(super) fn python(&self, house: &House, tier: Option<Tier>) -> PathBuf {
+        python_in(&self.folder(house, tier))
     }
 
-    fn install(&self, house: &House) -> Result<()> {
+    fn install(&self, house: &House, tier: Option<Tier>) -> Result<()> {
         let Native {
             package,
             version,
@@ -73,12 +86,13 @@ impl Native {
             module,
             flags,
         } = self;
-        let folder = self.folder(house);
+        let folder = self.folder(house, tier);
         let done = folder.join(".ok");
         if done.is_file() {
             return Ok(());
         }
-        println!("building {package} {version} for this processor (minutes)");
+        let processor = tier.map_or("this processor", Tier::name);
+        println!("building {package} {version} for {processor} (minutes)");
         let sdist = folder.join("sdist");
         fs::create_dir_all(&folder).map_err(Error::io(&folder))?;
         let _removed = fs::remove_dir_all(&sdist);
@@ -96,7 +110,7 @@ impl Native {
             .pip()
             .args(["install", "--quiet", "--no-binary", package])
             .arg(&archive)
-            .env("CMAKE_ARGS", flags);
+            .env("CMAKE_ARGS", format!("{} {flags}", ggml(tier)));
         compiler::with(&python, &folder, build)?.show()?;
         Run::new(python.program())
             .args(["-c", &format!("import {module}")])
@@ -116,8 +130,8 @@ const SERVER: [&str; 5] = [
 
 /// llama-cpp-python with what its `server` extra asks for.
 pub(super) fn llama_cpp_server(house: &House) -> Result<()> {
-    LLAMA_CPP.install(house)?;
-    let folder = LLAMA_CPP.folder(house);
+    LLAMA_CPP.install(house, None)?;
+    let folder = LLAMA_CPP.folder(house, None);
     let done = folder.join(".server");
     if done.is_file() {
         return Ok(());
@@ -130,30 +144,34 @@ pub(super) fn llama_cpp_server(house: &House) -> Result<()> {
     fs::write(&done, "").map_err(Error::io(&done))
 }
 
-pub(super) fn candle_folder(house: &House) -> PathBuf {
-    folder(house, "candle")
+pub(super) fn candle_folder(house: &House, tier: Option<Tier>) -> PathBuf {
+    folder(house, "candle", tier)
 }
 
-/// Builds the small program around candle, which stands outside the workspace, for this very processor.
-fn install_candle(house: &House) -> Result<()> {
-    println!("building candle's runner for this processor");
+/// Builds the small program around candle, which stands outside the workspace, for this very processor or a tier.
+fn install_candle(house: &House, tier: Option<Tier>) -> Result<()> {
+    let (processor, flags) = match tier {
+        None => ("this processor", "-C target-cpu=native"),
+        Some(Tier::Avx2) => ("avx2", "-C target-cpu=x86-64-v3"),
+    };
+    println!("building candle's runner for {processor}");
     Run::cargo()
         .args(["build", "--release", "--locked", "--manifest-path"])
         .arg(sources(house).join("candle").join("Cargo.toml"))
-        .env("CARGO_TARGET_DIR", candle_folder(house))
-        .env("RUSTFLAGS", "-C target-cpu=native")
+        .env("CARGO_TARGET_DIR", candle_folder(house, tier))
+        .env("RUSTFLAGS", flags)
         .show()
 }
 
 const FASTER_WHISPER: &str = "faster-whisper-1.2.1";
 
 pub(super) fn faster_whisper_python(house: &House) -> PathBuf {
-    python_in(&folder(house, FASTER_WHISPER))
+    python_in(&folder(house, FASTER_WHISPER, None))
 }
 
 /// Its wheels choose their code for the processor as they run.
 fn install_faster_whisper(house: &House) -> Result<()> {
-    let folder = folder(house, FASTER_WHISPER);
+    let folder = folder(house, FASTER_WHISPER, None);
     let done = folder.join(".ok");
     if done.is_file() {
         return Ok(());

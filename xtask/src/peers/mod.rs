@@ -13,6 +13,20 @@ use crate::run::Run;
 
 pub(crate) use install::install;
 
+/// Vector instructions that peers are built for, and keep to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Tier {
+    Avx2,
+}
+
+impl Tier {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Tier::Avx2 => "avx2",
+        }
+    }
+}
+
 /// What is measured; the names are those of `warpsmith-bench --only`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Subject {
@@ -72,16 +86,20 @@ pub(crate) struct Plan {
     pub(crate) prefill: usize,
     pub(crate) decode: usize,
     pub(crate) runs: usize,
+    /// `None`: what this processor has.
+    pub(crate) tier: Option<Tier>,
 }
 
 /// Runs one and returns what it printed.
 pub(crate) fn measure(house: &House, peer: Peer, plan: &Plan) -> Result<Value> {
     let run =
         match peer {
-            Peer::LlamaCpp => Run::new(install::LLAMA_CPP.python(house))
+            Peer::LlamaCpp => Run::new(install::LLAMA_CPP.python(house, plan.tier))
                 .arg(sources(house).join("run_llama_cpp.py")),
-            Peer::Candle => Run::new(install::candle_folder(house).join("release/peer-candle"))
-                .env("RAYON_NUM_THREADS", plan.threads.to_string()),
+            Peer::Candle => {
+                Run::new(install::candle_folder(house, plan.tier).join("release/peer-candle"))
+                    .env("RAYON_NUM_THREADS", plan.threads.to_string())
+            }
             Peer::FasterWhisper => listener(house, install::faster_whisper_python(house)).args([
                 "faster-whisper",
                 "--kind",
@@ -89,10 +107,18 @@ pub(crate) fn measure(house: &House, peer: Peer, plan: &Plan) -> Result<Value> {
             ]),
             Peer::FasterWhisperInt8 => listener(house, install::faster_whisper_python(house))
                 .args(["faster-whisper", "--kind", "int8"]),
-            Peer::WhisperCpp => listener(house, install::WHISPER_CPP.python(house))
+            Peer::WhisperCpp => listener(house, install::WHISPER_CPP.python(house, plan.tier))
                 .args(["whisper.cpp", "--filters"])
                 .arg(house.root().join("suite/reference/whisper")),
         };
+    let run = match plan.tier {
+        // Of the libraries in its wheels, each has its own word for this.
+        Some(Tier::Avx2) => run
+            .env("CT2_FORCE_CPU_ISA", "AVX2")
+            .env("MKL_ENABLE_INSTRUCTIONS", "AVX2")
+            .env("ONEDNN_MAX_CPU_ISA", "AVX2"),
+        None => run,
+    };
     let run = match peer.subject() {
         Subject::Speech => run
             .arg("--model")
@@ -121,7 +147,7 @@ pub(crate) fn measure(house: &House, peer: Peer, plan: &Plan) -> Result<Value> {
 /// The Python whose llama-cpp-python has its server, installed if it is not there.
 pub(crate) fn llama_cpp_server(house: &House) -> Result<PathBuf> {
     install::llama_cpp_server(house)?;
-    Ok(install::LLAMA_CPP.python(house))
+    Ok(install::LLAMA_CPP.python(house, None))
 }
 
 fn sources(house: &House) -> PathBuf {

@@ -3,7 +3,11 @@
 mod cases;
 mod native;
 
-use crate::{Failed, args::Args, stats::median};
+use crate::{
+    Failed,
+    args::{Args, Vectors},
+    stats::median,
+};
 use cases::{Case, Check};
 use native::Native;
 use serde::{Deserialize, Serialize};
@@ -41,7 +45,11 @@ const PREPARED: usize = 5;
 pub(crate) fn measure(args: &Args) -> Result<Programs, Failed> {
     let native = Native::build()?;
     let mut rows = Vec::new();
-    for case in cases::all() {
+    let asked = |case: &Case| {
+        let named = |name: &String| name == case.name;
+        args.programs.is_empty() || args.programs.iter().any(named)
+    };
+    for case in cases::all().into_iter().filter(asked) {
         let failed = |error: Failed| format!("{}: {error}", case.name);
         rows.push(row(args, &case, &native).map_err(failed)?);
     }
@@ -154,6 +162,7 @@ impl Ready {
             workers: args.threads,
             max_ptx: PtxVersion::new(9, 9),
             compile,
+            tier: args.tier.map(Vectors::tier),
             ..Config::default()
         })?;
         let stream = machine.stream()?;
