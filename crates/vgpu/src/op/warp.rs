@@ -108,13 +108,19 @@ impl Warp {
         self.entered = false;
         self.copied = None;
         self.active = 0;
+        if self.wait.len() != blocks {
+            for bits in [&mut self.pending, &mut self.held, &mut self.gated] {
+                bits.resize(blocks.div_ceil(64), 0);
+            }
+            for lanes in [&mut self.wait, &mut self.gate] {
+                lanes.resize(blocks, 0);
+            }
+        }
         for bits in [&mut self.pending, &mut self.held, &mut self.gated] {
-            bits.clear();
-            bits.resize(blocks.div_ceil(64), 0);
+            bits.fill(0);
         }
         for lanes in [&mut self.wait, &mut self.gate] {
-            lanes.clear();
-            lanes.resize(blocks, 0);
+            lanes.fill(0);
         }
         self.cursor = 0;
         self.rotate = false;

@@ -3,7 +3,7 @@
 use super::{Cta, frame};
 use crate::{
     check::{At, Kind, New},
-    op::{Ctx, How, Parked, Program, Reduce, SpanId},
+    op::{Ctx, How, Parked, Program, Reduce, SpanId, Warp},
 };
 
 /// What has come to a barrier.
@@ -15,7 +15,35 @@ pub(super) struct Barrier {
     count: Option<u32>,
     votes: u32,
     missing: u32,
-    used: bool,
+}
+
+/// Warps of which all lanes came to a barrier at once in a round of turns.
+#[derive(Default)]
+pub(super) struct Meeting {
+    /// Warps that have not exited, and those of them that came.
+    live: u32,
+    came: u32,
+    /// Where the first came to, and whether one came to another.
+    barrier: u32,
+    apart: bool,
+}
+
+impl Meeting {
+    /// Counts a warp after its turn, or one that had none.
+    #[inline(always)]
+    pub(super) fn look(&mut self, warp: &Warp) {
+        if warp.live == 0 {
+            return;
+        }
+        self.live += 1;
+        if let Some(came) = &warp.came {
+            if self.came == 0 {
+                self.barrier = came.barrier;
+            }
+            self.came += 1;
+            self.apart |= self.barrier != came.barrier;
+        }
+    }
 }
 
 impl Cta {
@@ -25,7 +53,7 @@ impl Cta {
         for parked in &arrivals {
             let barrier = &mut self.barriers[parked.barrier as usize];
             let lanes = parked.lanes.count_ones();
-            barrier.used = true;
+            self.used |= 1 << parked.barrier;
             barrier.lanes += lanes;
             barrier.slots += if parked.lanes == self.warps[i].live {
                 32
@@ -49,15 +77,12 @@ impl Cta {
 
     /// After a round of turns, warps of which all lanes came to a barrier at once: they go on if so did all others, and
     /// are counted else.
-    pub(super) fn meet(&mut self, ctx: &mut Ctx, program: &Program) {
-        let mut live = self.warps.iter().filter(|warp| warp.live != 0);
-        let first = live.clone().find_map(|warp| warp.came);
-        let is_new = first.is_some_and(|first| !self.barriers[first.barrier as usize].used);
-        let together = live.all(|warp| {
-            let same = |came: Parked| first.is_some_and(|first| came.barrier == first.barrier);
-            warp.came.is_some_and(same)
-        });
-        if is_new && together {
+    pub(super) fn meet(&mut self, ctx: &mut Ctx, program: &Program, meeting: &Meeting) {
+        if meeting.came == 0 {
+            return;
+        }
+        let together = meeting.came == meeting.live && !meeting.apart;
+        if together && self.used >> meeting.barrier & 1 == 0 {
             self.blocked.fill(false);
             return;
         }
@@ -78,10 +103,11 @@ impl Cta {
             Some(count) => barrier.slots >= count,
             None => barrier.lanes >= self.live,
         };
-        if !barrier.used || !done {
+        if self.used >> id & 1 == 0 || !done {
             return;
         }
         self.barriers[id] = Barrier::default();
+        self.used &= !(1 << id);
         if ctx.checker.is_some() {
             self.look_at(ctx, program, id);
         }

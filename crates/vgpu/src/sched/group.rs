@@ -83,14 +83,16 @@ impl Group {
     /// Gives each warp that can go on one turn.
     pub(super) fn round(&mut self, ctx: &mut Ctx, job: &Job) -> Round {
         let mut ran = false;
-        let mut turns: SmallVec<[usize; 16]> = (0..self.ctas.len()).collect();
+        let mut turns = Vec::new();
         if let Some(seed) = job.limits.seed {
             self.rounds = self.rounds.wrapping_add(1);
             let first = self.ctas.first().map_or(0, |cta| cta.index);
             let by = first << 32 | u64::from(self.rounds);
+            turns.extend(0..self.ctas.len());
             Order::new(seed, by).shuffle(&mut turns);
         }
-        for i in turns {
+        for turn in 0..self.ctas.len() {
+            let i = turns.get(turn).copied().unwrap_or(turn);
             if self.ctas[i].is_over {
                 continue;
             }

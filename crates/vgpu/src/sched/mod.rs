@@ -8,7 +8,7 @@ mod preset;
 mod spin;
 mod stuck;
 
-use barrier::Barrier;
+use barrier::{Barrier, Meeting};
 pub(crate) use group::Group;
 use preset::set;
 use spin::Watch;
@@ -35,6 +35,8 @@ pub(crate) struct Cta {
     warps: Vec<Box<Warp>>,
     blocked: Vec<bool>,
     barriers: [Barrier; 16],
+    /// Those that somebody has come to, one bit each.
+    used: u16,
     /// Its number in the launch, and its place.
     index: u64,
     cta: [u32; 3],
@@ -209,6 +211,7 @@ impl Cta {
             warps: Vec::new(),
             blocked: Vec::new(),
             barriers: [Barrier::default(); 16],
+            used: 0,
             index: 0,
             cta: [0; 3],
             serial: 0,
@@ -250,7 +253,9 @@ impl Cta {
         self.warps.resize_with(warps as usize, Box::default);
         self.blocked.clear();
         self.blocked.resize(warps as usize, false);
-        self.barriers = [Barrier::default(); 16];
+        if std::mem::take(&mut self.used) != 0 {
+            self.barriers = [Barrier::default(); 16];
+        }
         self.rounds = (index as u32).wrapping_mul(0x9E37);
         self.live = threads;
         self.resume(ctx, job);
@@ -305,9 +310,12 @@ impl Cta {
             job.fail(self.fault(ctx, job, FaultKind::Stopped));
             return Round::Done;
         }
-        let (mut ran, mut jumps, mut came) = (false, 0, false);
+        let program = job.program(self.compiled);
+        let (mut ran, mut jumps) = (false, 0);
+        let mut meeting = Meeting::default();
         let mut fuel = self.fuel();
         let mut turns = Vec::new();
+        ctx.lanes = None;
         if let Some(seed) = job.limits.seed {
             self.rounds = self.rounds.wrapping_add(1);
             let mut order = Order::new(seed, u64::from(self.rounds));
@@ -318,20 +326,22 @@ impl Cta {
         for turn in 0..self.warps.len() {
             let i = turns.get(turn).copied().unwrap_or(turn);
             if self.blocked[i] || self.warps[i].live == 0 {
+                meeting.look(&self.warps[i]);
                 continue;
             }
             ran = true;
-            frame(ctx, &self.frames, job.program(self.compiled), i);
+            frame(ctx, &self.frames, program, i);
             std::mem::swap(&mut ctx.warp, &mut self.warps[i]);
-            let before = ctx.warp.live.count_ones();
-            let round = u64::from(self.rounds);
-            let lanes = |seed| LaneOrder::new(seed, self.index, i as u64, round);
-            ctx.lanes = job.limits.seed.map(lanes);
+            let before = ctx.warp.live;
+            if let Some(seed) = job.limits.seed {
+                let round = u64::from(self.rounds);
+                ctx.lanes = Some(LaneOrder::new(seed, self.index, i as u64, round));
+            }
             ctx.run_turn(fuel);
             jumps = jumps.max(fuel - ctx.fuel);
-            let exited = before - ctx.warp.live.count_ones();
+            let exited = before & !ctx.warp.live;
             std::mem::swap(&mut ctx.warp, &mut self.warps[i]);
-            self.live -= exited;
+            self.live -= exited.count_ones();
             if let Some(fault) = ctx.fault.take() {
                 job.fail(*fault);
                 return Round::Done;
@@ -341,7 +351,7 @@ impl Cta {
                 job.fail(Fault {
                     kind: FaultKind::Budget { instructions },
                     kernel: job.name().clone(),
-                    span: job.program(self.compiled).span(ctx.spent_at),
+                    span: program.span(ctx.spent_at),
                     cta: self.cta,
                     thread: ctx.thread(i as u32 * 32),
                     address: None,
@@ -350,19 +360,17 @@ impl Cta {
             }
             self.blocked[i] = ctx.stop == Stop::Blocked;
             self.look(ctx, job, i);
-            came |= self.warps[i].came.is_some();
             if !self.warps[i].arrivals.is_empty() {
-                self.arrive(ctx, job.program(self.compiled), i);
+                self.arrive(ctx, program, i);
             }
-            if exited != 0 {
-                for id in 0..16 {
-                    self.complete(ctx, job.program(self.compiled), id);
+            if exited != 0 && self.used != 0 {
+                for id in 0..self.barriers.len() {
+                    self.complete(ctx, program, id);
                 }
             }
+            meeting.look(&self.warps[i]);
         }
-        if came {
-            self.meet(ctx, job.program(self.compiled));
-        }
+        self.meet(ctx, program, &meeting);
         if self.live == 0 {
             Round::Done
         } else if ran {

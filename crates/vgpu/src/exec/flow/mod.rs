@@ -136,10 +136,12 @@ impl Ctx {
         self.fuel = fuel;
         let in_step = self.lanes.is_none();
         self.warp.whole = if in_step { self.warp.live } else { 0 };
-        let op = match self.warp.came.take() {
+        let op = match &self.warp.came {
             Some(parked) => {
+                let resume = parked.resume;
+                self.warp.came = None;
                 self.activate(self.warp.live);
-                self.block(parked.resume)
+                self.block(resume)
             }
             None => self.pick(),
         };
