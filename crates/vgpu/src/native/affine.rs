@@ -2,6 +2,7 @@
 
 use super::{
     encode::lane_table,
+    memory::words,
     nodes::{Arg, Code, MemoryAt, Vector},
     values::{Coder, Skip, ValueId},
 };
@@ -49,6 +50,57 @@ impl Coder<'_, '_> {
         self.compare_lanes(base, step, wide, regs.into_iter().map(Arg::Reg).collect());
         self.forms(id).affine = Some((base, step));
         Ok(base)
+    }
+
+    /// The same of those lanes alone that are here; the first of them says what lane 0 would hold.
+    pub(super) fn verify_here(&mut self, id: ValueId, step: i64, wide: bool) -> Result<VReg, Skip> {
+        let here = self.active.ok_or(Skip)?;
+        let regs = if wide {
+            self.quads(id)?.to_vec()
+        } else {
+            self.lanes_exact(id)?.to_vec()
+        };
+        let bits = self.nodes.scalar(Code::MaskTo, &[here]);
+        let lane = self.nodes.scalar(Code::TrailingZeros, &[bits]);
+        let (low, high) = regs.split_at(regs.len() / 2);
+        let [low, high] = [low, high].map(|half| self.lane_of(half, lane, wide));
+        self.nodes.effect(Code::CompareImm(false, 16), &[lane]);
+        let cmov = Code::Cmov(Cond::AboveEqual, true);
+        let found = self.nodes.change(cmov, low, &[high]);
+        let before = Code::ImulImm(true, i32::try_from(step).map_err(|_| Skip)?);
+        let before = self.nodes.scalar(before, &[lane]);
+        let code = Code::Alu(Alu::Sub, true);
+        let base = self.nodes.change(code, found, &[before]);
+        self.compare_lanes(base, step, wide, regs.into_iter().map(Arg::Reg).collect());
+        Ok(base)
+    }
+
+    /// What a lane of half a warp holds: its number counts from the first of either half.
+    pub(super) fn lane_of(&mut self, half: &[VReg], lane: VReg, wide: bool) -> VReg {
+        let word = match wide {
+            true => self.nodes.scalar(Code::ImulImm(true, 2), &[lane]),
+            false => lane,
+        };
+        let index = self.vector(&vector::SPLAT_GPR32, Vector::one(Arg::Reg(word)));
+        let index = match wide {
+            true => {
+                let more = self.nodes.constant(words(|i| i & 1));
+                self.vector(&vector::ADD_I32, Vector::two(index, Arg::Mem(more)))
+            }
+            false => index,
+        };
+        let last = half[half.len() - 1];
+        let v = Vector {
+            tied: Some(index),
+            ..Vector::two(half[0], Arg::Reg(last))
+        };
+        let found = self.vector(&vector::PERMUTE2_I32, v);
+        let op = if wide {
+            &vector::FIRST_I64
+        } else {
+            &vector::FIRST_I32
+        };
+        self.nodes.reversed(op, RegClass::Int, Len::L128, 0, found)
     }
 
     fn compare_lanes(&mut self, base: VReg, step: i64, wide: bool, found: Vec<Arg>) {

@@ -14,7 +14,7 @@ use super::{
 use crate::lower::Lowerer;
 use regalloc2::{RegClass, VReg};
 use warpsmith_ptx::ir::{Address, Base, Inst, Operand};
-use warpsmith_x86::{Cond, Len, vector};
+use warpsmith_x86::{Alu, Cond, Len, MaskAlu, Shift, vector};
 
 /// An access of words by halves of a warp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +72,11 @@ impl Coder<'_, '_> {
         } = half;
         let operand = source(inst, usize::from(!store))?;
         let (value, offset, wide) = self.address(operand)?;
-        if self.active.is_some() || self.affine(value).is_some() || self.is_uniform(value) {
+        let known = self.affine(value).is_some() || self.is_uniform(value);
+        if let Some(active) = self.active.filter(|_| !known && step == 4) {
+            return self.half_warps_in_part(half, inst, active);
+        }
+        if self.active.is_some() || known {
             return match store {
                 true => self.store(access, inst),
                 false => self.load(access, inst),
@@ -120,6 +124,99 @@ impl Coder<'_, '_> {
         let regs = places.map(|place| self.vector(op, Vector::one(Arg::Mem(place))));
         let value = self.of_lanes(regs, false);
         self.put(source(inst, 0)?, value)
+    }
+
+    /// An access of those lanes alone that are here: of each half, the first of them says where lane 0 would go.
+    fn half_warps_in_part(&mut self, half: Half, inst: &Inst, here: VReg) -> Result<(), Skip> {
+        let Half {
+            access,
+            store,
+            step,
+        } = half;
+        let (value, offset, wide) = self.address(source(inst, usize::from(!store))?)?;
+        let stored = match store {
+            true => {
+                let value = self.read(source(inst, 1)?, 32)?;
+                Some(self.lanes_exact(value)?)
+            }
+            false => None,
+        };
+        let (host, offsets) = self.apart(access, value, offset, wide)?.into_parts();
+        let all = self.nodes.scalar(Code::MaskTo, &[here]);
+        let mut places = Vec::with_capacity(2);
+        for (i, offsets) in (0..).zip(offsets.chunks(offsets.len() / 2)) {
+            let own = match i {
+                0 => all,
+                _ => {
+                    let code = Code::Shift(Shift::Right, false, 16);
+                    self.nodes.change(code, all, &[])
+                }
+            };
+            // Where no lane of the half is here, nothing comes of what is found.
+            let lane = self.nodes.scalar(Code::TrailingZeros, &[own]);
+            let found = self.lane_of(offsets, lane, wide);
+            let before = Code::ImulImm(true, step as i32);
+            let before = self.nodes.scalar(before, &[lane]);
+            let code = Code::Alu(Alu::Sub, true);
+            let from = self.nodes.change(code, found, &[before]);
+            self.grows(offsets, from, (step, wide), (here, 16 * i));
+            let code = Code::Alu(Alu::Add, true);
+            places.push(self.nodes.change(code, from, &[host]));
+        }
+        let mut loaded = Vec::with_capacity(2);
+        for (i, at) in (0..).zip(places) {
+            let v = Vector {
+                mask: Some(self.part(here, 16 * i)),
+                ..Vector::one(Arg::Mem(MemoryAt::At(at, 0)))
+            };
+            match stored {
+                Some(lanes) => {
+                    let lanes = lanes[usize::from(i)];
+                    self.nodes.store_vector(&vector::STORE_I32, lanes, v);
+                }
+                None => loaded.push(self.vector(&vector::LOAD_I32, Vector { zero: true, ..v })),
+            }
+        }
+        match loaded[..] {
+            [low, high] => {
+                let value = self.of_lanes([low, high], false);
+                self.put(source(inst, 0)?, value)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Leaves the run where lanes of a half that are here do not grow by `step` from what lane 0 would hold.
+    fn grows(
+        &mut self,
+        half: &[VReg],
+        from: VReg,
+        (step, wide): (i64, bool),
+        (here, first): (VReg, u8),
+    ) {
+        let (op, lanes) = if wide {
+            (&vector::CMP_I64, 8)
+        } else {
+            (&vector::CMP_I32, 16)
+        };
+        let mut off: Option<VReg> = None;
+        for (j, found) in half.iter().enumerate() {
+            let want = self.affine_part(from, step, wide, j);
+            let v = Vector {
+                imm: 4,
+                mask: Some(self.part(here, first + lanes * j as u8)),
+                ..Vector::two(want, Arg::Reg(*found))
+            };
+            let own = self.nodes.vector(op, RegClass::Vector, v);
+            off = Some(match off {
+                None => own,
+                Some(off) => self.nodes.mask(Code::MaskAlu(MaskAlu::Or), &[off, own]),
+            });
+        }
+        if let Some(off) = off {
+            self.nodes.effect(Code::MaskTest16, &[off]);
+            self.exit_if(Cond::NotEqual);
+        }
     }
 
     /// The first lanes of both halves; leaves the run where a half does not grow by `step`.

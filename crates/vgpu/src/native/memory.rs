@@ -56,11 +56,11 @@ impl Coder<'_, '_> {
     }
 
     /// Checks an access.
-    fn check(&mut self, access: Access, operand: &Operand) -> Result<Checked, Skip> {
+    fn check(&mut self, access: Access, operand: &Operand, store: bool) -> Result<Checked, Skip> {
         let (value, offset, wide) = self.address(operand)?;
         let each = access.bytes * access.count;
         let step = i64::from(each);
-        let uniform = self.is_uniform(value);
+        let mut uniform = self.is_uniform(value);
         let base = match self.affine(value) {
             _ if uniform => self.scalar(value)?,
             Some((base, found)) if found == step && access.count == 1 && self.waits.is_some() => {
@@ -70,6 +70,35 @@ impl Coder<'_, '_> {
             Some((base, found)) if found == step => base,
             None if self.active.is_none() && self.guesses(operand) == Lanes::Affine(step) => {
                 self.verify(value, step, wide)?
+            }
+            None if self.active.is_none()
+                && !store
+                && self.guesses(operand) == Lanes::Affine(0) =>
+            {
+                uniform = true;
+                self.verify(value, 0, wide)?
+            }
+            None if self.active.is_some()
+                && self.guard.is_none()
+                && access.count == 1
+                && (wide || access.shared) =>
+            {
+                match self.guesses(operand) {
+                    Lanes::Affine(0) if !store => {
+                        let base = self.verify_here(value, 0, wide)?;
+                        let at = self.some_one(access, base, offset, wide)?;
+                        return Ok(Checked::One(at, 0));
+                    }
+                    Lanes::Affine(found) if found == step => {
+                        let base = self.verify_here(value, step, wide)?;
+                        let at = self.some_neighbours(access, base, offset, wide)?;
+                        return Ok(Checked::Some(at));
+                    }
+                    _ => {
+                        let apart = self.apart(access, value, offset, wide)?;
+                        return Ok(Checked::Apart(apart));
+                    }
+                }
             }
             _ => return self.apart(access, value, offset, wide).map(Checked::Apart),
         };
@@ -169,7 +198,7 @@ impl Coder<'_, '_> {
 
     pub(super) fn load(&mut self, access: Access, inst: &Inst) -> Result<(), Skip> {
         let to = items(inst.operands.first().ok_or(Skip)?);
-        let (at, from) = match self.check(access, inst.operands.get(1).ok_or(Skip)?)? {
+        let (at, from) = match self.check(access, inst.operands.get(1).ok_or(Skip)?, false)? {
             Checked::Neighbours(at, from) => (at, from),
             Checked::Some(at) => {
                 let value = self.load_some(access, at)?;
@@ -327,7 +356,7 @@ impl Coder<'_, '_> {
         for item in from {
             values.push(self.read(item, bits)?);
         }
-        let (at, start) = match self.check(access, inst.operands.first().ok_or(Skip)?)? {
+        let (at, start) = match self.check(access, inst.operands.first().ok_or(Skip)?, true)? {
             Checked::Neighbours(at, start) => (at, start),
             Checked::Some(at) => (at, 0),
             Checked::One(at, start) => {

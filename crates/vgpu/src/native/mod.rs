@@ -7,7 +7,7 @@
 //! - A run is for all 32 lanes. It goes on over gates, and over jumps and branches that all lanes take, into blocks that
 //!   nothing else goes to, and ends with a jump to the run of another block. Each jump burns fuel, as the interpreter's do.
 //! - Where lanes part for a few instructions, a run has both ways, each for its lanes (`regions.rs`).
-//! - Other blocks where lanes may part have another run, for the lanes that are here, up to the block's end.
+//! - Other blocks where lanes may be missing have another run, for those that are here, up to the block's end (`few.rs`).
 //! - Inside of a run registers hold *values* (`values.rs`) in one of several forms: a constant, one value for the warp,
 //!   lanes that grow evenly, 32 lanes. What an address is like decides how memory is read.
 //! - Guesses (`shapes.rs`) and ranges are checked, and where one fails the run is left before the instruction.
@@ -31,6 +31,7 @@ mod encode;
 mod entry;
 mod exchange;
 mod exits;
+mod few;
 mod float;
 mod flushed;
 mod forms;
@@ -188,7 +189,7 @@ pub(crate) fn compile(
     let runs = source.runs(l, facts, None);
     // Instructions that only fail where lanes are missing are tried again, and the other way round.
     source.kinds = kinds;
-    let masked = source.runs(l, facts, Some(convergent));
+    let masked = source.runs(l, facts, Some(&few::joint(l, blocks, pieces, convergent)));
     if runs.is_empty() && masked.is_empty() {
         return None;
     }
@@ -261,19 +262,19 @@ impl RunCode<'_, '_> {
 }
 
 impl Source<'_> {
-    /// All runs: for all lanes, or for those of each block that is not one of `convergent`, which lanes come to together.
+    /// All runs: for all lanes, or for those that are here, of each block that is not one of `joint`.
     fn runs<'a, 'b>(
         &mut self,
         l: &'a Lowerer<'b>,
         (shapes, scalars, live, insts): Facts<'a>,
-        convergent: Option<&[bool]>,
+        joint: Option<&[bool]>,
     ) -> Vec<RunCode<'a, 'b>> {
         let mut runs = Vec::new();
         // What another run goes on with is none of its own.
         let mut joined = vec![false; self.blocks.len()];
         let mut begun = FxHashSet::default();
         for block in 0..self.blocks.len() {
-            if joined[block] || convergent.is_some_and(|convergent| convergent[block]) {
+            if joined[block] || joint.is_some_and(|joint| joint[block]) {
                 continue;
             }
             let mut starts = vec![(block, 0)];
@@ -282,7 +283,7 @@ impl Source<'_> {
                     continue;
                 }
                 let mut coder = Coder::new(l, (shapes, scalars), live, insts);
-                if convergent.is_some() {
+                if joint.is_some() {
                     let mask = std::mem::offset_of!(Ctx, mask) as u32;
                     coder.active = Some(coder.nodes.load_mask(MemoryAt::Ctx(mask)));
                 }
@@ -307,7 +308,7 @@ impl Source<'_> {
                         continue;
                     }
                 };
-                if at == 0 && convergent.is_none() {
+                if at == 0 && joint.is_none() {
                     self.go_round(&mut coder, block);
                 }
                 // Behind what is not compiled there may be another.
@@ -344,7 +345,7 @@ impl Source<'_> {
                     narrow,
                     output,
                     first,
-                    block: (at == 0 && convergent.is_none()).then_some(block as u32),
+                    block: (at == 0 && joint.is_none()).then_some(block as u32),
                 });
             }
         }

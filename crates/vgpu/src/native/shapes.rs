@@ -5,7 +5,7 @@
 
 use crate::lower::{Lowerer, Value as Preset, immediate};
 use warpsmith_ptx::{
-    ir::{Inst, Operand, RegId},
+    ir::{Address, Base, Inst, Operand, RegId},
     op::Op,
     qual::Qual,
     special::Special,
@@ -23,6 +23,14 @@ pub(super) enum Lanes {
 }
 
 impl Group {
+    /// How many lanes it has.
+    fn lanes(self) -> u32 {
+        match self {
+            Group::Warp | Group::Rows => 32,
+            Group::Half => 16,
+        }
+    }
+
     /// Whole warps of a block.
     pub(super) fn whole([x, y, z]: [u32; 3]) -> Group {
         if x.is_multiple_of(32) || y == 1 && z == 1 {
@@ -71,6 +79,7 @@ pub(super) enum Group {
 /// Guesses for all registers of a kernel.
 pub(super) fn guess(l: &Lowerer<'_>, insts: &[&Inst], group: Group) -> Vec<Lanes> {
     let mut all = vec![Lanes::Unknown; l.register_count()];
+    let low = numbered(l, insts, group);
     for (reg, lanes) in all.iter_mut().enumerate() {
         let dst = l.dst_of(RegId(reg as u32));
         if let Some(Preset::Lanes(special)) = l.preset_at(dst.slot) {
@@ -95,7 +104,8 @@ pub(super) fn guess(l: &Lowerer<'_>, insts: &[&Inst], group: Group) -> Vec<Lanes
             if l.dst_of(*to).uniform || l.preset_at(l.dst_of(*to).slot).is_some() {
                 continue;
             }
-            let new = all[to.index()].join(of_inst(inst, &all, group));
+            let at = |at: usize| is_numbered(inst.operands.get(at), &low);
+            let new = all[to.index()].join(of_inst(inst, &all, group, &at));
             if new != all[to.index()] {
                 all[to.index()] = new;
                 changed = true;
@@ -104,6 +114,52 @@ pub(super) fn guess(l: &Lowerer<'_>, insts: &[&Inst], group: Group) -> Vec<Lanes
         if !changed {
             return all;
         }
+    }
+}
+
+/// Registers whose low bits are the lane's number in its group: a thread's number, and what is that and a multiple of a
+/// row's length.
+fn numbered(l: &Lowerer<'_>, insts: &[&Inst], group: Group) -> Vec<bool> {
+    let mut defs = vec![0u32; l.register_count()];
+    for inst in insts {
+        each_def(inst, &mut |reg| defs[reg.index()] += 1);
+    }
+    let whole = l.block()[0].is_multiple_of(group.lanes());
+    let mut low: Vec<bool> = (0..l.register_count())
+        .map(|reg| match l.preset_at(l.dst_of(RegId(reg as u32)).slot) {
+            Some(Preset::Lanes(Special::TidX)) => whole || group == Group::Warp,
+            Some(Preset::Lanes(Special::Laneid)) => true,
+            _ => false,
+        })
+        .collect();
+    for inst in insts {
+        let Some(Operand::Reg(to)) = inst.operands.first() else {
+            continue;
+        };
+        let at = |at: usize| is_numbered(inst.operands.get(at), &low);
+        let far = |at: usize| {
+            let found = constant(inst.operands.get(at));
+            found.is_some_and(|by| by % i64::from(group.lanes()) == 0)
+        };
+        let is = match inst.op {
+            Op::Mov | Op::Cvt => at(1),
+            Op::Add => at(1) && far(2) || at(2) && far(1),
+            // A block's number times its length.
+            Op::Mad => at(3) && whole,
+            _ => false,
+        };
+        if is && inst.guard.is_none() && defs[to.index()] == 1 {
+            low[to.index()] = true;
+        }
+    }
+    low
+}
+
+fn is_numbered(operand: Option<&Operand>, low: &[bool]) -> bool {
+    match operand {
+        Some(Operand::Reg(reg)) => low[reg.index()],
+        Some(Operand::Special(special)) => matches!(special, Special::Laneid),
+        _ => false,
     }
 }
 
@@ -137,7 +193,8 @@ fn constant(operand: Option<&Operand>) -> Option<i64> {
     }
 }
 
-fn of_inst(inst: &Inst, all: &[Lanes], group: Group) -> Lanes {
+/// `low` says of which operands the low bits are the lane's number, so far as the group goes.
+fn of_inst(inst: &Inst, all: &[Lanes], group: Group, low: &dyn Fn(usize) -> bool) -> Lanes {
     let get = |at: usize| of_operand(inst.operands.get(at), all, group);
     let times = |at: usize, by: usize| match constant(inst.operands.get(by)) {
         Some(factor) => get(at).map(|step| step.wrapping_mul(factor)),
@@ -161,6 +218,11 @@ fn of_inst(inst: &Inst, all: &[Lanes], group: Group) -> Lanes {
         }
         found => found,
     };
+    // What is made of values that are the same for all lanes.
+    let even = || match get(1).zip(get(2), |a, b| a | b) {
+        Lanes::Affine(step) if step != 0 => Lanes::Varying,
+        found => found,
+    };
     match inst.op {
         Op::Mov | Op::Cvta | Op::Cvt if inst.operands.len() == 2 => get(1),
         Op::Add => get(1).zip(get(2), i64::wrapping_add),
@@ -169,6 +231,38 @@ fn of_inst(inst: &Inst, all: &[Lanes], group: Group) -> Lanes {
         Op::Mad => product(1, 2).zip(get(3), i64::wrapping_add),
         Op::Shl => match constant(inst.operands.get(2)) {
             Some(by @ 0..=31) => get(1).map(|step| step << by),
+            _ => Lanes::Varying,
+        },
+        // The lane's number in its warp, and the warp's.
+        Op::And => {
+            let (at, mask) = match constant(inst.operands.get(1)) {
+                Some(mask) => (2, Some(mask)),
+                None => (1, constant(inst.operands.get(2))),
+            };
+            let inside = i64::from(group.lanes()) - 1;
+            match mask {
+                Some(mask) if low(at) && mask & (mask + 1) == 0 && mask >= inside => get(at),
+                Some(mask) if low(at) && mask & inside == 0 => Lanes::Affine(0),
+                _ => even(),
+            }
+        }
+        Op::Shr => match constant(inst.operands.get(2)) {
+            Some(by @ 0..=63) if low(1) && 1i64 << by >= i64::from(group.lanes()) => {
+                Lanes::Affine(0)
+            }
+            _ => even(),
+        },
+        Op::Or | Op::Xor | Op::Div | Op::Rem => even(),
+        // What is found at one place is the same for all.
+        Op::Ld => match inst.operands.get(1) {
+            Some(Operand::Addr(Address {
+                base: Base::Reg(reg),
+                ..
+            })) if all[reg.index()] == Lanes::Affine(0) => Lanes::Affine(0),
+            Some(Operand::Addr(Address {
+                base: Base::Reg(reg),
+                ..
+            })) if all[reg.index()] == Lanes::Unknown => Lanes::Unknown,
             _ => Lanes::Varying,
         },
         // At the edge of a row it is not, and the code leaves there.

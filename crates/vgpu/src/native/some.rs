@@ -10,6 +10,31 @@ use regalloc2::VReg;
 use warpsmith_x86::{Alu, Cond, vector};
 
 impl Coder<'_, '_> {
+    /// An address from the first byte of its window on.
+    fn in_window(
+        &mut self,
+        access: Access,
+        base: VReg,
+        offset: i64,
+        wide: bool,
+    ) -> Result<VReg, Skip> {
+        if wide {
+            let from = self.add_imm(base, offset);
+            if access.shared {
+                return Ok(from);
+            }
+            let first = self.field(access, Window::BASE_AT);
+            return Ok(self.nodes.change(Code::Alu(Alu::Sub, true), from, &[first]));
+        }
+        if !access.shared {
+            return Err(Skip);
+        }
+        // Of 32 bits each lane wraps around by itself: nearly no kernel means that.
+        let code = Code::AluImm(Alu::Add, false, i32::try_from(offset).map_err(|_| Skip)?);
+        let address = self.nodes.change(code, base, &[]);
+        Ok(self.nodes.scalar(Code::ExtendSign, &[address]))
+    }
+
     /// Checks the first and the last lane that are here, if any is; where the host has the element of lane 0, which may
     /// be outside.
     pub(super) fn some_neighbours(
@@ -21,22 +46,7 @@ impl Coder<'_, '_> {
     ) -> Result<VReg, Skip> {
         let lanes = self.lanes_of_now().ok_or(Skip)?;
         let each = access.bytes;
-        let from = if wide {
-            let from = self.add_imm(base, offset);
-            if access.shared {
-                from
-            } else {
-                let first = self.field(access, Window::BASE_AT);
-                self.nodes.change(Code::Alu(Alu::Sub, true), from, &[first])
-            }
-        } else if access.shared {
-            // Of 32 bits each lane wraps around by itself: nearly no kernel means that.
-            let code = Code::AluImm(Alu::Add, false, i32::try_from(offset).map_err(|_| Skip)?);
-            let address = self.nodes.change(code, base, &[]);
-            self.nodes.scalar(Code::ExtendSign, &[address])
-        } else {
-            return Err(Skip);
-        };
+        let from = self.in_window(access, base, offset, wide)?;
         if each > 1 {
             self.nodes.effect(Code::TestImm(each as i32 - 1), &[from]);
             self.exit_if(Cond::NotEqual);
@@ -64,6 +74,34 @@ impl Coder<'_, '_> {
             self.nodes.effect(Code::Compare(true), &[place, limit]);
             self.exit_if(Cond::Above);
         }
+        Ok(self.nodes.change(Code::Alu(Alu::Add, true), from, &[host]))
+    }
+
+    /// Checks the one element that all lanes that are here read; where the host has it.
+    pub(super) fn some_one(
+        &mut self,
+        access: Access,
+        base: VReg,
+        offset: i64,
+        wide: bool,
+    ) -> Result<VReg, Skip> {
+        let lanes = self.lanes_of_now().ok_or(Skip)?;
+        let from = self.in_window(access, base, offset, wide)?;
+        // Where there is no lane, any place will do.
+        let bits = self.nodes.scalar(Code::MaskTo, &[lanes]);
+        let zero = self.nodes.scalar(Code::MovImm(0), &[]);
+        self.nodes.effect(Code::CompareImm(false, 0), &[bits]);
+        let cmov = Code::Cmov(Cond::Equal, true);
+        let from = self.nodes.change(cmov, from, &[zero]);
+        let each = access.bytes * access.count;
+        if each > 1 {
+            self.nodes.effect(Code::TestImm(each as i32 - 1), &[from]);
+            self.exit_if(Cond::NotEqual);
+        }
+        let limit = self.limit(access, each);
+        let host = self.field(access, Window::HOST_AT);
+        self.nodes.effect(Code::Compare(true), &[from, limit]);
+        self.exit_if(Cond::Above);
         Ok(self.nodes.change(Code::Alu(Alu::Add, true), from, &[host]))
     }
 

@@ -215,7 +215,7 @@ impl Ctx {
     /// Entries of the program's extra table.
     #[inline(always)]
     pub(crate) fn extra(&self, at: Words, len: usize) -> &[u32] {
-        &self.program.extra[at.0 as usize..][..len]
+        self.program.extra(at, len)
     }
 
     /// The first op of a block.

@@ -1,6 +1,6 @@
 //! A kernel as ops, for one block shape.
 
-use super::{MicroOp, Notes, Preset, Run, Slot, SpanId, Value};
+use super::{MicroOp, Notes, Preset, Run, Slot, SpanId, Value, Words};
 use crate::{analysis::Code, check::Subject, op::Note};
 use std::{
     any::Any,
@@ -54,6 +54,12 @@ pub(crate) struct BlockInfo {
 }
 
 impl Program {
+    /// Entries of the extra table.
+    #[inline(always)]
+    pub(crate) fn extra(&self, at: Words, len: usize) -> &[u32] {
+        &self.extra[at.0 as usize..][..len]
+    }
+
     /// Its twin that is watched; made so the first time.
     pub(crate) fn watched(&self, make: fn(&Program) -> Program) -> &Arc<Program> {
         self.watched.get_or_init(|| Arc::new(make(self)))

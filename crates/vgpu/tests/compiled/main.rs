@@ -2,6 +2,7 @@
 //!
 //! `WARPSMITH_KERNELS` says how many kernels are tried, `WARPSMITH_SEED` where they begin.
 
+mod places;
 mod writer;
 
 use warpsmith_ptx::{parse::parse, target::PtxVersion, verify::verify};
@@ -111,12 +112,27 @@ fn tiers() -> Vec<Tier> {
 
 #[test]
 fn random_kernels_give_the_same_bits() {
+    same_bits(|random| {
+        let block = BLOCKS[random.below(BLOCKS.len())];
+        let whole = block.iter().product::<u32>().is_multiple_of(32);
+        (block, kernel(random, whole))
+    });
+}
+
+#[test]
+fn places_of_rows_and_lanes_give_the_same_bits() {
+    same_bits(|random| {
+        let block = places::BLOCKS[random.below(places::BLOCKS.len())];
+        (block, places::kernel(random))
+    });
+}
+
+/// Runs kernels for blocks interpreted and compiled.
+fn same_bits(make: impl Fn(&mut Random) -> ([u32; 3], String)) {
     let first = number("WARPSMITH_SEED", 1);
     for seed in first..first + number("WARPSMITH_KERNELS", KERNELS) {
         let mut random = Random(seed);
-        let block = BLOCKS[random.below(BLOCKS.len())];
-        let whole = block.iter().product::<u32>().is_multiple_of(32);
-        let text = kernel(&mut random, whole);
+        let (block, text) = make(&mut random);
         let input: Vec<u8> = (0..INPUT / 4)
             .flat_map(|_| random.word().to_le_bytes())
             .collect();

@@ -7,6 +7,7 @@ use crate::{
     build::Lowerer,
     error::{Error, FaultKind, Misuse},
 };
+use std::sync::Arc;
 use warpsmith_ptx::{
     ir::{Operand, RegId},
     types::Type,
@@ -75,16 +76,18 @@ impl Flow for Calls {
 #[inline(never)]
 fn call(ctx: &mut Ctx, op: &Micro<Call>) -> *const MicroOp {
     let active = ctx.warp.active;
-    let count = ctx.extra(op.site, 2)[1] as usize;
-    let saves = ctx.extra(op.site.behind(2), 2 * count).to_vec();
+    let program = Arc::clone(&ctx.program);
+    let count = program.extra(op.site, 2)[1] as usize;
+    let (saves, _) = program.extra(op.site.behind(2), 2 * count).as_chunks::<2>();
     let targets = op.site.behind(2 + 2 * count as u32);
-    let targets = ctx.extra(targets, 3 * op.functions as usize).to_vec();
+    let targets = program.extra(targets, 3 * op.functions as usize);
     ctx.warp.calls.resize_with(32, Stack::default);
     for lane in lanes(active) {
         let mut stack = std::mem::take(&mut ctx.warp.calls[lane]);
-        for save in saves.chunks_exact(2) {
-            stack.words.push(load(ctx, Slot(save[0]), save[1], lane));
-        }
+        let values = saves
+            .iter()
+            .map(|[slot, kind]| load(ctx, Slot(*slot), *kind, lane));
+        stack.words.extend(values);
         stack.words.push(stack.context);
         stack.words.push(u64::from(op.site.0));
         let mixed = stack.context.rotate_left(5) ^ (u64::from(op.site.0) + 1);
@@ -144,6 +147,7 @@ impl Flow for Return {
 #[inline(never)]
 fn back(ctx: &mut Ctx, op: &Micro<()>) -> *const MicroOp {
     let mut next = [None; 32];
+    let program = Arc::clone(&ctx.program);
     for lane in lanes(ctx.warp.active) {
         let mut stack = match ctx.warp.calls.get_mut(lane) {
             Some(stack) => std::mem::take(stack),
@@ -152,12 +156,12 @@ fn back(ctx: &mut Ctx, op: &Micro<()>) -> *const MicroOp {
         if let Some(site) = stack.words.pop() {
             stack.context = stack.words.pop().unwrap_or(0);
             let site = Words(site as u32);
-            let head = ctx.extra(site, 2);
+            let head = program.extra(site, 2);
             let (block, count) = (head[0], head[1] as usize);
-            let saves = ctx.extra(site.behind(2), 2 * count).to_vec();
-            for save in saves.chunks_exact(2).rev() {
-                let value = stack.words.pop().unwrap_or(0);
-                restore(ctx, Slot(save[0]), save[1], lane, value);
+            let (saves, _) = program.extra(site.behind(2), 2 * count).as_chunks::<2>();
+            let from = stack.words.len().saturating_sub(count);
+            for ([slot, kind], value) in saves.iter().zip(stack.words.drain(from..)) {
+                restore(ctx, Slot(*slot), *kind, lane, value);
             }
             next[lane] = Some(block);
         }
