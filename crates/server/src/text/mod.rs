@@ -9,7 +9,6 @@ use crate::{
     queue::{self, Place, Queue},
     start::{Failure, Worker},
 };
-use guide::Guides;
 use std::{sync::Arc, time::Instant};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use warpsmith_device::Device;
@@ -129,7 +128,6 @@ pub(crate) struct Limits {
 pub(crate) struct Text {
     pub(crate) name: String,
     pub(crate) bundle: Arc<Bundle>,
-    guides: Guides,
     pub(crate) limits: Limits,
     pub(crate) queue: Arc<Queue<Job>>,
     pub(crate) embeddings: Option<crate::embeddings::Embeddings>,
@@ -188,7 +186,6 @@ impl Text {
         let text = Text {
             name,
             bundle,
-            guides: Guides::default(),
             limits,
             queue,
             embeddings,
