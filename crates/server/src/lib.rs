@@ -17,6 +17,7 @@ mod embeddings;
 mod error;
 mod fields;
 mod http;
+mod linger;
 mod metrics;
 mod page;
 mod queue;
