@@ -19,7 +19,7 @@ impl Text {
         grammar: &Grammar,
     ) -> Result<(), ApiError> {
         let grammars = self.bundle.grammars();
-        let grammars = grammars.map_err(|why| ApiError::unsupported(param, &why.to_string()))?;
+        let grammars = grammars.map_err(|why| ApiError::unsupported(param, why.to_string()))?;
         let wrong = |error: Error| ApiError::field(param, format!("`{param}`: {error}"));
         let constraint = grammars.compile(grammar).map_err(wrong)?;
         let longest = asked.prompts.iter().map(|prompt| prompt.ids.len()).max();

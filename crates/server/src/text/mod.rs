@@ -6,6 +6,7 @@ mod worker;
 use crate::{
     error::ApiError,
     metrics::Metrics,
+    pictures::{Drawn, Pictures},
     queue::{self, Place, Queue},
     start::{Failure, Worker},
 };
@@ -42,6 +43,8 @@ pub struct TextModel {
     pub waiting: usize,
     /// What makes the session that embeddings are computed in, if they are served.
     pub embeddings: Option<crate::embeddings::MakeSession>,
+    /// What the page shows of it, if anything.
+    pub pictures: Option<Pictures>,
 }
 
 /// One continuation to be made.
@@ -131,6 +134,7 @@ pub(crate) struct Text {
     pub(crate) limits: Limits,
     pub(crate) queue: Arc<Queue<Job>>,
     pub(crate) embeddings: Option<crate::embeddings::Embeddings>,
+    pub(crate) pictures: Option<Drawn>,
     pub(crate) devices: Vec<Device>,
 }
 
@@ -152,6 +156,7 @@ impl Text {
             page,
             waiting,
             embeddings,
+            pictures,
         } = model;
         let all = sequences as usize * engines.len() + waiting;
         let queue = Arc::new(Queue::new(all));
@@ -189,6 +194,7 @@ impl Text {
             limits,
             queue,
             embeddings,
+            pictures: pictures.map(Drawn::from),
             devices,
         };
         Ok((text, workers))
