@@ -69,6 +69,11 @@ impl Stream {
         &self.0.device
     }
 
+    /// What a [`TimedWork`](crate::TimedWork) calls it.
+    pub fn id(&self) -> u64 {
+        self.0.queue.id
+    }
+
     pub(crate) fn queue(&self) -> &Arc<Queue> {
         &self.0.queue
     }

@@ -5,7 +5,7 @@ use std::{path::Path, sync::Arc};
 use warpsmith_formats::gguf::Gguf;
 use warpsmith_models::{
     Error,
-    grammar::{Advance, Constraint, Grammar, Grammars, Then, advance_all},
+    grammar::{Advance, Constraint, Grammar, Grammars, Guide, Then, advance_all},
     text::{StopMatcher, Streamed, Written},
     tokenizer::Tokenizer,
 };
@@ -285,11 +285,9 @@ fn several_texts_advance_at_once_as_they_do_alone() {
     let constraint = grammars
         .compile(&Grammar::Schema(schema()))
         .expect("a schema");
-    let mut texts = vec![constraint; 5];
-    let mut masks: Vec<Vec<u32>> = texts
-        .iter_mut()
-        .map(|text| drawn_of(text.begin(64)))
-        .collect();
+    let guide = Guide::begin(constraint, 65, None).expect("a text");
+    let mut masks = vec![mask_of(&guide.then); 5];
+    let mut texts = vec![guide; 5];
     let mut alone = texts.clone();
     for round in 0..6 {
         let tokens = masks.iter().zip(0..).map(|(mask, at)| {
@@ -307,16 +305,45 @@ fn several_texts_advance_at_once_as_they_do_alone() {
         for ((one, token), together) in alone.iter_mut().zip(&tokens).zip(together) {
             let one = one.advance(*token, 8).expect("allowed");
             assert_eq!(one, together.expect("allowed"));
-            masks.push(drawn_of(Ok(one)));
+            masks.push(mask_of(&one.then));
         }
     }
 }
 
-fn drawn_of(advance: Result<Advance, Error>) -> Vec<u32> {
-    match advance.expect("a text").then {
-        Then::Draw(mask) => mask,
+fn mask_of(then: &Then) -> Vec<u32> {
+    match then {
+        Then::Draw(mask) => mask.clone(),
         Then::Done => panic!("an open text"),
     }
+}
+
+#[test]
+fn one_token_is_left_to_be_drawn_and_all_are_where_probabilities_are_told() {
+    let (_, tokenizer) = tokenizers().swap_remove(0);
+    let grammars = Grammars::new(&tokenizer).expect("a vocabulary");
+    let grammar = Grammar::Regex("a text that is known and open[ab]*".to_owned());
+    let constraint = grammars.compile(&grammar).expect("a form");
+    let begun = |most: u32, logprobs: Option<usize>| {
+        let guide = Guide::begin(constraint.clone(), most, logprobs);
+        guide.expect("a text")
+    };
+    let all = begun(100, None).known;
+    assert!(all.len() > 3, "{all:?}");
+    for most in [0, 1, 2, all.len() as u32, all.len() as u32 + 1] {
+        let room = most.saturating_sub(1) as usize;
+        assert_eq!(begun(most, None).known, all[..room.min(all.len())]);
+        let mut drawn = begun(most, Some(0));
+        assert!(drawn.known.is_empty());
+        for token in &all {
+            assert!(allowed(&mask_of(&drawn.then)).contains(token));
+            let advance = drawn.advance(*token, 64).expect("allowed");
+            assert!(advance.forced.is_empty());
+            drawn.then = advance.then;
+        }
+    }
+    // One draw makes the rest of it known, where there is room.
+    let mut open = begun(1, None);
+    assert_eq!(open.advance(all[0], 64).expect("allowed").forced, all[1..]);
 }
 
 fn refused(grammar: &Grammar) -> String {

@@ -159,7 +159,11 @@ impl App {
         let given =
             given.ok_or_else(|| ApiError::key("a key is needed: `Authorization: Bearer KEY`"))?;
         let given = given.as_bytes();
-        let given = given.strip_prefix(b"Bearer ").unwrap_or(given);
+        // The name of the scheme may be written in any way.
+        let given = match given.split_at_checked(7) {
+            Some((scheme, key)) if scheme.eq_ignore_ascii_case(b"Bearer ") => key,
+            Some(_) | None => given,
+        };
         // Every key is compared, each to its end: how long it takes tells nothing but lengths.
         let any = self.keys.iter().fold(Choice::from(0), |any, key| {
             any | key.as_bytes().ct_eq(given)

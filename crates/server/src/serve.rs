@@ -3,6 +3,7 @@
 use crate::{
     app::{App, Limits},
     error::ApiError,
+    linger::linger,
     metrics::Metrics,
     page,
     routes::{self, PATHS},
@@ -229,7 +230,7 @@ fn router(app: &App, cors: &Cors) -> Router {
         .layer(middleware::from_fn_with_state(app.clone(), counted))
         .with_state(app.clone());
     let layer = CorsLayer::new().allow_methods(Any).allow_headers(Any);
-    match cors {
+    let router = match cors {
         Cors::No => router,
         Cors::Any => router.layer(layer.allow_origin(Any)),
         Cors::Origins(origins) => {
@@ -237,7 +238,8 @@ fn router(app: &App, cors: &Cors) -> Router {
             let origins: Vec<HeaderValue> = origins.collect();
             router.layer(layer.allow_origin(origins))
         }
-    }
+    };
+    router.layer(middleware::from_fn(linger))
 }
 
 /// Asks for a key.

@@ -222,6 +222,27 @@ def status(browser: Browser, pictures: Path) -> None:
     browser.until("tokens a second", "return /[1-9]/.test(document.getElementById('rate-name').textContent)", 30)
     browser.until("a third look", "return document.getElementById('rate-line').getAttribute('points').includes(' ')")
     browser.picture(pictures / "page-status.png")
+    # The operations are drawn, with words for those who do not see them; the roofline where it is asked for, by keyboard.
+    loaded = "const image = document.querySelector('#%s img'); return image?.complete && image.naturalWidth"
+    assert browser.until("the graph", loaded % "graph") > 100
+    assert "smollm2" in browser.run("return document.querySelector('#graph img').alt.toLowerCase()")
+    words = browser.text("#graph pre")
+    assert words.startswith("plain: ") and "\nfused: " in words, words
+    assert browser.run("return document.getElementById('roofline').hidden")
+    browser.type("#measure", "\ue007")
+    assert browser.text("#measured") == "Measuring …"
+    assert browser.until("the roofline", loaded % "roofline", 120) > 100
+    assert browser.text("#measured") == "Measured."
+    assert browser.run("return document.activeElement.id") == "measure"
+    words = browser.text("#roofline pre")
+    assert "attn" in words and "roof" in words, words
+    # Once: what is asked for again is there at once.
+    start = time.monotonic()
+    browser.click("#measure")
+    browser.until("the same again", "return document.getElementById('measured').textContent === 'Measured.'")
+    assert time.monotonic() - start < 1
+    browser.run("document.getElementById('graph-name').scrollIntoView()")
+    browser.picture(pictures / "page-pictures.png")
 
 
 def looks(browser: Browser, pictures: Path) -> None:
@@ -229,6 +250,7 @@ def looks(browser: Browser, pictures: Path) -> None:
     light = browser.run(back)
     browser.scheme("dark")
     assert browser.run(back) != light == "rgb(255, 255, 255)"
+    assert "invert" in browser.run("return getComputedStyle(document.querySelector('#graph img')).filter")
     browser.click("#tab-chat")
     browser.picture(pictures / "page-dark.png")
     # The button goes before the system.

@@ -223,7 +223,11 @@ fn wrong_input_is_an_error_of_one_line() {
         .display()
         .to_string();
     let wrong: &[Wrong<'_>] = &[
-        (&["generate", "--model", missing, "hi"], 1, "missing.gguf"),
+        (
+            &["generate", "--model", missing, "hi"],
+            1,
+            "missing.gguf: there is no such file or folder; hf:OWNER/NAME[:FILE] is",
+        ),
         (&["generate", "--model", garbage, "hi"], 1, "GGUF"),
         (&["generate", "--model", empty, "hi"], 1, "empty.gguf"),
         (&["generate", "--model", cut, "hi"], 1, "cut.gguf"),

@@ -71,11 +71,16 @@ impl Drop for Server {
 }
 
 fn post(address: &str, path: &str, body: &Value) -> Value {
+    let answer = ask(address, "POST", path, &body.to_string());
+    serde_json::from_str(&answer).expect("JSON")
+}
+
+/// The body of an answer that is fine.
+fn ask(address: &str, method: &str, path: &str, body: &str) -> String {
     let place = address.strip_prefix("http://").expect("an address");
     let mut stream = TcpStream::connect(place).expect("a connection");
-    let body = body.to_string();
     let head = format!(
-        "POST {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: {}\r\n\r\n",
+        "{method} {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: {}\r\n\r\n",
         body.len()
     );
     stream.write_all(head.as_bytes()).expect("written");
@@ -84,7 +89,28 @@ fn post(address: &str, path: &str, body: &Value) -> Value {
     stream.read_to_string(&mut answer).expect("UTF-8");
     let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
     assert!(head.starts_with("HTTP/1.1 200 "), "{answer}");
-    serde_json::from_str(body).expect("JSON")
+    body.to_owned()
+}
+
+/// The pictures are those of `graph` and of `profile`, with what they say in words.
+fn pictures(address: &str, path: &str) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let svg = folder.path().join("graph.svg").display().to_string();
+    let precision = ["--precision", "exact", "--device", "virtual"];
+    let drawn = ["graph", "--model", path, "--svg", &svg];
+    let words = warpsmith(&[&drawn[..], &precision].concat());
+    let want = fs::read_to_string(svg).expect("a picture");
+    let (begin, rest) = want.split_once('>').expect("an element");
+    let name = "Operations of a step of tiny-llama3";
+    let want = format!(
+        "{begin}><title>{name}</title><desc>{}</desc>{rest}",
+        words.ok()
+    );
+    assert_eq!(ask(address, "GET", "/pictures/graph/tiny-llama3", ""), want);
+    let roofline = ask(address, "GET", "/pictures/roofline/tiny-llama3", "");
+    let begin = "<title>Roofline of tiny-llama3</title><desc>";
+    assert!(roofline.contains(begin), "{roofline}");
+    assert!(roofline.contains("layer.*.attn"), "{roofline}");
 }
 
 /// The real model, where `cargo xtask fetch` puts it.
@@ -147,6 +173,9 @@ fn an_answer_is_what_generate_writes_and_signals_end_it_well() {
             answer["choices"][0]["text"],
             generated(&path, "exact", prompt, 20)
         );
+        if option == "--device" {
+            pictures(&server.address, &path);
+        }
         // One that is being answered is answered to its end.
         let address = server.address.clone();
         let body = json!({"prompt": prompt, "max_tokens": 400, "temperature": 0});

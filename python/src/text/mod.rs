@@ -8,7 +8,6 @@ use crate::{
     model::{Place, precision},
     wait,
 };
-use form::{Forms, guide};
 use pyo3::{prelude::*, types::PyBytes};
 use std::{
     path::PathBuf,
@@ -23,6 +22,7 @@ use warpsmith::{
     graph::Precision,
     models::{
         chat::{GenerationPrompt, Message},
+        grammar::Guide,
         llama::{Bundle, Engine, EngineOptions, Pooling, Run, Session, SessionOptions},
         sampling::SamplerConfig,
         text::StopMatcher,
@@ -43,7 +43,6 @@ struct Inner {
     jobs: Sender<Job>,
     thread: JoinHandle<()>,
     session: Arc<Mutex<Option<Session>>>,
-    forms: Arc<Forms>,
     options: EngineOptions,
     context: u32,
 }
@@ -53,7 +52,6 @@ struct Shared {
     bundle: Arc<Bundle>,
     jobs: Sender<Job>,
     session: Arc<Mutex<Option<Session>>>,
-    forms: Arc<Forms>,
     precision: Precision,
     context: u32,
 }
@@ -72,7 +70,6 @@ impl Llm {
             bundle: Arc::clone(&inner.bundle),
             jobs: inner.jobs.clone(),
             session: Arc::clone(&inner.session),
-            forms: Arc::clone(&inner.forms),
             precision: inner.options.precision,
             context: inner.context,
         })
@@ -164,7 +161,6 @@ impl Llm {
                     jobs,
                     thread,
                     session: Arc::default(),
-                    forms: Arc::default(),
                     options,
                     context,
                 })
@@ -207,8 +203,8 @@ impl Llm {
         let stops = StopMatcher::new(stop).map_err(errors::model)?;
         let form = match form {
             Some((kind, text)) => {
-                let (bundle, forms) = (Arc::clone(&shared.bundle), Arc::clone(&shared.forms));
-                let read = move || forms.read(&bundle.tokenizer, &kind, &text);
+                let bundle = Arc::clone(&shared.bundle);
+                let read = move || form::read(&bundle, &kind, &text);
                 Some(wait::done(py, || {}, read)??)
             }
             None => None,
@@ -229,8 +225,9 @@ impl Llm {
             let most = max_tokens.map_or(rest, |most| most.min(rest));
             let guide = form
                 .as_ref()
-                .map(|form| guide(form, most, logprobs))
-                .transpose()?;
+                .map(|form| Guide::begin(form.clone(), most, logprobs))
+                .transpose()
+                .map_err(errors::model)?;
             let job = Job {
                 max_tokens: max_tokens.unwrap_or(rest),
                 guide,

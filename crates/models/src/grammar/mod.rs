@@ -198,29 +198,68 @@ pub enum Then {
     Done,
 }
 
-/// A grammar at the beginning of a text.
+/// A grammar as a text follows it: says how many tokens need not be drawn.
 #[derive(Clone, Debug)]
 pub struct Guide {
-    /// What it is followed with, behind the known tokens.
-    pub constraint: Constraint,
+    constraint: Constraint,
     /// Tokens that every text begins with.
     pub known: Vec<u32>,
     /// What comes behind them.
     pub then: Then,
+    draws: Draws,
+}
+
+/// Which tokens of a text are drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Draws {
+    /// Those that the grammar does not force.
+    Open,
+    /// Each: probabilities are told of tokens that were drawn.
+    All,
+}
+
+impl Draws {
+    /// How many tokens may be known, where there is room for so many.
+    fn known(self, room: usize) -> usize {
+        match self {
+            Draws::Open => room,
+            Draws::All => 0,
+        }
+    }
 }
 
 impl Guide {
-    /// With up to `room` known tokens.
+    /// At the beginning of a text of at most `most` tokens, of which one is left to be drawn. Where the most probable tokens
+    /// are told of each (`logprobs`), none is known.
     ///
     /// # Errors
     /// As [`Constraint::begin`].
-    pub fn begin(mut constraint: Constraint, room: usize) -> Result<Guide, Error> {
+    pub fn begin(
+        mut constraint: Constraint,
+        most: u32,
+        logprobs: Option<usize>,
+    ) -> Result<Guide, Error> {
+        let draws = match logprobs {
+            None => Draws::Open,
+            Some(_) => Draws::All,
+        };
+        let room = draws.known(most.saturating_sub(1) as usize);
         let Advance { forced, then } = constraint.begin(room)?;
         Ok(Guide {
             constraint,
             known: forced,
             then,
+            draws,
         })
+    }
+
+    /// As [`Constraint::advance`]: behind a token that was drawn, where an engine has [room](crate::llama::Engine::room).
+    ///
+    /// # Errors
+    /// As [`Constraint::advance`].
+    pub fn advance(&mut self, token: u32, room: usize) -> Result<Advance, Error> {
+        let room = self.draws.known(room);
+        self.constraint.advance(token, room)
     }
 }
 
@@ -300,13 +339,13 @@ fn failed(error: impl fmt::Display) -> Error {
 }
 
 /// Advances several texts at once, each with its token and its room, on as many threads as there are for it.
-pub fn advance_all(texts: &mut [(&mut Constraint, u32, usize)]) -> Vec<Result<Advance, Error>> {
+pub fn advance_all(texts: &mut [(&mut Guide, u32, usize)]) -> Vec<Result<Advance, Error>> {
     match texts {
         [] => Vec::new(),
-        [(constraint, token, room)] => vec![constraint.advance(*token, *room)],
+        [(guide, token, room)] => vec![guide.advance(*token, *room)],
         several => several
             .par_iter_mut()
-            .map(|(constraint, token, room)| constraint.advance(*token, *room))
+            .map(|(guide, token, room)| guide.advance(*token, *room))
             .collect(),
     }
 }

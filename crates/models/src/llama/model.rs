@@ -11,10 +11,11 @@ use super::{
 use crate::{
     Error,
     chat::ChatTemplate,
+    grammar::Grammars,
     rounding::{Files, Rounded, Rounder, Rounding},
     tokenizer::Tokenizer,
 };
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use warpsmith_device::{Device, Stream};
 use warpsmith_graph::{Table, Vector, Weights};
 use warpsmith_library::weights::pack;
@@ -335,9 +336,20 @@ pub struct Bundle {
     pub tokenizer: Arc<Tokenizer>,
     /// Its chat template.
     pub template: ChatTemplate,
+    /// Made for the first text that follows a grammar.
+    grammars: OnceLock<Result<Grammars, Error>>,
 }
 
 impl Bundle {
+    /// What makes constraints for texts of the model, made by the first call as [`Grammars::new`] does.
+    ///
+    /// # Errors
+    /// As [`Grammars::new`], in each call.
+    pub fn grammars(&self) -> Result<&Grammars, &Error> {
+        let made = || Grammars::new(&self.tokenizer);
+        self.grammars.get_or_init(made).as_ref()
+    }
+
     /// Loads a GGUF file, or a folder with `config.json`, `tokenizer.json` and safetensors, its matrices rounded if that is
     /// wanted.
     ///
@@ -377,6 +389,7 @@ impl Bundle {
             model,
             tokenizer: Arc::new(tokenizer),
             template,
+            grammars: OnceLock::new(),
         })
     }
 }

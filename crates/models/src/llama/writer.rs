@@ -132,7 +132,6 @@ impl Text<'_> {
         };
         match self.drawn {
             Some(token) => guide
-                .constraint
                 .advance(token, 0)
                 .is_ok_and(|advance| advance.then == Then::Done),
             None => guide.then == Then::Done,
@@ -248,12 +247,8 @@ impl<'a> Writer<'a> {
         for (id, text) in &mut self.texts {
             let token = text.drawn.take();
             if let (Some(token), Some(guide)) = (token, &mut text.guide) {
-                let room = match text.logprobs {
-                    None => self.engine.room(*id),
-                    Some(_) => 0,
-                };
                 ids.push(*id);
-                texts.push((&mut guide.constraint, token, room));
+                texts.push((guide, token, self.engine.room(*id)));
             }
         }
         for (id, advance) in ids.into_iter().zip(advance_all(&mut texts)) {

@@ -1,6 +1,6 @@
 // What the server counts, every two seconds while it is looked at.
 
-import { ask, models, notice } from "./api.js";
+import { ask, fill, models, notice } from "./api.js";
 
 const at = (id) => document.getElementById(id);
 const EVERY = 2000;
@@ -103,20 +103,76 @@ async function look() {
   }
 }
 
+// Puts a picture that the server draws into its place, with its words behind it.
+async function show(kind, model) {
+  const svg = await (await ask(`/pictures/${kind}/${encodeURIComponent(model)}`)).text();
+  // Another model may have been chosen meanwhile.
+  if (at("drawn-model").value !== model) return;
+  const own = new DOMParser().parseFromString(svg, "image/svg+xml").documentElement;
+  const said = (name) => own.querySelector(`:scope > ${name}`)?.textContent ?? "";
+  const image = new Image();
+  image.alt = `${said("title")}; in words below`;
+  image.src = `data:image/svg+xml,${encodeURIComponent(svg)}`;
+  const words = document.createElement("details");
+  const text = Object.assign(document.createElement("pre"), { textContent: said("desc"), tabIndex: 0 });
+  words.append(Object.assign(document.createElement("summary"), { textContent: "In words" }), text);
+  at(kind).replaceChildren(image, words);
+  at(kind).hidden = false;
+}
+
+let drawn = null;
+
+// The operations of the model that is chosen, once for each.
+async function operations() {
+  const model = at("drawn-model").value;
+  if (!model || drawn === model) return;
+  drawn = model;
+  at("roofline").hidden = true;
+  at("measured").textContent = "";
+  try {
+    await show("graph", model);
+  } catch (error) {
+    drawn = null;
+    at("graph").textContent = error.message;
+  }
+}
+
+async function measure() {
+  const [model, button] = [at("drawn-model").value, at("measure")];
+  if (button.getAttribute("aria-disabled") === "true") return;
+  // One that is disabled would lose the keyboard's focus.
+  button.setAttribute("aria-disabled", "true");
+  at("measured").textContent = "Measuring …";
+  try {
+    await show("roofline", model);
+    at("measured").textContent = "Measured.";
+  } catch (error) {
+    at("measured").textContent = error.message;
+  } finally {
+    button.removeAttribute("aria-disabled");
+  }
+}
+
 export function watch(seen) {
   clearInterval(timer);
   timer = null;
   if (!seen) return;
   look();
+  operations();
   timer = setInterval(() => {
     if (!document.hidden) look();
   }, EVERY);
 }
 
 export async function begin() {
+  at("drawn-model").addEventListener("change", operations);
+  at("measure").addEventListener("click", measure);
   try {
     const { text, speech } = await models();
     const told = text.map(({ id, max_model_len: length }) => `${id} (${length} tokens)`);
     at("served").textContent = `Served here: ${[...told, ...speech.map(({ id }) => id)].join(", ")}`;
+    fill(at("drawn-model"), text);
+    at("pictures").hidden = text.length === 0;
+    if (timer) operations();
   } catch { /* the tab that is shown says so */ }
 }

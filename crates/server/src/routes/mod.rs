@@ -14,14 +14,14 @@ mod plain;
 mod responses;
 mod tools;
 
-use crate::app::App;
+use crate::{app::App, pictures};
 use axum::{
     Router,
     routing::{get, post},
 };
 
 /// The paths, as figures name them.
-pub(crate) const PATHS: [&str; 12] = [
+pub(crate) const PATHS: [&str; 14] = [
     "/v1/models",
     "/v1/completions",
     "/v1/chat/completions",
@@ -34,6 +34,8 @@ pub(crate) const PATHS: [&str; 12] = [
     "/health",
     "/metrics",
     "/v1/models/",
+    "/pictures/graph/",
+    "/pictures/roofline/",
 ];
 
 /// Those that want a key.
@@ -50,6 +52,8 @@ pub(crate) fn guarded() -> Router<App> {
         .route("/tokenize", post(plain::tokenize))
         .route("/detokenize", post(plain::detokenize))
         .route("/metrics", get(plain::metrics))
+        .route("/pictures/graph/{*name}", get(pictures::graph))
+        .route("/pictures/roofline/{*name}", get(pictures::roofline))
 }
 
 /// The one that everybody may ask, and what is said where there is none.

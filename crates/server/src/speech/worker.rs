@@ -1,4 +1,7 @@
 //! The thread of a transcriber: one sound after the other, anew after a fault.
+//!
+//! Windows of several sounds do not go through the encoder together: on the virtual GPU with two threads, the layers of Whisper
+//! tiny took 0.97 of the time of two windows for both at once, which is no reason to let one sound wait for another.
 
 use super::{Done, Job, MakeTranscriber, Said};
 use crate::{

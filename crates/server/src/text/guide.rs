@@ -2,15 +2,10 @@
 
 use super::{Asked, Text};
 use crate::error::ApiError;
-use std::sync::OnceLock;
 use warpsmith_models::{
     Error,
-    grammar::{Grammar, Grammars, Guide},
+    grammar::{Grammar, Guide},
 };
-
-/// What makes them, from the first request on that has one.
-#[derive(Debug, Default)]
-pub(super) struct Guides(OnceLock<Result<Grammars, String>>);
 
 impl Text {
     /// Has what is asked follow a grammar, which the field `param` describes.
@@ -23,23 +18,14 @@ impl Text {
         param: &str,
         grammar: &Grammar,
     ) -> Result<(), ApiError> {
-        let grammars = self.guides.0.get_or_init(|| {
-            Grammars::new(&self.bundle.tokenizer).map_err(|error| error.to_string())
-        });
-        let grammars = grammars
-            .as_ref()
-            .map_err(|why| ApiError::unsupported(param, why))?;
+        let grammars = self.bundle.grammars();
+        let grammars = grammars.map_err(|why| ApiError::unsupported(param, why.to_string()))?;
         let wrong = |error: Error| ApiError::field(param, format!("`{param}`: {error}"));
         let constraint = grammars.compile(grammar).map_err(wrong)?;
         let longest = asked.prompts.iter().map(|prompt| prompt.ids.len()).max();
         let rest = self.rest(longest.unwrap_or(0));
         let most = asked.max_tokens.map_or(rest, |most| most.min(rest));
-        // One is left to be drawn, and probabilities are told of tokens that were drawn.
-        let room = match asked.logprobs {
-            None => most.saturating_sub(1) as usize,
-            Some(_) => 0,
-        };
-        asked.guide = Some(Guide::begin(constraint, room).map_err(wrong)?);
+        asked.guide = Some(Guide::begin(constraint, most, asked.logprobs).map_err(wrong)?);
         Ok(())
     }
 }

@@ -6,10 +6,10 @@ mod worker;
 use crate::{
     error::ApiError,
     metrics::Metrics,
+    pictures::{Drawn, Pictures},
     queue::{self, Place, Queue},
     start::{Failure, Worker},
 };
-use guide::Guides;
 use std::{sync::Arc, time::Instant};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use warpsmith_device::Device;
@@ -43,6 +43,8 @@ pub struct TextModel {
     pub waiting: usize,
     /// What makes the session that embeddings are computed in, if they are served.
     pub embeddings: Option<crate::embeddings::MakeSession>,
+    /// What the page shows of it, if anything.
+    pub pictures: Option<Pictures>,
 }
 
 /// One continuation to be made.
@@ -129,10 +131,10 @@ pub(crate) struct Limits {
 pub(crate) struct Text {
     pub(crate) name: String,
     pub(crate) bundle: Arc<Bundle>,
-    guides: Guides,
     pub(crate) limits: Limits,
     pub(crate) queue: Arc<Queue<Job>>,
     pub(crate) embeddings: Option<crate::embeddings::Embeddings>,
+    pub(crate) pictures: Option<Drawn>,
     pub(crate) devices: Vec<Device>,
 }
 
@@ -154,6 +156,7 @@ impl Text {
             page,
             waiting,
             embeddings,
+            pictures,
         } = model;
         let all = sequences as usize * engines.len() + waiting;
         let queue = Arc::new(Queue::new(all));
@@ -188,10 +191,10 @@ impl Text {
         let text = Text {
             name,
             bundle,
-            guides: Guides::default(),
             limits,
             queue,
             embeddings,
+            pictures: pictures.map(Drawn::from),
             devices,
         };
         Ok((text, workers))

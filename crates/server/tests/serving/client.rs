@@ -67,14 +67,23 @@ impl Answer {
 /// A connection with a request on it.
 pub(crate) struct Sent(BufReader<TcpStream>);
 
-/// Sends bytes as they are.
+/// Sends bytes as they are, all of them before anything is read.
 pub(crate) fn raw(to: SocketAddr, bytes: &[u8]) -> Sent {
+    pieces(to, &[bytes], Duration::ZERO)
+}
+
+/// Sends pieces, with a pause between any two.
+pub(crate) fn pieces(to: SocketAddr, pieces: &[&[u8]], pause: Duration) -> Sent {
     let mut stream = TcpStream::connect(to).expect("a connection");
     stream
         .set_read_timeout(Some(Duration::from_secs(60)))
         .expect("a timeout");
-    // A server that has refused already may have closed.
-    let _ = stream.write_all(bytes);
+    for (at, piece) in pieces.iter().enumerate() {
+        if at > 0 {
+            std::thread::sleep(pause);
+        }
+        stream.write_all(piece).expect("it is taken");
+    }
     Sent(BufReader::new(stream))
 }
 
@@ -140,8 +149,13 @@ impl Sent {
         let chunked = headers
             .iter()
             .any(|(name, value)| name == "transfer-encoding" && value == "chunked");
+        let length = headers.iter().find(|(name, _)| name == "content-length");
+        let length = length.map(|(_, length)| length.parse().expect("a length"));
         let mut body = Vec::new();
-        if chunked {
+        if let Some(length) = length {
+            body.resize(length, 0);
+            self.0.read_exact(&mut body).expect("a body");
+        } else if chunked {
             loop {
                 let chunk = self.chunk();
                 if chunk.is_empty() {

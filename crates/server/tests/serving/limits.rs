@@ -1,10 +1,11 @@
 //! Who may ask, how much, and what is refused by name.
 
 use crate::{
-    client::{begin, get, post, raw, send},
+    client::{begin, get, pieces, post, raw, send},
     support::{NAME, Running, bundle, completion, endless, engine_options, model, options, with},
 };
 use serde_json::{Value, json};
+use std::time::Duration;
 use warpsmith_server::{Cors, Options};
 
 const CHAT: &str = "/v1/chat/completions";
@@ -33,6 +34,7 @@ fn a_key_is_wanted_where_there_are_keys() {
     for right in [
         "Authorization: Bearer secret\r\n",
         "Authorization: Bearer other\r\n",
+        "Authorization: bearer other\r\n",
     ] {
         status("/v1/models", right).ok();
     }
@@ -174,16 +176,21 @@ fn bodies_and_prompts_have_limits() {
     let answer = raw(server.address, large.as_bytes()).answer();
     assert_eq!(answer.status, 413);
     assert_eq!(answer.error()["code"], "request_too_large");
-    // So is a body without a length.
-    let mut chunked =
-        b"POST /v1/completions HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n".to_vec();
-    for _ in 0..20 {
-        chunked.extend(b"10000\r\n");
-        chunked.extend(vec![b' '; 0x10000]);
-        chunked.extend(b"\r\n");
+    // What is as large as may be is read, and one byte more is not.
+    for (bytes, status) in [(1 << 20, 400), ((1 << 20) + 1, 413)] {
+        let body = vec![b' '; bytes];
+        let length = send(server.address, "POST", COMPLETIONS, "", &body);
+        assert_eq!(length.answer().status, status, "{bytes}");
+        let chunked = [CHUNKED, &chunk(&body), b"0\r\n\r\n"].concat();
+        assert_eq!(raw(server.address, &chunked).answer().status, status);
     }
-    chunked.extend(b"0\r\n\r\n");
-    assert_eq!(raw(server.address, &chunked).answer().status, 413);
+    // One that comes slowly comes.
+    let body = completion("word", 1).to_string();
+    let (first, last) = body.split_at(9);
+    let slow = [first, last].map(|part| chunk(part.as_bytes()));
+    let slow = [CHUNKED, &slow[0], &slow[1], b"0\r\n\r\n"];
+    let pause = Duration::from_millis(50);
+    pieces(server.address, &slow, pause).answer().ok();
     let error = post(
         server.address,
         COMPLETIONS,
@@ -191,6 +198,61 @@ fn bodies_and_prompts_have_limits() {
     )
     .error();
     assert_eq!(error["param"], "prompt");
+    post(server.address, COMPLETIONS, &completion("word", 1)).ok();
+}
+
+const CHUNKED: &[u8] =
+    b"POST /v1/completions HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+
+fn chunk(bytes: &[u8]) -> Vec<u8> {
+    let length = format!("{:x}\r\n", bytes.len());
+    [length.as_bytes(), bytes, b"\r\n"].concat()
+}
+
+#[test]
+fn a_client_that_writes_all_before_it_reads_is_told_that_it_is_too_much() {
+    let texts = vec![model(&bundle(), engine_options())];
+    let server = Running::new(texts, vec![crate::support::speech()], options());
+    // More than the buffers of a connection hold, of which the server reads what it may keep or nothing.
+    let part = vec![b' '; 1 << 20];
+    let chunks = chunk(&part).repeat(24);
+    for path in [
+        CHAT,
+        COMPLETIONS,
+        "/v1/responses",
+        "/v1/embeddings",
+        "/v1/audio/transcriptions",
+        "/v1/audio/translations",
+        "/tokenize",
+        "/detokenize",
+        "/nothing",
+    ] {
+        let form =
+            "--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.wav\"\r\n\r\n";
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nHost: a\r\nContent-Type: multipart/form-data; boundary=x\r\n"
+        );
+        let length = format!(
+            "{head}Content-Length: {}\r\n\r\n{form}",
+            form.len() + (24 << 20)
+        );
+        let length = [length.as_bytes(), &part.repeat(24)].concat();
+        let chunked = format!("{head}Transfer-Encoding: chunked\r\n\r\n");
+        let chunked = [
+            chunked.as_bytes(),
+            &chunk(form.as_bytes()),
+            &chunks,
+            b"0\r\n\r\n",
+        ]
+        .concat();
+        for bytes in [length, chunked] {
+            let answer = raw(server.address, &bytes).answer();
+            let status = if path == "/nothing" { 404 } else { 413 };
+            assert_eq!(answer.status, status, "{path}: {answer:?}");
+            answer.error();
+            assert_eq!(answer.header("connection"), Some("close"), "{path}");
+        }
+    }
     post(server.address, COMPLETIONS, &completion("word", 1)).ok();
 }
 

@@ -172,6 +172,13 @@ fn broken_sounds_and_wrong_fields_are_refused() {
         let param = param.as_str().expect("a field");
         assert!(name.starts_with(param), "{name}: {param}");
     }
+    for name in ["prompt", "file"] {
+        let answer = ask(&server, PATH, &[(name, "a"), (name, "b")], &sound());
+        assert_eq!(
+            (answer.status, &answer.error()["param"]),
+            (400, &json!(name))
+        );
+    }
     let model = ask(&server, PATH, &[("model", "other")], &sound());
     assert_eq!(
         (model.status, &model.error()["param"]),

@@ -67,6 +67,7 @@ pub(crate) fn model(bundle: &Arc<Bundle>, options: EngineOptions) -> TextModel {
         page: options.page,
         waiting: 20,
         embeddings: Some(Box::new(move || Session::new(&session, &session_options()))),
+        pictures: None,
     }
 }
 

@@ -12,10 +12,10 @@ use super::{
     report::{Report, Setting},
     trace::TraceArgs,
 };
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use clap::Args;
 use std::{path::PathBuf, process::ExitCode, time::Instant};
-use warpsmith::models::{grammar::Grammars, text::StopMatcher};
+use warpsmith::models::text::StopMatcher;
 
 const OUTPUT: &str = "Output";
 
@@ -160,7 +160,8 @@ impl Generate {
         let trained = opened.bundle.model.config().context;
         let (made, before_s, context, lookup, launches_per_step);
         if let Some(form) = &form {
-            let grammars = Grammars::new(&opened.bundle.tokenizer)?;
+            let grammars = opened.bundle.grammars();
+            let grammars = grammars.map_err(|why| anyhow!("{why}"))?;
             let constraint = grammars.compile(form)?;
             let mut engine = opened.engine(&self.model, 1, need)?;
             before_s = begin.elapsed().as_secs_f64();

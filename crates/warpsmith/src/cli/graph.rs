@@ -9,7 +9,11 @@ use super::{
 use anyhow::Result;
 use clap::Args;
 use std::path::PathBuf;
-use warpsmith::{graph::Plan, models::llama::Run};
+use warpsmith::{
+    device::Stream,
+    graph::{self, Graph, Plan, Precision},
+    models::llama::Run,
+};
 
 /// Shows the graph of a decode step: how many operations and launches it has, and a picture of it, in which equal layers
 /// are drawn once.
@@ -47,19 +51,7 @@ impl ShowGraph {
         let (stream, precision) = (session.stream(), self.model.precision.into());
         let plain = session.decode_graph()?;
         let fused = plain.fused(stream, precision);
-        let mut text = String::new();
-        for (name, graph) in [("plain", &plain), ("fused", &fused)] {
-            let report = Plan::plain(stream, graph, precision)?.report();
-            let saved = report.unshared - report.arena.min(report.unshared);
-            text += &format!(
-                "{name}: {} operations, {} leaves, {} launches, {} bytes of memory, {saved} saved by lifetimes\n",
-                graph.operations(),
-                graph.leaves(),
-                report.launches,
-                report.arena,
-            );
-        }
-        print(&text)?;
+        print(&words(stream, precision, [&plain, &fused])?)?;
         let picture = if self.plain && !self.fused {
             &plain
         } else {
@@ -68,6 +60,27 @@ impl ShowGraph {
         write(dot, || picture.dot())?;
         write(svg, || picture.svg())
     }
+}
+
+/// A line for the operations as they are written, and one for those that are launched.
+pub(super) fn words(
+    stream: &Stream,
+    precision: Precision,
+    graphs: [&Graph; 2],
+) -> Result<String, graph::Error> {
+    let mut text = String::new();
+    for (name, graph) in ["plain", "fused"].into_iter().zip(graphs) {
+        let report = Plan::plain(stream, graph, precision)?.report();
+        let saved = report.unshared - report.arena.min(report.unshared);
+        text += &format!(
+            "{name}: {} operations, {} leaves, {} launches, {} bytes of memory, {saved} saved by lifetimes\n",
+            graph.operations(),
+            graph.leaves(),
+            report.launches,
+            report.arena,
+        );
+    }
+    Ok(text)
 }
 
 fn write(file: Option<Draft>, text: impl FnOnce() -> String) -> Result<()> {

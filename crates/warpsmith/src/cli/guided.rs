@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use warpsmith::{
     device::Snapshot,
     models::{
-        grammar::{Constraint, Then},
+        grammar::{Constraint, Guide, Then},
         llama::{Engine, Event, Request},
         sampling::SamplerConfig,
         text::{Streamed, Written},
@@ -62,7 +62,7 @@ impl Text<'_> {
 /// evaluated together.
 pub(crate) fn generate(
     engine: &mut Engine,
-    mut constraint: Constraint,
+    constraint: Constraint,
     sampler: &SamplerConfig,
     task: Task<'_>,
     show: &mut dyn FnMut(&str) -> Result<()>,
@@ -99,7 +99,7 @@ pub(crate) fn generate(
         let counts = || (start.elapsed(), device.stats());
         text.out.stop = follow(
             engine,
-            &mut constraint,
+            constraint,
             Asked {
                 prompt,
                 sampler,
@@ -144,7 +144,7 @@ struct Asked<'a> {
 /// Steps until something ends the text: what. `interrupted` is asked behind each token.
 fn follow(
     engine: &mut Engine,
-    constraint: &mut Constraint,
+    constraint: Constraint,
     asked: Asked<'_>,
     text: &mut Text<'_>,
     interrupted: &mut dyn FnMut() -> bool,
@@ -156,13 +156,11 @@ fn follow(
         logprobs,
     } = asked;
     let left = (engine.context() as usize).saturating_sub(prompt.len());
-    let room = match logprobs {
-        None => left.min(max_tokens - 1),
-        Some(_) => 0,
-    };
-    let begun = constraint.begin(room)?;
-    let mut known = begun.forced;
-    let Then::Draw(mask) = begun.then else {
+    // The last token drawn needs no position.
+    let most = max_tokens.min(left.saturating_add(1)) as u32;
+    let mut guide = Guide::begin(constraint, most, logprobs)?;
+    let mut known = std::mem::take(&mut guide.known);
+    let Then::Draw(mask) = std::mem::replace(&mut guide.then, Then::Done) else {
         let stopped = text.take_all(&known)?;
         return Ok(if stopped {
             StopReason::Stop
@@ -207,11 +205,7 @@ fn follow(
         if ended == Some(StopReason::Eog) {
             return Ok(StopReason::Eog);
         }
-        let room = match logprobs {
-            None => engine.room(id),
-            Some(_) => 0,
-        };
-        let advance = constraint.advance(token, room)?;
+        let advance = guide.advance(token, engine.room(id))?;
         match (advance.then, ended) {
             (Then::Done, _) => {
                 let stopped = text.take_all(&advance.forced)?;

@@ -27,6 +27,7 @@ mod options;
 pub(crate) mod output;
 mod parallel;
 mod perplexity;
+mod pictures;
 mod profile;
 mod prompt;
 mod report;

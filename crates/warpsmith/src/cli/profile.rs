@@ -33,7 +33,7 @@ use warpsmith::{
 };
 
 /// What is read where nothing is given.
-const PROMPT: &str = "A processor reads the weights of a model once for every token that it writes, and adds and multiplies \
+pub(super) const PROMPT: &str = "A processor reads the weights of a model once for every token that it writes, and adds and multiplies \
 a little for each of them. How fast it can write is therefore decided by its memory. While it reads a prompt, many tokens \
 share what was read, and how fast it multiplies decides.";
 
@@ -143,7 +143,7 @@ impl ProfileModel {
         let (device, bundle) = (&opened.device, &opened.bundle);
         let ids = bundle.tokenizer.encode(&self.prompt, Special::Parse)?;
         let need = ids.len() as u64 + u64::from(self.tokens);
-        let mut session = opened.session(&self.model, need, Run::Eager)?;
+        let session = opened.session(&self.model, need, Run::Eager)?;
         if need > session.context().into() {
             return Err(Error::ContextFull {
                 context: session.context(),
@@ -153,24 +153,7 @@ impl ProfileModel {
             .into());
         }
         let roof = self.roof(device, bundle.model.bytes())?;
-        let work = |session: &mut Session| -> Result<()> {
-            session.reset();
-            session.prefill(&ids, &mut |_, _| {})?;
-            session.sample()?;
-            for _ in 0..self.tokens {
-                session.step()?;
-            }
-            Ok(())
-        };
-        // Kernels are built in a first round.
-        work(&mut session)?;
-        let profiler = Arc::new(Mutex::new(Profiler::default()));
-        session.dispatch(Some(profiler.clone()));
-        let recording = device.timeline()?;
-        work(&mut session)?;
-        let timeline = recording.finish()?;
-        drop(session);
-        let profile = profile(&profiler, &timeline, device, roof)?;
+        let (profile, timeline) = of_session(session, &ids, self.tokens, roof)?;
 
         let mut session = opened.session(&self.model, need, self.model.run.into())?;
         let rate = self.whole(&mut session, &ids)?;
@@ -274,14 +257,49 @@ impl ProfileModel {
     }
 
     fn roof(&self, device: &Device, weights: u64) -> Result<Roof> {
-        let threads = match self.model.threads {
-            Some(threads) => threads.into(),
-            None => available_parallelism().map_or(1, usize::from),
-        };
-        let [least, most] = ROOF_BYTES;
-        let bytes = weights.clamp(least, most) as usize;
-        Roof::measure(device, bytes, threads).context("cannot measure the roof")
+        roof_of(device, weights, self.model.threads)
     }
+}
+
+/// The roof of a device for a model of so many bytes, on so many threads if it is the virtual GPU.
+pub(super) fn roof_of(device: &Device, weights: u64, threads: Option<u16>) -> Result<Roof> {
+    let threads = match threads {
+        Some(threads) => threads.into(),
+        None => available_parallelism().map_or(1, usize::from),
+    };
+    let [least, most] = ROOF_BYTES;
+    let bytes = weights.clamp(least, most) as usize;
+    Roof::measure(device, bytes, threads).context("cannot measure the roof")
+}
+
+/// What a prompt and so many steps take in a session that runs launch by launch, and when.
+pub(super) fn of_session(
+    mut session: Session,
+    ids: &[u32],
+    tokens: u32,
+    roof: Roof,
+) -> Result<(Profile, Vec<TimedWork>)> {
+    let work = |session: &mut Session| -> Result<()> {
+        session.reset();
+        session.prefill(ids, &mut |_, _| {})?;
+        session.sample()?;
+        for _ in 0..tokens {
+            session.step()?;
+        }
+        Ok(())
+    };
+    // Kernels are built in a first round.
+    work(&mut session)?;
+    let profiler = Arc::new(Mutex::new(Profiler::default()));
+    session.dispatch(Some(profiler.clone()));
+    let stream = session.stream().clone();
+    let recording = stream.device().timeline()?;
+    work(&mut session)?;
+    let mut timeline = recording.finish()?;
+    // Others may be at work on the device.
+    timeline.retain(|timed| timed.stream == stream.id());
+    let profile = profile(&profiler, &timeline, stream.device(), roof)?;
+    Ok((profile, timeline))
 }
 
 fn profile(

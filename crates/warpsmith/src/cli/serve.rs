@@ -6,7 +6,7 @@ use super::{
     kind,
     open::{Opened, cache_folder, open, selector_with},
     options::{ModelArgs, PrecisionArg, RunArg},
-    output, prompt,
+    output, pictures, prompt,
 };
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -242,6 +242,7 @@ impl Serve {
             run: Run::Eager,
             ..SessionOptions::default()
         };
+        let pictures = pictures::of(&bundle, options, self.threads);
         let embeddings: warpsmith_server::MakeSession =
             Box::new(move || Session::new(&model, &options));
         Ok(TextModel {
@@ -253,6 +254,7 @@ impl Serve {
             page: EngineOptions::default().page,
             waiting: self.max_waiting,
             embeddings: (!self.no_embeddings).then_some(embeddings),
+            pictures: Some(pictures),
         })
     }
 

@@ -58,6 +58,9 @@ pub(super) async fn read(app: &App, request: Request, task: Task) -> Result<Aske
     while let Some(field) = in_time(app, parts.next_field()).await? {
         let name = field.name().unwrap_or_default().to_owned();
         if name == "file" {
+            if form.file.is_some() {
+                return Err(twice(name));
+            }
             form.file = Some(bytes(app, field, limit).await?);
             continue;
         }
@@ -85,9 +88,16 @@ pub(super) async fn read(app: &App, request: Request, task: Task) -> Result<Aske
             }
             _ => return Err(ApiError::unknown(name)),
         };
-        *to = Some(value);
+        if to.replace(value).is_some() {
+            return Err(twice(name));
+        }
     }
     asked(app, form, task)
+}
+
+fn twice(name: String) -> ApiError {
+    let message = format!("`{name}` is there twice");
+    ApiError::field(name, message)
 }
 
 fn too_large(limit: usize) -> ApiError {
