@@ -71,10 +71,13 @@ fn number() -> u64 {
 
 impl Stream {
     pub(crate) fn new(core: &Arc<Core>, kind: Kind) -> Result<Stream, Status> {
+        let inner = core.machine.stream()?;
+        let fails = core.clone();
+        inner.on_error(move |error| fails.fault(error));
         Ok(Stream {
             core: core.clone(),
             kind,
-            inner: core.machine.stream()?,
+            inner,
             id: number(),
             capture: Mutex::default(),
         })
@@ -165,7 +168,6 @@ impl Stream {
                 .inspect_err(crate::report::failed)?,
             Fate::Faults => self.fault(),
         }
-        self.watch();
         Ok(())
     }
 
@@ -187,7 +189,6 @@ impl Stream {
                 }
             }
         }
-        self.watch();
         Ok(())
     }
 
@@ -227,16 +228,6 @@ impl Stream {
     fn fault(&self) {
         let core = self.core.clone();
         self.inner.call(move |_| core.fail(Status::LaunchFailed));
-    }
-
-    /// The context learns of faults when the stream comes here.
-    fn watch(&self) {
-        let core = self.core.clone();
-        self.inner.call(move |so_far| {
-            if let Err(error) = so_far {
-                core.fault(error);
-            }
-        });
     }
 
     /// Gives memory back when the stream comes here.

@@ -15,6 +15,7 @@ pub mod check;
 mod clusters;
 mod config;
 mod dump;
+mod engine;
 mod error;
 mod exec;
 mod ids;
@@ -44,12 +45,13 @@ mod view;
 pub use bytes::Bytes;
 pub use check::Observer;
 pub use config::{Compile, Config, Stop};
+pub use engine::Prepared;
 pub use error::{Awaited, Error, Fault, FaultKind, Limit, Misuse, Waiting};
 pub use machine::{Machine, no_compiler};
 pub use memory::lent::{lend, take_back};
 pub use module::{Kernel, Module, Param};
 pub use signal::{Completion, Event};
-pub use stream::{Launch, Prepared, Stream};
+pub use stream::{Launch, Stream};
 pub use tier::Tier;
 
 /// Whether this crate was built with optimisation. Without it the virtual GPU is a hundred times slower.

@@ -9,7 +9,6 @@ use crate::{
     outside::Outside,
     pool::Pool,
     printed::Printed,
-    stream::Stream,
     texture::{Object, Objects, Surface, Texture},
     tier::Tier,
 };
@@ -190,14 +189,6 @@ impl Machine {
     /// If it is for a newer PTX version or another address size, or memory is short.
     pub fn load(&self, module: &Verified) -> Result<Module, Error> {
         Module::new(self, module)
-    }
-
-    /// A new stream with its engine thread.
-    ///
-    /// # Errors
-    /// If the system gives no thread.
-    pub fn stream(&self) -> Result<Stream, Error> {
-        Stream::new(self.clone())
     }
 
     /// Writes device memory now.

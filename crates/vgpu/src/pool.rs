@@ -30,6 +30,8 @@ struct Shared {
 struct State {
     job: Option<Arc<Job>>,
     stop: bool,
+    /// Helpers that sleep until they are woken: to wake nobody would still be a call of the system.
+    asleep: usize,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -43,6 +45,7 @@ impl Pool {
             state: Mutex::new(State {
                 job: None,
                 stop: false,
+                asleep: 0,
             }),
             wake: Condvar::new(),
             epoch: AtomicU64::new(0),
@@ -79,9 +82,14 @@ impl Pool {
             work(job, worker);
             return;
         }
-        lock(&self.shared.state).job = Some(Arc::clone(job));
+        let mut state = lock(&self.shared.state);
+        state.job = Some(Arc::clone(job));
         self.shared.epoch.fetch_add(1, Ordering::Release);
-        self.shared.wake.notify_all();
+        let asleep = state.asleep;
+        drop(state);
+        if asleep > 0 {
+            self.shared.wake.notify_all();
+        }
         work(job, worker);
         // Whoever joined did so before the job was taken away here.
         lock(&self.shared.state).job = None;
@@ -127,10 +135,12 @@ fn help(shared: &Shared) {
         }
         let mut state = lock(&shared.state);
         while shared.epoch.load(Ordering::Acquire) == seen && !state.stop {
+            state.asleep += 1;
             state = shared
                 .wake
                 .wait(state)
                 .unwrap_or_else(PoisonError::into_inner);
+            state.asleep -= 1;
         }
         if state.stop {
             return;
@@ -148,8 +158,10 @@ fn help(shared: &Shared) {
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        lock(&self.shared.state).stop = true;
+        let mut state = lock(&self.shared.state);
+        state.stop = true;
         self.shared.epoch.fetch_add(1, Ordering::Release);
+        drop(state);
         self.shared.wake.notify_all();
         for helper in self.helpers.drain(..) {
             // A helper that panicked has nothing left to give back.

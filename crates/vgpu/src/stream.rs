@@ -2,28 +2,20 @@
 
 use crate::{
     bytes::Bytes,
-    check::{Checker, LaunchOrder, StreamOrder},
+    check::StreamOrder,
     clusters::clusters,
+    engine::{Command, Engine, Prepared, Shared},
     error::{Error, Limit},
     job::{Job, Limits, Workspace},
-    machine::{Inner, Machine, check},
+    machine::{Machine, check},
     memory::Own,
     module::{Kernel, When},
-    pool::{SPINS, said},
-    sched::Worker,
     signal::{Completion, Event, Waited},
     view::LaunchView,
 };
 use std::{
-    collections::VecDeque,
-    fmt,
-    panic::{AssertUnwindSafe, catch_unwind},
-    sync::{
-        Arc, Condvar, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, atomic::Ordering},
     thread::JoinHandle,
-    time::Instant,
 };
 use warpsmith_ptx::ir::Directive;
 
@@ -46,17 +38,6 @@ pub struct Launch {
     pub cluster: Option<[u32; 3]>,
 }
 
-/// Launches that were checked once and are enqueued together.
-#[derive(Clone)]
-pub struct Prepared(Arc<[Arc<Job>]>);
-
-impl fmt::Debug for Prepared {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = self.0.iter().map(|job| job.name());
-        f.debug_list().entries(names).finish()
-    }
-}
-
 /// Work that is done in order. Enqueueing never waits for it; dropping does.
 pub struct Stream {
     machine: Machine,
@@ -66,59 +47,19 @@ pub struct Stream {
     engine: Option<JoinHandle<()>>,
 }
 
-enum Command {
-    Launch(Arc<Job>, Option<LaunchOrder>),
-    Replay(Prepared, Option<LaunchOrder>),
-    Write(u64, Bytes),
-    Read(u64, u64, Completion),
-    Copy { to: u64, from: u64, len: u64 },
-    Fill { address: u64, byte: u8, len: u64 },
-    Free(u64),
-    Record(Event),
-    Wait(Event),
-    Call(Call),
-    Stop,
-}
-
-impl Command {
-    /// What the host may wait for.
-    fn awaited(&self) -> Option<Completion> {
-        if let Command::Read(_, _, completion) = self {
-            Some(completion.clone())
-        } else {
-            None
-        }
+impl Machine {
+    /// A new stream with its engine thread.
+    ///
+    /// # Errors
+    /// If the system gives no thread.
+    pub fn stream(&self) -> Result<Stream, Error> {
+        Stream::new(self.clone())
     }
-}
-
-/// Host code in a stream.
-type Call = Box<dyn FnOnce(Result<(), &Error>) + Send>;
-
-pub(crate) struct Shared {
-    queue: Mutex<VecDeque<Command>>,
-    pushed: Condvar,
-    pub(crate) sent: AtomicU64,
-    pub(crate) done: AtomicU64,
-    waiters: Mutex<()>,
-    advanced: Condvar,
-    error: Mutex<Option<Error>>,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Stream {
     pub(crate) fn new(machine: Machine) -> Result<Stream, Error> {
-        let shared = Arc::new(Shared {
-            queue: Mutex::default(),
-            pushed: Condvar::new(),
-            sent: AtomicU64::new(0),
-            done: AtomicU64::new(0),
-            waiters: Mutex::new(()),
-            advanced: Condvar::new(),
-            error: Mutex::new(None),
-        });
+        let shared = Arc::new(Shared::default());
         let engine = Engine {
             machine: Arc::clone(&machine.0),
             shared: Arc::clone(&shared),
@@ -148,11 +89,7 @@ impl Stream {
     }
 
     fn push(&self, command: Command) {
-        let mut queue = lock(&self.shared.queue);
-        queue.push_back(command);
-        self.shared.sent.fetch_add(1, Ordering::Release);
-        drop(queue);
-        self.shared.pushed.notify_one();
+        self.shared.push(command);
     }
 
     fn in_range(&self, address: u64, len: u64) -> Result<(), Error> {
@@ -394,7 +331,13 @@ impl Stream {
     /// Whether everything enqueued so far is done.
     pub fn is_done(&self) -> bool {
         let goal = self.shared.sent.load(Ordering::Acquire);
-        self.shared.done.load(Ordering::Acquire) >= goal
+        self.shared.has_done(goal)
+    }
+
+    /// Has `told` called for each error that [`Stream::synchronize`] would give, on the thread of the stream, before
+    /// anything that was enqueued behind. Only the first call counts.
+    pub fn on_error(&self, told: impl Fn(&Error) + Send + Sync + 'static) {
+        self.shared.tell(Box::new(told));
     }
 
     /// Waits until everything enqueued so far is done.
@@ -403,30 +346,14 @@ impl Stream {
     /// The first error since the last call. What was enqueued after it was skipped.
     pub fn synchronize(&self) -> Result<(), Error> {
         let goal = self.shared.sent.load(Ordering::Acquire);
-        let done = || self.shared.done.load(Ordering::Acquire) >= goal;
-        let mut spins = 0;
-        while !done() && spins < SPINS {
-            spins += 1;
-            std::hint::spin_loop();
-        }
-        if !done() {
+        if !self.shared.soon_has_done(goal) {
             let _waits = self.machine.0.outside.wait();
-            let mut waiting = lock(&self.shared.waiters);
-            while !done() {
-                waiting = self
-                    .shared
-                    .advanced
-                    .wait(waiting)
-                    .unwrap_or_else(PoisonError::into_inner);
-            }
+            self.shared.sleep_until(goal);
         }
         if let Some(order) = &self.order {
             order.waited();
         }
-        match lock(&self.shared.error).take() {
-            Some(error) => Err(error),
-            None => Ok(()),
-        }
+        self.shared.take_error()
     }
 }
 
@@ -439,158 +366,5 @@ impl Drop for Stream {
         }
         let outside = &self.machine.0.outside;
         outside.streams.fetch_sub(1, Ordering::SeqCst);
-    }
-}
-
-struct Engine {
-    machine: Arc<Inner>,
-    shared: Arc<Shared>,
-}
-
-impl Engine {
-    fn run(self) {
-        let mut worker = Worker::new();
-        loop {
-            let command = self.next();
-            if matches!(command, Command::Stop) {
-                return;
-            }
-            let failed = lock(&self.shared.error).is_some();
-            let awaited = command.awaited();
-            let step = AssertUnwindSafe(|| self.step(command, &mut worker, failed));
-            let done = catch_unwind(step).unwrap_or_else(|panic| {
-                let what = said(&*panic);
-                let kernel = "a command".into();
-                Err(Error::Panic { kernel, what })
-            });
-            if let Err(error) = done {
-                if let Some(completion) = awaited {
-                    completion.set(Err(error.clone()));
-                }
-                lock(&self.shared.error).get_or_insert(error);
-            }
-            self.shared.done.fetch_add(1, Ordering::Release);
-            // Taken after the count has changed, so that no waiter misses it.
-            drop(lock(&self.shared.waiters));
-            self.shared.advanced.notify_all();
-        }
-    }
-
-    fn next(&self) -> Command {
-        let shared = &self.shared;
-        let has_more =
-            || shared.sent.load(Ordering::Acquire) != shared.done.load(Ordering::Relaxed);
-        let mut spins = 0;
-        while !has_more() && spins < SPINS {
-            spins += 1;
-            std::hint::spin_loop();
-        }
-        let mut queue = lock(&shared.queue);
-        loop {
-            if let Some(command) = queue.pop_front() {
-                return command;
-            }
-            queue = shared
-                .pushed
-                .wait(queue)
-                .unwrap_or_else(PoisonError::into_inner);
-        }
-    }
-
-    /// Does a command; after an error only what others wait for.
-    fn step(&self, command: Command, worker: &mut Worker, failed: bool) -> Result<(), Error> {
-        let window = self.machine.arena.window();
-        match command {
-            Command::Free(address) => self.machine.free(address),
-            Command::Record(event) => {
-                event.set(Instant::now());
-                Ok(())
-            }
-            Command::Wait(event) => {
-                event.reached();
-                Ok(())
-            }
-            Command::Call(f) => {
-                let so_far = lock(&self.shared.error).clone();
-                f(so_far.as_ref().map_or(Ok(()), Err));
-                Ok(())
-            }
-            Command::Read(address, len, completion) => {
-                let mut bytes = vec![0; len as usize];
-                let result = match lock(&self.shared.error).clone() {
-                    Some(error) => Err(error),
-                    None => check(window.read(address, &mut bytes), address, len).map(|()| bytes),
-                };
-                if result.is_ok() {
-                    let machine = &self.machine;
-                    machine.checked(|checker| checker.host_reads(address, len));
-                }
-                completion.set(result);
-                Ok(())
-            }
-            Command::Stop => Ok(()),
-            Command::Launch(..)
-            | Command::Replay(..)
-            | Command::Write(..)
-            | Command::Copy { .. }
-            | Command::Fill { .. }
-                if failed =>
-            {
-                Ok(())
-            }
-            Command::Launch(job, order) => self.launch(&job, worker, order),
-            Command::Replay(prepared, mut order) => prepared.0.iter().try_for_each(|job| {
-                let own = order.clone();
-                order = order.take().map(LaunchOrder::next);
-                self.launch(job, worker, own)
-            }),
-            Command::Write(address, bytes) => {
-                let bytes = bytes.as_ref();
-                let len = bytes.len() as u64;
-                self.machine
-                    .checked(|checker| checker.global.written(address, len));
-                check(window.write(address, bytes), address, len)
-            }
-            Command::Copy { to, from, len } => {
-                self.machine
-                    .checked(|checker| checker.global.copied(to, from, len));
-                check(window.copy(to, from, len), from, len)
-            }
-            Command::Fill { address, byte, len } => {
-                self.machine
-                    .checked(|checker| checker.global.written(address, len));
-                check(window.fill(address, byte, len), address, len)
-            }
-        }
-    }
-
-    fn launch(
-        &self,
-        job: &Arc<Job>,
-        worker: &mut Worker,
-        order: Option<LaunchOrder>,
-    ) -> Result<(), Error> {
-        let Some(checker) = &self.machine.checker else {
-            return self.launch_with(job, worker, None);
-        };
-        let mut held = lock(checker);
-        if let Some(checker) = held.as_mut() {
-            let subject = &job.program(false).subject;
-            checker.start_launch(subject, &job.view, order.unwrap_or_default());
-        }
-        let result = self.launch_with(job, worker, held.take());
-        *held = worker.take_checker();
-        result
-    }
-
-    fn launch_with(
-        &self,
-        job: &Arc<Job>,
-        worker: &mut Worker,
-        checker: Option<Box<Checker>>,
-    ) -> Result<(), Error> {
-        worker.set_checker(checker);
-        self.machine.pool.run(job, worker);
-        job.result()
     }
 }

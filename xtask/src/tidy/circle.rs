@@ -15,7 +15,7 @@ const KNOWN: &[(&str, &[&str])] = &[
     ("crates/vcuda", &["event", "graph", "stream"]),
     (
         "crates/vgpu",
-        &["job", "machine", "module", "pool", "sched", "stream"],
+        &["job", "machine", "module", "pool", "sched"],
     ),
     ("crates/warpsmith", &["report", "script"]),
 ];

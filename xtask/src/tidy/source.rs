@@ -115,7 +115,7 @@ const OUTSIDE: &[&str] = &[
     "suite/",
     "fuzz/",
     "crates/vgpu/src/build/moves.rs",
-    "crates/vgpu/src/stream.rs",
+    "crates/vgpu/src/engine.rs",
     "crates/vcuda/src/driver.rs",
     "crates/vcuda/src/report.rs",
 ];
