@@ -10,11 +10,12 @@ mod envelope;
 mod format;
 mod functions;
 mod items;
+mod pictures;
 mod plain;
 mod responses;
 mod tools;
 
-use crate::{app::App, pictures};
+use crate::app::App;
 use axum::{
     Router,
     routing::{get, post},

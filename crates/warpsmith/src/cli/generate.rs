@@ -160,8 +160,7 @@ impl Generate {
         let trained = opened.bundle.model.config().context;
         let (made, before_s, context, lookup, launches_per_step);
         if let Some(form) = &form {
-            let grammars = opened.bundle.grammars();
-            let grammars = grammars.map_err(|why| anyhow!("{why}"))?;
+            let grammars = opened.bundle.grammars().map_err(|why| anyhow!("{why}"))?;
             let constraint = grammars.compile(form)?;
             let mut engine = opened.engine(&self.model, 1, need)?;
             before_s = begin.elapsed().as_secs_f64();
