@@ -40,7 +40,7 @@ impl From<Pictures> for Drawn {
     }
 }
 
-/// One of them.
+/// A picture that is made when it is asked for.
 #[derive(Clone)]
 pub(crate) struct Once(Arc<Mutex<Made>>);
 

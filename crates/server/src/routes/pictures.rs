@@ -1,4 +1,4 @@
-//! Pictures of models, for the page.
+//! Pictures of a model as SVGs.
 
 use crate::{
     app::App,
@@ -17,12 +17,12 @@ const POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox";
 
 /// `/pictures/graph/NAME`
-pub(super) async fn graph(state: State<App>, name: Path<String>) -> Result<Response, ApiError> {
+pub(crate) async fn graph(state: State<App>, name: Path<String>) -> Result<Response, ApiError> {
     answer(state, name, "Operations of a step", |drawn| &drawn.graph).await
 }
 
 /// `/pictures/roofline/NAME`
-pub(super) async fn roofline(state: State<App>, name: Path<String>) -> Result<Response, ApiError> {
+pub(crate) async fn roofline(state: State<App>, name: Path<String>) -> Result<Response, ApiError> {
     answer(state, name, "Roofline", |drawn| &drawn.roofline).await
 }
 

@@ -12,7 +12,7 @@ use super::{
     report::{Report, Setting},
     trace::TraceArgs,
 };
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use clap::Args;
 use std::{path::PathBuf, process::ExitCode, time::Instant};
 use warpsmith::models::text::StopMatcher;
@@ -160,7 +160,8 @@ impl Generate {
         let trained = opened.bundle.model.config().context;
         let (made, before_s, context, lookup, launches_per_step);
         if let Some(form) = &form {
-            let constraint = guided::constraint(&opened.bundle, form)?;
+            let grammars = opened.bundle.grammars().map_err(|why| anyhow!("{why}"))?;
+            let constraint = grammars.compile(form)?;
             let mut engine = opened.engine(&self.model, 1, need)?;
             before_s = begin.elapsed().as_secs_f64();
             let generated = guided::generate(&mut engine, constraint, &sampler, task, show);

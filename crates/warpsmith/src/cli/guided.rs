@@ -5,13 +5,13 @@ use super::{
     interrupt::Watch,
     logprobs::Chosen,
 };
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use std::time::{Duration, Instant};
 use warpsmith::{
     device::Snapshot,
     models::{
-        grammar::{Constraint, Grammar, Guide, Then},
-        llama::{Bundle, Engine, Event, Request},
+        grammar::{Constraint, Guide, Then},
+        llama::{Engine, Event, Request},
         sampling::SamplerConfig,
         text::{Streamed, Written},
         tokenizer::Tokenizer,
@@ -56,12 +56,6 @@ impl Text<'_> {
         }
         Ok(false)
     }
-}
-
-/// What a text of the model follows.
-pub(crate) fn constraint(bundle: &Bundle, form: &Grammar) -> Result<Constraint> {
-    let grammars = bundle.grammars().map_err(|why| anyhow!("{why}"))?;
-    Ok(grammars.compile(form)?)
 }
 
 /// Generates what `constraint` describes; `show` gets the text as it becomes certain. Tokens that the grammar forces are
