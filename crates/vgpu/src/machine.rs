@@ -1,7 +1,7 @@
 //! The machine: configuration, device memory, helper threads.
 
 use crate::{
-    check::{Checker, Finding, Host, StreamOrder},
+    check::{Checker, Finding, Host, StreamOrder, Turn},
     config::{Compile, Config},
     error::Error,
     memory::{Addresses, Arena, Fresh},
@@ -224,6 +224,25 @@ impl Machine {
         Ok(())
     }
 
+    /// Reads device memory now, for a copy that has a turn in a stream.
+    ///
+    /// # Errors
+    /// [`Error::Range`].
+    pub fn read_in(
+        &self,
+        turn: Option<&Turn>,
+        address: u64,
+        bytes: &mut [u8],
+    ) -> Result<(), Error> {
+        self.read(address, bytes)?;
+        if let Some(turn) = turn {
+            let len = bytes.len() as u64;
+            self.0
+                .checked(|checker| checker.host_copies(turn, address, len));
+        }
+        Ok(())
+    }
+
     /// The handle by which kernels read a texture, until [`Machine::forget`].
     pub fn texture(&self, texture: Texture) -> u64 {
         self.0.objects.insert(Object::Texture(Arc::new(texture)))
@@ -343,5 +362,12 @@ pub(crate) fn check(done: bool, address: u64, len: u64) -> Result<(), Error> {
         Ok(())
     } else {
         Err(Error::Range { address, len })
+    }
+}
+
+impl Stream {
+    /// The turn of a copy to the host that is enqueued next, by [`Stream::call`]; none where launches are not checked.
+    pub fn turn(&self) -> Option<Turn> {
+        self.order.as_ref().map(|order| Turn(order.launches(1)))
     }
 }

@@ -61,7 +61,7 @@ impl fmt::Debug for Prepared {
 pub struct Stream {
     machine: Machine,
     /// What its launches come after, where that is checked.
-    order: Option<StreamOrder>,
+    pub(crate) order: Option<StreamOrder>,
     pub(crate) shared: Arc<Shared>,
     engine: Option<JoinHandle<()>>,
 }
@@ -391,10 +391,13 @@ impl Stream {
         self.push(Command::Call(Box::new(f)));
     }
 
-    /// Whether everything enqueued so far is done.
+    /// Whether everything enqueued so far is done, which the host then knows.
     pub fn is_done(&self) -> bool {
+        let waited = self.waited();
         let goal = self.shared.sent.load(Ordering::Acquire);
-        self.shared.done.load(Ordering::Acquire) >= goal
+        let done = self.shared.done.load(Ordering::Acquire) >= goal;
+        Waited::note(waited.as_ref().filter(|_| done));
+        done
     }
 
     /// Waits until everything enqueued so far is done.

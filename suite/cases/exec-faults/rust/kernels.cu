@@ -31,5 +31,5 @@ extern "C" __global__ void sum(const int *x, int *out, int clean) {
 }
 
 extern "C" __global__ void fill(int *x, int value) {
-  x[threadIdx.x] = value;  // streams_unordered: finds race_global
+  x[threadIdx.x] = value;  // streams_unordered: finds race_global // read_early: finds race_global
 }

@@ -157,6 +157,21 @@ fn streams_unordered(card: &Card) -> Done {
     two.synchronize()
 }
 
+/// A copy to the host on a stream that does not wait for the one that writes.
+fn read_early(card: &Card) -> Done {
+    let (one, two) = (card.context.new_stream()?, card.context.new_stream()?);
+    let x = card.stream.alloc_zeros::<i32>(4096)?; // read_early: allocates
+    card.stream.synchronize()?;
+    let fill = card.kernel("fill")?;
+    launch!(fill, 1u32, 1024u32, one, card.address(&x), 3)?;
+    if card.is_clean {
+        two.join(&one)?;
+    }
+    two.clone_dtoh(&x)?;
+    two.synchronize()?;
+    one.synchronize()
+}
+
 fn main() -> Result<ExitCode, Box<dyn Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
@@ -174,6 +189,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         "copy_too_long" => copy_too_long,
         "leaked" => leaked,
         "streams_unordered" => streams_unordered,
+        "read_early" => read_early,
         _ => return Ok(ExitCode::from(2)),
     };
     fault(&Card::new(is_clean)?)?;
