@@ -70,7 +70,7 @@ impl Format {
 pub(super) fn scale(byte: u8, is_power: bool) -> f64 {
     match (is_power, byte) {
         (true, 0xFF) => f64::NAN,
-        (true, _) => f64::from_bits(u64::from(byte) + 1023 - 127 << 52),
+        (true, _) => f64::from_bits((u64::from(byte) + 1023 - 127) << 52),
         (false, _) => f64::from(e4m3(byte & 0x7F)),
     }
 }
