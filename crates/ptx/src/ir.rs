@@ -286,6 +286,8 @@ pub struct Var {
     pub init: Option<Init>,
     /// Visibility.
     pub linkage: Linkage,
+    /// `.attribute(.managed)`: the host has it, too.
+    pub managed: bool,
     /// Where it is declared.
     pub span: Span,
 }
@@ -303,6 +305,7 @@ impl Var {
             ptr: None,
             init: None,
             linkage: Linkage::Local,
+            managed: false,
             span: Span::None,
         }
     }

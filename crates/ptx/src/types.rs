@@ -61,6 +61,7 @@ types! {
     F16x2 "f16x2" 32 Packed; BF16x2 "bf16x2" 32 Packed; U16x2 "u16x2" 32 Packed; S16x2 "s16x2" 32 Packed;
     E4M3 "e4m3" 8 Packed; E5M2 "e5m2" 8 Packed; E4M3x2 "e4m3x2" 16 Packed; E5M2x2 "e5m2x2" 16 Packed;
     F32x2 "f32x2" 64 Packed; U4 "u4" 4 Packed; S4 "s4" 4 Packed;
+    E3M2 "e3m2" 6 Packed; E2M3 "e2m3" 6 Packed; E2M1 "e2m1" 4 Packed; UE8M0 "ue8m0" 8 Packed; UE4M3 "ue4m3" 8 Packed;
     Pred "pred" 1 Pred;
 }
 
@@ -87,6 +88,11 @@ impl Type {
                 | Type::F32x2
                 | Type::U4
                 | Type::S4
+                | Type::E3M2
+                | Type::E2M3
+                | Type::E2M1
+                | Type::UE8M0
+                | Type::UE4M3
         )
     }
 

@@ -66,7 +66,6 @@ mod host;
 mod library;
 mod link;
 mod linker;
-mod managed;
 mod module;
 mod object;
 mod report;

@@ -30,8 +30,6 @@ use warpsmith_vgpu as vgpu;
 pub(crate) struct Program {
     pub(crate) text: String,
     pub(crate) verified: Verified,
-    /// The names of variables that both sides use.
-    managed: Vec<String>,
 }
 
 impl Program {
@@ -63,8 +61,6 @@ pub(crate) fn compile(
     };
     let text = std::str::from_utf8(ptx)
         .map_err(|error| refuse(Status::InvalidPtx, format!("error: {error}")))?;
-    let (text, managed) = crate::managed::taken_out(text);
-    let text = &*text;
     let limit = settings.ptx_limit;
     let too_new = |version: PtxVersion| {
         let log = format!("error: unsupported .version {version}; this driver takes up to {limit}");
@@ -87,16 +83,11 @@ pub(crate) fn compile(
     if let Some(text) =
         crate::link::completed(&module).map_err(|log| refuse(Status::InvalidPtx, log))?
     {
-        let program = compile(settings, text.as_bytes(), options)?;
-        return Ok(Program { managed, ..program });
+        return compile(settings, text.as_bytes(), options);
     }
     let verified = verify(module).map_err(found)?;
     let text = text.to_owned();
-    Ok(Program {
-        text,
-        verified,
-        managed,
-    })
+    Ok(Program { text, verified })
 }
 
 /// The version that the first line with `.version` names.
@@ -121,11 +112,7 @@ pub(crate) struct Module {
 
 impl Module {
     pub(crate) fn new(core: &Arc<Core>, program: &Program) -> Result<Module, vgpu::Error> {
-        let Program {
-            text,
-            verified,
-            managed,
-        } = program;
+        let Program { text, verified } = program;
         let inner = core.machine.load(verified)?;
         let module = Module {
             core: core.clone(),
@@ -137,7 +124,9 @@ impl Module {
         for (address, bytes) in module.variables() {
             core.holds_now(address, bytes, Owner::Module);
         }
-        for (address, bytes) in managed.iter().filter_map(|name| module.variable(name)) {
+        // Variables that both sides use.
+        let managed = verified.vars.iter().filter(|var| var.managed);
+        for (address, bytes) in managed.filter_map(|var| module.variable(&var.name)) {
             // The host writes there without a call, also while kernels run.
             core.machine.host_pointer(address);
             core.holds_now(address, bytes, Owner::Variable);

@@ -156,7 +156,7 @@ fn file_of(kernel: &str) -> Value {
     })
 }
 
-/// A launch: its number and where the program made it.
+/// A launch: its number and where the program made it. A copy to the host has number 0.
 #[derive(Clone, Default)]
 pub(crate) struct Launched {
     pub(crate) number: u64,

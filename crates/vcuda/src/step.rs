@@ -7,7 +7,7 @@ use crate::{
     status::Status,
 };
 use std::sync::Arc;
-use warpsmith_vgpu as vgpu;
+use warpsmith_vgpu::{self as vgpu, check::Turn};
 
 /// One thing a stream does.
 #[derive(Clone)]
@@ -137,11 +137,15 @@ impl Step {
             | Step::Fill { .. }
             | Step::Call(_)) => {
                 let core = core.clone();
+                let turn = match step {
+                    Step::Read { .. } => on.turn(),
+                    _ => None,
+                };
                 on.call(move |so_far| {
                     if so_far.is_err() || core.well().is_err() {
                         return;
                     }
-                    if let Err(error) = step.run(&core.machine) {
+                    if let Err(error) = step.run(&core.machine, turn.as_ref()) {
                         core.fault(&error);
                     }
                 });
@@ -151,12 +155,12 @@ impl Step {
     }
 
     /// Does it on the thread of a stream.
-    fn run(self, machine: &vgpu::Machine) -> Result<(), vgpu::Error> {
+    fn run(self, machine: &vgpu::Machine, turn: Option<&Turn>) -> Result<(), vgpu::Error> {
         match self {
             Step::Write { to, from } => write(machine, to, &from),
             Step::WriteTo { on, to, from } => write(&on.machine, to, &from),
-            Step::Read { to, from } => read(machine, &to, from),
-            Step::ReadFrom { of, to, from } => read(&of.machine, &to, from),
+            Step::Read { to, from } => read(machine, turn, &to, from),
+            Step::ReadFrom { of, to, from } => read(&of.machine, None, &to, from),
             Step::Fill {
                 address,
                 unit,
@@ -231,10 +235,15 @@ fn write(machine: &vgpu::Machine, to: u64, from: &HostMemory) -> Result<(), vgpu
 }
 
 /// Copies from memory of a card to the host, in parts.
-fn read(machine: &vgpu::Machine, to: &HostMemory, from: u64) -> Result<(), vgpu::Error> {
+fn read(
+    machine: &vgpu::Machine,
+    turn: Option<&Turn>,
+    to: &HostMemory,
+    from: u64,
+) -> Result<(), vgpu::Error> {
     to.parts(PART).try_for_each(|(at, part)| {
         let mut bytes = vec![0; part.len()];
-        machine.read(from + at as u64, &mut bytes)?;
+        machine.read_in(turn, from + at as u64, &mut bytes)?;
         part.write(&bytes);
         Ok(())
     })

@@ -157,6 +157,9 @@ impl Stream {
             return self.collect(&capture, Work::of(step));
         }
         let Step::Launch(function, launch) = step else {
+            if matches!(step, Step::Read { .. }) {
+                self.copies();
+            }
             return step.enqueue(&self.core, &self.inner);
         };
         let fate = self.core.launches(1)?;
@@ -211,6 +214,16 @@ impl Stream {
             site: crate::host::caller(),
         };
         self.inner.call(move |_| crate::report::begins(launch));
+    }
+
+    /// Reports name the copy that comes next.
+    fn copies(&self) {
+        if self.core.settings.report.is_some() && self.core.settings.checks.is_some() {
+            let number = 0;
+            let site = crate::host::caller();
+            let copy = Launched { number, site };
+            self.inner.call(move |_| crate::report::begins(copy));
+        }
     }
 
     /// The program is called with how the stream fared.
@@ -283,7 +296,8 @@ impl Stream {
             return Ok(());
         }
         other.uncaptured()?;
-        if !other.inner.is_done() {
+        // Where launches are checked, what is done was waited for only if the program says so.
+        if self.core.settings.checks.is_some() || !other.inner.is_done() {
             self.inner.wait(&other.inner.record());
         }
         Ok(())

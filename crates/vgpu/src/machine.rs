@@ -1,7 +1,7 @@
 //! The machine: configuration, device memory, helper threads.
 
 use crate::{
-    check::{Checker, Finding, Host, StreamOrder},
+    check::{Checker, Finding, Host, StreamOrder, Turn},
     config::{Compile, Config},
     error::Error,
     memory::{Addresses, Arena, Fresh},
@@ -212,6 +212,25 @@ impl Machine {
         check(done, address, bytes.len() as u64)?;
         self.0
             .checked(|checker| checker.host_reads(address, bytes.len() as u64));
+        Ok(())
+    }
+
+    /// Reads device memory now, for a copy that has a turn in a stream.
+    ///
+    /// # Errors
+    /// [`Error::Range`].
+    pub fn read_in(
+        &self,
+        turn: Option<&Turn>,
+        address: u64,
+        bytes: &mut [u8],
+    ) -> Result<(), Error> {
+        self.read(address, bytes)?;
+        if let Some(turn) = turn {
+            let len = bytes.len() as u64;
+            self.0
+                .checked(|checker| checker.host_copies(turn, address, len));
+        }
         Ok(())
     }
 

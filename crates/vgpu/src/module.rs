@@ -163,13 +163,13 @@ impl Module {
         let whole = unit.as_ref().unwrap_or(&self.0.module.functions[index]);
         let unit = analysis::distributed(whole).or(unit);
         let whole = unit.as_ref().unwrap_or(&self.0.module.functions[index]);
-        let unit = analysis::warpgroup(whole).or(unit).map(Arc::new);
+        let checked = self.0.machine.config.checks.is_some();
+        let unit = analysis::warpgroup(whole, checked).or(unit).map(Arc::new);
         let function = unit.as_deref().unwrap_or(&self.0.module.functions[index]);
         let lay_out = |gap| Layout::new(&self.0.module, function, &self.0.vars, gap).ok();
         let tight = lay_out(0)?;
         let static_shared = tight.shared_bytes;
         // Where accesses are checked, a gap tells a variable from the next.
-        let checked = self.0.machine.config.checks.is_some();
         let roomy = checked.then(|| lay_out(GAP)).flatten();
         let layout = roomy.unwrap_or(tight);
         Some(Kernel {

@@ -38,7 +38,7 @@ pub(crate) struct Waited {
 }
 
 impl Waited {
-    fn note(own: Option<&Waited>) {
+    pub(crate) fn note(own: Option<&Waited>) {
         if let Some(own) = own {
             own.host.waited(&own.point);
         }
@@ -140,8 +140,12 @@ impl Event {
         self.waited.as_ref().map(|waited| &waited.point)
     }
 
-    /// When the stream came to it.
+    /// When the stream came to it; the host then knows that it did.
     pub fn done_at(&self) -> Option<Instant> {
-        *lock(&self.signal.value)
+        let at = *lock(&self.signal.value);
+        if at.is_some() {
+            Waited::note(self.waited.as_ref());
+        }
+        at
     }
 }

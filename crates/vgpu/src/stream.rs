@@ -2,7 +2,7 @@
 
 use crate::{
     bytes::Bytes,
-    check::StreamOrder,
+    check::{StreamOrder, Turn},
     clusters::clusters,
     engine::{Command, Engine, Prepared, Shared},
     error::{Error, Limit},
@@ -328,10 +328,18 @@ impl Stream {
         self.push(Command::Call(Box::new(f)));
     }
 
-    /// Whether everything enqueued so far is done.
+    /// Whether everything enqueued so far is done, which the host then knows.
     pub fn is_done(&self) -> bool {
+        let waited = self.waited();
         let goal = self.shared.sent.load(Ordering::Acquire);
-        self.shared.has_done(goal)
+        let done = self.shared.has_done(goal);
+        Waited::note(waited.as_ref().filter(|_| done));
+        done
+    }
+
+    /// The turn of a copy to the host that is enqueued next, by [`Stream::call`]; none where launches are not checked.
+    pub fn turn(&self) -> Option<Turn> {
+        self.order.as_ref().map(|order| Turn(order.launches(1)))
     }
 
     /// Has `told` called for each error that [`Stream::synchronize`] would give, on the thread of the stream, before

@@ -1,5 +1,5 @@
 //! Programs of others under `warpsmith exec`, unmodified, from pip: tinygrad and Numba; programs of CUDA C++ that are linked
-//! with the runtime; and what is found in programs with a fault.
+//! with the runtime; and what is found in programs with a fault, one in Rust among them.
 //!
 //! `cargo xtask test` installs what they need into `.tools/cuda-clients` and `.tools/cuda-compiler`; WARPSMITH_CUDA_CLIENTS names
 //! another environment of Python. Of the suite's programs and faults a few run; WARPSMITH_CUDA_PROGRAMS and
@@ -256,7 +256,7 @@ fn wanted(source: &Path) -> Vec<(String, usize)> {
 fn found(
     program: &Path,
     runner: Option<&Path>,
-    mode: &str,
+    args: &[&str],
     report: &Path,
 ) -> Vec<(String, String)> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_warpsmith"));
@@ -267,16 +267,15 @@ fn found(
     if let Some(python) = runner {
         command.arg(python).args(["-B", "-W", "ignore"]);
     }
-    let output = command.arg(program).arg(mode).output();
+    let output = command.arg(program).args(args).output();
     let output = output.expect("it starts");
     let err = String::from_utf8_lossy(&output.stderr);
     let text = fs::read_to_string(report).unwrap_or_else(|error| panic!("{error}: {err}"));
     let json: Value = serde_json::from_str(&text).expect("JSON");
     let mut all = Vec::new();
     gather(&json, &mut all);
-    let is_clean = mode == "clean";
     assert!(
-        !is_clean || output.status.success(),
+        !args.contains(&"clean") || output.status.success(),
         "{}: {all:?}{err}",
         program.display()
     );
@@ -300,6 +299,14 @@ fn gather(json: &Value, all: &mut Vec<(String, String)>) {
         Value::Array(values) => values.iter().for_each(|value| gather(value, all)),
         _ => {}
     }
+}
+
+/// Whether a line of a file is among places.
+fn is_named(places: &str, file: &str, line: usize) -> bool {
+    // Not the first digits of a longer number.
+    let at = format!("{file}:{line}");
+    let mut after = places.split(&at).skip(1);
+    after.any(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
 #[test]
@@ -330,24 +337,87 @@ fn planted_faults_are_found_at_their_lines_and_their_twins_are_silent() {
         let runner = is_python.then_some(&*python);
         let report = |mode: &str| folder.path().join(format!("{name}.{mode}.json"));
         let wanted = wanted(source);
-        let all = found(&program, runner, "fault", &report("fault"));
+        let all = found(&program, runner, &["fault"], &report("fault"));
         for (kind, line) in &wanted {
-            // Not the first digits of a longer number.
-            let at = format!("{name}:{line}");
-            let is_there = |places: &str| {
-                let mut after = places.split(&at).skip(1);
-                after.any(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()))
-            };
             let hit = all
                 .iter()
-                .any(|(found, places)| found == kind && is_there(places));
+                .any(|(found, places)| found == kind && is_named(places, &name, *line));
             assert!(hit, "{name}: {kind} at line {line}, not {all:?}");
         }
         let known = |kind: &str| kind == "benign_race" || wanted.iter().any(|(one, _)| one == kind);
         let other = all.iter().find(|(kind, _)| !known(kind));
         assert!(other.is_none(), "{name}: {other:?}");
-        let twin = found(&program, runner, "clean", &report("clean"));
+        let twin = found(&program, runner, &["clean"], &report("clean"));
         let other = twin.iter().find(|(kind, _)| kind != "benign_race");
         assert!(other.is_none(), "{name}, mended: {other:?}");
     });
+}
+
+/// A line of the program in Rust that reports of a fault name.
+struct Mark {
+    fault: String,
+    /// `finds`, `allocates` or `launches`.
+    what: String,
+    kind: String,
+    file: &'static str,
+    line: usize,
+}
+
+fn marks(folder: &Path) -> Vec<Mark> {
+    let mut all = Vec::new();
+    for file in ["main.rs", "kernels.cu"] {
+        let text = fs::read_to_string(folder.join(file)).expect("the program in Rust");
+        for (text, line) in text.lines().zip(1..) {
+            for comment in text.split("// ").skip(1) {
+                let words: Vec<&str> = comment.split_whitespace().collect();
+                let (fault, what, kind) = match words[..] {
+                    [fault, what @ ("allocates" | "launches")] => (fault, what, ""),
+                    [fault, "finds", kind] => (fault, "finds", kind),
+                    _ => continue,
+                };
+                let owned = |text: &str| text.trim_end_matches(':').to_owned();
+                all.push(Mark {
+                    fault: owned(fault),
+                    what: owned(what),
+                    kind: owned(kind),
+                    file,
+                    line,
+                });
+            }
+        }
+    }
+    all
+}
+
+#[test]
+fn faults_of_a_program_in_rust_are_found_with_the_lines_that_allocated_and_launched() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../suite/cases/exec-faults/rust");
+    let beside = Path::new(env!("CARGO_BIN_EXE_warpsmith")).parent();
+    let program = beside.expect("a folder").join("examples/rust-faults");
+    assert!(
+        program.exists(),
+        "no {}: `cargo test --workspace` builds it",
+        program.display()
+    );
+    let folder = tempfile::tempdir().expect("a folder");
+    let report = folder.path().join("found.json");
+    let marks = marks(&source);
+    let finds: Vec<&Mark> = marks.iter().filter(|mark| mark.what == "finds").collect();
+    assert!(finds.len() >= 8, "{}", finds.len());
+    for Mark { fault, kind, .. } in finds {
+        let all = found(&program, None, &[fault], &report);
+        let of_kind = all.iter().filter(|(found, _)| found == kind);
+        let places: String = of_kind.map(|(_, places)| places.as_str()).collect();
+        for mark in marks.iter().filter(|mark| mark.fault == *fault) {
+            let is_there = is_named(&places, mark.file, mark.line);
+            assert!(
+                is_there,
+                "{fault} {} at {}:{}: {all:?}",
+                mark.what, mark.file, mark.line
+            );
+        }
+        assert!(all.iter().all(|(found, _)| found == kind), "{all:?}");
+        let twin = found(&program, None, &[fault, "clean"], &report);
+        assert!(twin.is_empty(), "{fault}, mended: {twin:?}");
+    }
 }

@@ -92,6 +92,7 @@ const HOUSE: &[(&str, May)] = &[
     ("small-model", May::Use(&["warpsmith"])),
     ("chat", May::Use(&["warpsmith"])),
     ("transcribe", May::Use(&["warpsmith"])),
+    ("rust-faults", May::Use(&[])),
     ("warpsmith-suite", May::UseAll),
     ("warpsmith-bench", May::UseAll),
     ("warpsmith-fuzz", May::UseAll),

@@ -11,11 +11,11 @@ use crate::{
 impl<'t> Parser<'t> {
     pub(super) fn module_var(&mut self, linkage: Linkage) -> Result<()> {
         let space = self.space()?;
-        self.attribute(space)?;
+        let managed = self.attribute(space)?;
         let pattern = self.pattern(space)?;
         loop {
             let (mut var, name) = self.declarator(pattern.clone())?;
-            var.linkage = linkage;
+            (var.linkage, var.managed) = (linkage, managed);
             let index = self.module.vars.len() as u32;
             if let Some(code) = self.var_clash(&var, name) {
                 return Err(self.fault(code, var.span));
@@ -63,16 +63,21 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// `.attribute(.managed)` and its like, which are not done here.
-    fn attribute(&mut self, space: Space) -> Result<()> {
+    /// `.attribute(.managed)`, whether it is there; its like are not done here.
+    fn attribute(&mut self, space: Space) -> Result<bool> {
         let span = self.here();
         if !self.eat(".attribute") {
-            return Ok(());
+            return Ok(false);
         }
         self.expect("(")?;
         let name = self.token().text;
         let code = match name {
-            ".managed" | ".unified" if space == Space::Global => {
+            ".managed" if space == Space::Global => {
+                self.advance();
+                self.expect(")")?;
+                return Ok(true);
+            }
+            ".unified" if space == Space::Global => {
                 return Err(self.unread(&format!("`.attribute({name})`")));
             }
             ".managed" | ".unified" => Code::DirectivePlace {

@@ -177,6 +177,9 @@ impl Printer<'_> {
         self.linkage(var.linkage);
         self.byte(b'.');
         self.put(var.space.name());
+        if var.managed {
+            self.put(" .attribute(.managed)");
+        }
         if let (Some(align), None) = (var.align, var.ptr) {
             self.put(" .align ");
             self.number(align.into());

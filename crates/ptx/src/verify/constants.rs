@@ -48,6 +48,41 @@ pub(super) fn elements(inst: &Inst) -> Option<u8> {
     }
 }
 
+/// The last selector of a sparse product: which lane, or which two, of four say what is there.
+fn selectors(quals: &Quals) -> i64 {
+    let has = |word| quals.has(word);
+    let is_of = |ty| has(Qual::T(ty));
+    match () {
+        () if is_of(Type::F16) || is_of(Type::BF16) => 3,
+        () if is_of(Type::TF32) => {
+            if has(Qual::M16n8k8) {
+                3
+            } else {
+                1
+            }
+        }
+        () if is_of(Type::U4) || is_of(Type::S4) => i64::from(has(Qual::M16n8k64)),
+        () => i64::from(has(Qual::M16n8k32)),
+    }
+}
+
+/// Of a product with scales: bytes and threads that say where the scales are, each with what it may be.
+fn scales(inst: &Inst) -> impl Iterator<Item = (i64, i64, i64)> + '_ {
+    let has = |word| inst.quals.has(word);
+    let (scaled, whole) = (has(Qual::BlockScale), has(Qual::ScaleVec4x));
+    let all = [(5, 0, 3), (5, 1, 1), (7, 0, 3), (7, 1, 3)];
+    let all = all.into_iter().filter(move |_| scaled);
+    all.filter_map(move |(at, item, most)| {
+        let Some(Operand::Vec(items)) = inst.operands.get(at) else {
+            return None;
+        };
+        let Some(Operand::Imm(Imm::Int(value))) = items.get(item) else {
+            return None;
+        };
+        Some((*value, 0, if item == 0 && whole { 0 } else { most }))
+    })
+}
+
 impl Check<'_> {
     /// Constants that some forms limit.
     pub(super) fn constants(&mut self, place: Place<'_>) {
@@ -74,7 +109,9 @@ impl Check<'_> {
                 () => element,
             },
         )];
+        let sparse = [(5, 0, selectors(&inst.quals))];
         let limits: &[(usize, i64, i64)] = match inst.op {
+            Op::Mma if has(Qual::Sp) || has(Qual::SpOrderedMetadata) => &sparse,
             Op::Tensormap if has(Qual::CpFenceproxy) => &[(2, 128, 128)],
             Op::Tensormap if !has(Qual::GlobalAddress) && !has(Qual::Rank) => &field,
             Op::Fence if has(Qual::TensormapGeneric) => &[(1, 128, 128)],
@@ -131,10 +168,9 @@ impl Check<'_> {
         if inst.op == Op::Wgmma && has(Qual::MmaAsync) {
             self.product(place);
         }
-        for (at, least, most) in limits.iter().copied() {
-            let Some(value) = constant(at) else {
-                continue;
-            };
+        let limits = limits.iter().copied();
+        let limited = limits.filter_map(|(at, least, most)| Some((constant(at)?, least, most)));
+        for (value, least, most) in limited.chain(scales(inst)) {
             if !(least..=most).contains(&value) {
                 let code = Code::ConstantRange {
                     form: form_text(inst),

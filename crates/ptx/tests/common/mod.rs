@@ -317,7 +317,9 @@ fn operand(random: &mut Random, inst: &Inst, form: &Form, slot: &Slot, at: usize
             let whole = has(Qual::CpFenceproxy) || inst.op == Op::Fence;
             return int(if whole { 128 } else { 1 });
         }
-        (Op::Mma | Op::Wmma | Op::Wgmma, Shape::Immediate) => return int(1),
+        // All lanes of a group of four say where elements are, in some shapes.
+        (Op::Mma, Shape::Immediate) => return int(0),
+        (Op::Wmma | Op::Wgmma, Shape::Immediate) => return int(1),
         (
             Op::St | Op::Cp | Op::Alloca | Op::Vote | Op::Elect | Op::Stackrestore,
             Shape::Value(ty),

@@ -130,9 +130,10 @@ pub(crate) fn caller() -> Option<String> {
     native(&Backtrace::force_capture().to_string())
 }
 
-/// Whether a function is the driver's or the runtime's, or a template of the runtime's headers.
+/// Whether a function is the driver's or the runtime's, or a template of the runtime's headers, or what Rust calls it by.
 fn is_entry(name: &str) -> bool {
-    let plain = name.trim_start_matches('_');
+    let last = name.rsplit("::").next().unwrap_or(name);
+    let plain = last.trim_start_matches('_');
     let is_upper = |rest: &str| rest.starts_with(char::is_uppercase);
     let of = |prefix: &str| plain.strip_prefix(prefix).is_some_and(is_upper);
     // Names of C++ have their length in front.
@@ -144,10 +145,21 @@ fn is_entry(name: &str) -> bool {
     of("cu") || of("cuda") || mangled
 }
 
-/// The function behind the driver's own, in the text of a backtrace.
+/// Whether a function is of a crate that cargo fetched, or of Rust's own library.
+fn is_installed(name: &str, place: Option<&str>) -> bool {
+    let crates = ["cudarc::", "core::", "std::", "alloc::"];
+    let folders = ["/.cargo/registry/", "/.cargo/git/", "/rustc/"];
+    let is_in = |place: &str| folders.iter().any(|folder| place.contains(folder));
+    let path = name.trim_start_matches('<');
+    crates.iter().any(|of| path.starts_with(of)) || place.is_some_and(is_in)
+}
+
+/// The function behind the driver's own, in the text of a backtrace: the first that is in no installed crate, or the first of
+/// all.
 fn native(text: &str) -> Option<String> {
     let mut lines = text.lines().map(str::trim).peekable();
     let mut seen = false;
+    let mut innermost = None;
     while let Some(line) = lines.next() {
         let name = line.split_once(": ").map(|(_, name)| name);
         let Some(name) = name else {
@@ -161,14 +173,18 @@ fn native(text: &str) -> Option<String> {
         }
         if seen && !is_entry {
             let place = lines.peek().and_then(|next| next.strip_prefix("at "));
-            return Some(match place {
+            let site = match place {
                 Some(place) => format!("{place} in {name}"),
                 None => name.to_owned(),
-            });
+            };
+            if !is_installed(name, place) {
+                return Some(site);
+            }
+            innermost.get_or_insert(site);
         }
         seen |= is_entry;
     }
-    None
+    innermost
 }
 
 #[cfg(test)]
@@ -183,6 +199,16 @@ mod tests {
         assert_eq!(native(text).as_deref(), Some("./a.cu:9 in main"));
         let text = "   0: cuMemAlloc_v2\n   1: cudaMalloc\n   2: _ZL10cudaMallocIfE9cudaErrorPPT_m\n   3: cudnn";
         assert_eq!(native(text).as_deref(), Some("cudnn"));
+        let text = "   0: cuMemAllocAsync\n   1: cudarc::driver::sys::cuMemAllocAsync\n   2: <cudarc::driver::CudaStream>::alloc::<f32>\n   3: alloc_zeros<f32>\n             at /opt/a/.cargo/registry/src/index/cudarc-0.19.10/src/driver/safe/core.rs:1656:28\n   4: core::ops::function::FnOnce::call_once\n   5: rows::load\n             at ./src/main.rs:7:13";
+        assert_eq!(
+            native(text).as_deref(),
+            Some("./src/main.rs:7:13 in rows::load")
+        );
+        let text = "   0: cuMemAllocAsync\n   1: cudarc::driver::result::malloc_async\n   2: std::rt::lang_start";
+        assert_eq!(
+            native(text).as_deref(),
+            Some("cudarc::driver::result::malloc_async")
+        );
         assert_eq!(native("   0: main"), None);
         assert_eq!(
             native("   0: cuMemAlloc_v2\n   1: <unknown>").as_deref(),

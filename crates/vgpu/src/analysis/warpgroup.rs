@@ -12,8 +12,9 @@ use warpsmith_ptx::{
     types::Type,
 };
 
-/// The function with such products replaced; `None` if it has none.
-pub(crate) fn warpgroup(function: &Function) -> Option<Function> {
+/// The function with such products replaced; `None` if it has none. Where it is `checked`, `wgmma.group`, which PTX has not
+/// either, stands before each product, and behind it with the registers that are its until it is waited for.
+pub(crate) fn warpgroup(function: &Function, checked: bool) -> Option<Function> {
     let body = function.body.as_deref()?;
     if !body.iter().any(|stmt| stmt.inst().is_some_and(is_product)) {
         return None;
@@ -23,6 +24,7 @@ pub(crate) fn warpgroup(function: &Function) -> Option<Function> {
         regs: &mut out.regs,
         pool: [Vec::new(), Vec::new(), Vec::new(), Vec::new()],
         to: Vec::with_capacity(2 * body.len()),
+        checked,
     };
     for stmt in body {
         let product = stmt.inst().filter(|inst| is_product(inst));
@@ -54,6 +56,7 @@ struct Rewrite<'f> {
     /// Registers of its own, used again by each product.
     pool: [Vec<RegId>; 4],
     to: Vec<Stmt>,
+    checked: bool,
 }
 
 impl Rewrite<'_> {
@@ -112,6 +115,7 @@ impl Rewrite<'_> {
             !in_registers && number(2) == 1,
             number(if in_registers { 2 } else { 3 }) == 1,
         ];
+        self.mark(stmt, Vec::new());
         self.clear(stmt, scale, sums)?;
         let rows = match from {
             Operand::Vec(items) => items.to_vec(),
@@ -129,7 +133,16 @@ impl Rewrite<'_> {
         for (sums, columns) in sums.chunks(each).zip(columns.chunks(2)) {
             self.block(stmt, inst, [d, a, b], (sums, &rows, columns))?;
         }
+        let held = sums.iter().chain(rows.iter().filter(|_| in_registers));
+        self.mark(stmt, vec![Operand::Vec(held.cloned().collect())]);
         Some(())
+    }
+
+    /// Where a product begins, or which registers it holds.
+    fn mark(&mut self, stmt: &Stmt, held: Vec<Operand>) {
+        if self.checked {
+            self.push(stmt, Op::Wgmma, &[Qual::Group], held);
+        }
     }
 
     /// Where `scale` does not hold the sums start from zero.

@@ -64,6 +64,8 @@ kinds! {
     AsyncEarly = "async_early";
     /// Shared memory that threads stored to, read by the asynchronous proxy without a `fence.proxy.async` in between.
     ProxyFence = "proxy_fence";
+    /// A register of a product of a warp group, read or written before the product was waited for.
+    WgmmaEarly = "wgmma_early";
     /// Memory that was given back.
     UseAfterFree = "use_after_free";
     /// A host read of an element that no kernel wrote, or that one wrote with undefined bytes.

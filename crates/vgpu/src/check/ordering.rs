@@ -7,6 +7,7 @@ use super::{
     checker::{At, Checker, Mark, thread},
     copies::Pending,
     history::{Epoch, SECTOR, Seen, Who},
+    host::HOST,
     report::New,
 };
 
@@ -340,7 +341,9 @@ impl Checker {
                 Access::Read
             }),
         };
-        let message = if seen.constant {
+        let message = if launched.subject.name == *HOST {
+            format!("nothing orders this launch with a copy by which the host reads 0x{address:x}")
+        } else if seen.constant {
             "written in a launch that also reads it by ld.global.nc".to_owned()
         } else if seen.epoch.launch != self.launch {
             format!(

@@ -49,11 +49,20 @@ struct Lent {
     span: SpanId,
 }
 
+/// Registers of a product that are its own until its group is waited for.
+struct Sums {
+    warp: u32,
+    regs: Vec<u32>,
+    group: Option<u32>,
+    span: SpanId,
+}
+
 /// What the asynchronous proxy knows of a CTA's shared memory.
 #[derive(Default)]
 pub(super) struct Proxy {
     stores: FxHashMap<u64, Store>,
     lent: Vec<Lent>,
+    held: Vec<Sums>,
     /// Groups that each thread has committed.
     groups: FxHashMap<(Reader, u32), u32>,
     /// Bytes that each `mbarrier` expects in its phase, and those that came.
@@ -64,6 +73,7 @@ impl Proxy {
     pub(super) fn clear(&mut self) {
         self.stores.clear();
         self.lent.clear();
+        self.held.clear();
         self.groups.clear();
         self.transactions.clear();
     }
@@ -257,6 +267,16 @@ impl Checker {
                     lent.group.get_or_insert(*group);
                 }
             }
+            if reader == Reader::Product {
+                for sums in cta
+                    .proxy
+                    .held
+                    .iter_mut()
+                    .filter(|sums| sums.warp == at.warp)
+                {
+                    sums.group.get_or_insert(*group);
+                }
+            }
             *group += 1;
         }
     }
@@ -270,12 +290,51 @@ impl Checker {
             let thread = owner(reader, at.warp, lane);
             let groups = cta.proxy.groups.get(&(reader, thread));
             let groups = groups.copied().unwrap_or(0);
+            let is_done = |group: Option<u32>| group.is_some_and(|group| group + left < groups);
             cta.proxy.lent.retain(|lent| {
                 let mine = lent.reader == reader && lent.thread == thread;
-                let done = lent.group.is_some_and(|group| group + left < groups);
-                !(mine && done)
+                !(mine && is_done(lent.group))
+            });
+            if reader == Reader::Product {
+                let stays = |sums: &Sums| sums.warp != at.warp || !is_done(sums.group);
+                cta.proxy.held.retain(stays);
+            }
+        }
+    }
+
+    /// A product has registers for its own until its group is waited for.
+    pub(crate) fn hold(&mut self, at: &At<'_>, regs: Vec<u32>) {
+        if let Some(cta) = self.cta() {
+            cta.proxy.held.push(Sums {
+                warp: at.warp,
+                regs,
+                group: None,
+                span: at.span,
             });
         }
+    }
+
+    /// A warp reads or writes registers.
+    pub(crate) fn uses_held(&mut self, at: &At<'_>, regs: &[u32]) {
+        let Some((index, cta)) = &mut self.current else {
+            return;
+        };
+        let lane = at.mask.trailing_zeros() & 31;
+        let holds =
+            |sums: &&Sums| sums.warp == at.warp && regs.iter().any(|reg| sums.regs.contains(reg));
+        let Some(sums) = cta.proxy.held.iter().find(holds) else {
+            return;
+        };
+        let other = place_in(at, *index, at.warp * 32 + lane, sums.span);
+        self.findings.add(New {
+            kind: Kind::WgmmaEarly,
+            place: at.place(lane, None),
+            other: Some(other),
+            address: None,
+            allocation: None,
+            message: "a register is read or written that a product has until it was waited for"
+                .to_owned(),
+        });
     }
 
     /// A copy has written to shared memory, and what it wrote is there once the phase of an `mbarrier` ends.

@@ -157,6 +157,9 @@ fn help(kind: Kind) -> &'static str {
         Kind::ProxyFence => {
             "put fence.proxy.async behind the stores, before the barrier that the one who starts the copy or product waits at"
         }
+        Kind::WgmmaEarly => {
+            "put wgmma.wait_group between the product and what has its registers; other products may add to them"
+        }
         Kind::UseAfterFree => "the memory was given back before this launch",
         Kind::UnwrittenOutput => {
             "every element needs a value: is the last part covered, and was what it was made of written?"

@@ -74,6 +74,7 @@ pub(crate) use count::emit_count;
 pub(crate) use flow::part;
 pub(crate) use flow::{FUEL, begin_guard, emit_flow, end_guard, gate};
 pub(crate) use ldst::extend;
+pub(crate) use ordered::emit_early;
 pub(crate) use shadows::Reach;
 pub(crate) use warp::{Mode, mode_of, source};
 pub(crate) use watched::{awaited, mark, watched};

@@ -1,16 +1,17 @@
 //! The ops by which a checked program tells its checker what orders threads, and whose lanes an instruction names.
 
 use super::{
-    Ctx, Handler, Micro, Slot, SpanId, args, checked::ask, flow::Gate, lane::mask_of, operand,
+    Ctx, Handler, Micro, Slot, SpanId, Words, args, checked::ask, flow::Gate, lane::mask_of,
+    operand,
 };
 use crate::{
-    analysis::immediate,
+    analysis::{immediate, roles::each_reg},
     build::Lowerer,
     check::{Kind, New, ObjectEvent, Reader},
     error::Error,
 };
 use warpsmith_ptx::{
-    ir::{Inst, Operand},
+    ir::{Inst, Operand, RegId},
     op::Op,
     qual::Qual,
 };
@@ -64,6 +65,12 @@ args! {
         products: bool,
         /// Groups that are not waited for.
         left: u32,
+    }
+
+    struct Holding {
+        /// Numbers of registers.
+        regs: Words,
+        count: u32,
     }
 
     struct Naming {
@@ -139,6 +146,46 @@ impl Handler for WaitGroups {
             checker.wait_groups(at, op.reader(), op.left);
         });
     }
+}
+
+/// A product holds registers until its group is waited for.
+struct Holds;
+impl Handler for Holds {
+    type Args = Holding;
+    fn run(ctx: &mut Ctx, op: &Micro<Holding>) {
+        let regs = ctx.extra(op.regs, op.count as usize).to_vec();
+        let mask = ctx.mask;
+        ask(ctx, op.span(), mask, |checker, at, _| {
+            checker.hold(at, regs)
+        });
+    }
+}
+
+/// Registers that products may hold still are read or written.
+struct Early;
+impl Handler for Early {
+    type Args = Holding;
+    fn run(ctx: &mut Ctx, op: &Micro<Holding>) {
+        let regs = ctx.extra(op.regs, op.count as usize).to_vec();
+        let mask = ctx.mask;
+        ask(ctx, op.span(), mask, |checker, at, _| {
+            checker.uses_held(at, &regs)
+        });
+    }
+}
+
+fn holding(l: &mut Lowerer, regs: &[RegId]) -> Holding {
+    let numbers: Vec<u32> = regs.iter().map(|reg| reg.0).collect();
+    Holding {
+        regs: l.extra(&numbers),
+        count: numbers.len() as u32,
+    }
+}
+
+/// Emits what looks whether a product holds one of these registers.
+pub(crate) fn emit_early(l: &mut Lowerer, regs: &[RegId]) {
+    let args = holding(l, regs);
+    l.emit(l.cold::<Early>(args));
 }
 
 impl Grouping {
@@ -273,6 +320,15 @@ pub(crate) fn emit_order(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
         Op::Wgmma | Op::Cp if grouped && has(Qual::WaitGroup) => {
             let left = number();
             l.emit(l.cold::<WaitGroups>(Grouping { products, left }));
+        }
+        Op::Wgmma if has(Qual::Group) => {
+            let mut regs = Vec::new();
+            let held = inst.operands.iter();
+            held.for_each(|operand| each_reg(operand, &mut |reg| regs.push(reg)));
+            if !regs.is_empty() {
+                let args = holding(l, &regs);
+                l.emit(l.cold::<Holds>(args));
+            }
         }
         Op::Membar | Op::Fence => {
             let within = has(Qual::Cta);

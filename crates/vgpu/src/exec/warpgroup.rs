@@ -250,7 +250,7 @@ pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Option<Result<(), Error>> {
         return None;
     }
     // What they order is so already.
-    if has(Qual::Fence) || has(Qual::CommitGroup) || has(Qual::WaitGroup) {
+    if has(Qual::Fence) || has(Qual::CommitGroup) || has(Qual::WaitGroup) || has(Qual::Group) {
         return Some(Ok(()));
     }
     if has(Qual::Load) {

@@ -5,8 +5,8 @@
 //! registers that loads, copies and gaps reach have a shadow: 32 cells with a bit for each undefined byte.
 
 use super::{
-    Lowerer, deferred::Deferred, depends::Depends, describe::access, guess::Guesses, preds::Preds,
-    reach,
+    Lowerer, deferred::Deferred, depends::Depends, describe::access, guess::Guesses, held::Held,
+    preds::Preds, reach,
 };
 use crate::{
     analysis::{Block, Term, roles, uniform::insts},
@@ -35,6 +35,7 @@ pub(crate) struct Shadows {
     depends: Depends,
     preds: Preds,
     deferred: Deferred,
+    held: Held,
     /// Whether the asynchronous proxy reads shared memory.
     proxy: bool,
     /// The statement that is lowered, and its block.
@@ -205,6 +206,7 @@ impl Shadows {
             depends: Depends::new(function, body, blocks),
             preds: Preds::new(l, body, blocks, &preds),
             deferred: Deferred::new(l, body, blocks, &guesses),
+            held: Held::new(function, body, blocks),
             proxy: body
                 .iter()
                 .any(|stmt| stmt.inst().is_some_and(exec::is_read_by_proxy)),
@@ -249,6 +251,7 @@ pub(super) fn enter_stmt(shadows: &mut Shadows, here: usize) {
 
 /// Emits what comes before any instruction, lowered or not.
 pub(super) fn before_all(l: &mut Lowerer<'_>, shadows: &Shadows) -> Result<(), Error> {
+    shadows.held.before(l, shadows.here);
     shadows.deferred.before(l, shadows.here)
 }
 

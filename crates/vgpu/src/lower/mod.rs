@@ -4,6 +4,7 @@ mod deferred;
 mod depends;
 mod describe;
 mod guess;
+mod held;
 mod instrument;
 mod lost;
 mod preds;

@@ -227,6 +227,10 @@ pub(super) fn is_pred(l: &Lowerer<'_>, operand: Option<&Operand>) -> bool {
 
 /// What an instruction does, if that is compiled.
 pub(super) fn kind(l: &Lowerer<'_>, inst: &Inst) -> Option<Kind> {
+    // Products of sparse and of scaled matrices.
+    if inst.op == Op::Mma && inst.operands.len() > 4 {
+        return None;
+    }
     common(l, inst).or_else(|| more::kind(l, inst).map(Kind::More))
 }
 

@@ -1,8 +1,9 @@
 //! `mma.sync` on 8-bit floats.
 
 use super::{
-    super::{Ctx, Handler, Micro, Slot, Words, args, half::F16},
+    super::{Ctx, Handler, Micro, Slot, Words, args},
     Frags,
+    small::{e4m3, e5m2},
     tile::NAN,
 };
 use crate::build::Lowerer;
@@ -15,22 +16,6 @@ args! {
         a_is_e5m2: bool,
         b_is_e5m2: bool,
     }
-}
-
-/// 4 bits of exponent, 3 of fraction; no infinity.
-fn e4m3(byte: u8) -> f32 {
-    let (exponent, fraction) = (u32::from(byte >> 3 & 15), u32::from(byte & 7));
-    let size = match (exponent, fraction) {
-        (15, 7) => f32::NAN,
-        (0, _) => fraction as f32 / 512.0,
-        _ => f32::from_bits((exponent + 120) << 23 | fraction << 20),
-    };
-    if byte & 0x80 != 0 { -size } else { size }
-}
-
-/// The upper byte of an f16.
-fn e5m2(byte: u8) -> f32 {
-    F16(u16::from(byte) << 8).to_f32()
 }
 
 /// 16 rows and 32 k.

@@ -13,7 +13,8 @@
 //!   result is rounded once to nearest even. A NaN result is `0x7FFFFFFF`, or `0x7FFF` as f16.
 //! - tf32 operands are cut to 19 bits, as a tensor core reads them.
 //! - f64: fused multiply-adds in ascending k from C.
-//! - 8-bit floats: the same chain, of products that are exact.
+//! - 8-bit floats: the same chain, of products that are exact; so are products of scaled floats, whose chains are rounded to
+//!   f32 at each step.
 //! - 8-bit and 4-bit integers: exact; the sum with C wraps, or is clamped once with `.satfinite`.
 //!
 //! # Runs
@@ -30,6 +31,9 @@ mod int;
 #[cfg_attr(not(target_arch = "x86_64"), path = "native_other.rs")]
 mod native;
 mod nibble;
+mod scaled;
+mod small;
+mod sparse;
 mod tile;
 #[cfg_attr(target_arch = "x86_64", path = "wide_x86.rs")]
 #[cfg_attr(not(target_arch = "x86_64"), path = "wide_other.rs")]
@@ -130,11 +134,19 @@ fn wide(inst: &Inst) -> bool {
 
 /// Lowers `mma.sync`.
 pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
+    let has = |qual| inst.quals.has(qual);
+    if has(Qual::Sp) || has(Qual::SpOrderedMetadata) {
+        return sparse::lower(l, inst);
+    }
+    let eighths = [Type::E4M3, Type::E5M2].map(Qual::T);
+    let shallow = has(Qual::M16n8k16) && eighths.into_iter().any(has);
+    if has(Qual::BlockScale) || has(Qual::KindF8f6f4) || shallow {
+        return scaled::lower(l, inst);
+    }
     let types: Vec<Type> = inst.quals.types().collect();
     let &[d, a, b, c] = types.as_slice() else {
         return Err(l.unsupported(inst));
     };
-    let has = |qual| inst.quals.has(qual);
     // Rows in eights, and k.
     let (halves, depth) = if has(Qual::M16n8k4) {
         (2, 4)

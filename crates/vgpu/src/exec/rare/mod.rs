@@ -13,6 +13,7 @@ pub(crate) mod print;
 mod redux;
 mod rule;
 mod soft;
+mod video;
 mod wmma;
 
 use crate::{build::Lowerer, error::Error};
@@ -64,4 +65,5 @@ pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Option<Result<(), Error>> {
         .or_else(|| wmma::lower(l, inst))
         .or_else(|| redux::lower(l, inst))
         .or_else(|| pieces::lower(l, inst))
+        .or_else(|| video::lower(l, inst))
 }

@@ -289,7 +289,9 @@ fn new_lines(path: &Path, from: u64) -> Option<String> {
 fn launch(event: &Value) -> String {
     let number = event["launch"].as_u64().filter(|number| *number > 0);
     let Some(number) = number else {
-        return String::new();
+        // Of a copy only the place is told.
+        let site = event["site"].as_str();
+        return site.map_or_else(String::new, |site| format!("; called at {site}"));
     };
     match event["site"].as_str() {
         Some(site) => format!("; launch {number}, made at {site}"),
