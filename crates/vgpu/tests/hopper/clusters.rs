@@ -391,3 +391,31 @@ fn misuses_of_the_cluster_are_faults() {
         "{said:?}"
     );
 }
+
+/// What only says how much a warp needs, and when the next grid may begin, leaves values as they are.
+#[test]
+fn registers_are_given_and_taken_and_grids_depend_on_each_other() {
+    let body = "
+  griddepcontrol.wait;
+  mul.lo.u32 %r10, %r0, 3;
+  mov.u32 %r11, %ctaid.x;
+  setp.eq.u32 %p1, %r11, 0;
+  @%p1 bra more;
+  setmaxnreg.dec.sync.aligned.u32 40;
+  add.u32 %r10, %r10, 1;
+  bra.uni on;
+more:
+  setmaxnreg.inc.sync.aligned.u32 232;
+  add.u32 %r10, %r10, 2;
+on:
+  griddepcontrol.launch_dependents;";
+    let case = Case {
+        block: 128,
+        out: 256,
+        ..case(".maxntid 128", "", body, 2, None)
+    };
+    let want: Vec<u32> = (0..256)
+        .map(|at| 3 * (at % 128) + if at < 128 { 2 } else { 1 })
+        .collect();
+    assert_eq!(case.run(), want);
+}
