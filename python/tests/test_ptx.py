@@ -157,9 +157,9 @@ def test_faults_and_what_is_no_ptx_have_exceptions_of_their_own():
         ptx.check(7)
     with pytest.raises(FileNotFoundError):
         ptx.check("no_such_file.ptx")
-    managed = SAXPY.replace(".visible .entry", ".global .attribute(.managed) .u32 g;\n.visible .entry", 1)
+    names = ".visible .func f() { ret; }\n.visible .func g();\n.alias g, f;\n.visible .entry"
     with pytest.raises(UnsupportedError):
-        ptx.run(managed, block=1, args=[None, None, 0, 1.0])
+        ptx.run(SAXPY.replace(".visible .entry", names, 1), block=1, args=[None, None, 0, 1.0])
 
 
 def test_check_finds_without_running(tmp_path):
