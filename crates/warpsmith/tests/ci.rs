@@ -212,7 +212,6 @@ fn verdicts_tell_a_bug_from_what_is_not_done_here() {
         (format!("{HEAD}{HEAD}{kernel}"), 2, "error", "syntax", bug),
         (format!("{HEAD}.global .u32 g[];\n{kernel}"), 2, "error", "syntax", bug),
         (format!("{HEAD}.visible .func f() {{ ret; }}\n.visible .func g();\n.alias g, f;\n{kernel}"), 2, "unsupported", "unsupported", other),
-        (format!("{HEAD}.global .attribute(.managed) .u32 m;\n{kernel}"), 2, "unsupported", "unsupported", other),
         (format!("{HEAD}.global .texref t;\n{kernel}"), 2, "unsupported", "unsupported", other),
         (format!("{HEAD}.extern .func f();\n.visible .entry k() {{ call f; ret; }}"), 2, "unsupported", "unsupported", other),
         (format!(".version 9.9\n.target sm_80\n.address_size 64\n{kernel}"), 2, "unsupported", "unsupported", other),
