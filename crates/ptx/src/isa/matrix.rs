@@ -60,7 +60,8 @@ mma .sync .aligned .m16n8k32 .row .col .kind::f8f6f4 .f32 .{e4m3,e5m2,e3m2,e2m3,
 mma .sync .aligned .m16n8k32 .row .col .kind::mxf8f6f4 .block_scale .scale_vec::1X? .f32 .{e4m3,e5m2,e3m2,e2m3,e2m1} .{e4m3,e5m2,e3m2,e2m3,e2m1} .f32 .ue8m0 | ={4 f32}, {4 b32}, {2 b32}, {4 f32}, b32, {2 u16}, b32, {2 u16} | 8.7/120a 8.8/120f | 9.7.14.5.14
 mma .sync .aligned .m16n8k64 .row .col .kind::mxf4 .block_scale .scale_vec::2X? .f32 .e2m1 .e2m1 .f32 .ue8m0 | ={4 f32}, {4 b32}, {2 b32}, {4 f32}, b32, {2 u16}, b32, {2 u16} | 8.7/120a 8.8/120f | 9.7.14.5.14
 mma .sync .aligned .m16n8k64 .row .col .kind::mxf4nvf4 .block_scale .scale_vec::2X .f32 .e2m1 .e2m1 .f32 .ue8m0 | ={4 f32}, {4 b32}, {2 b32}, {4 f32}, b32, {2 u16}, b32, {2 u16} | 8.7/120a 8.8/120f | 9.7.14.5.14
-mma .sync .aligned .m16n8k64 .row .col .kind::mxf4nvf4 .block_scale .scale_vec::4X .f32 .e2m1 .e2m1 .f32 .{ue8m0,ue4m3} | ={4 f32}, {4 b32}, {2 b32}, {4 f32}, b32, {2 u16}, b32, {2 u16} | 8.7/120a 8.8/120f | 9.7.14.5.14
+mma .sync .aligned .m16n8k64 .row .col .kind::mxf4nvf4 .block_scale .scale_vec::4X .f32 .e2m1 .e2m1 .f32 .ue4m3 | ={4 f32}, {4 b32}, {2 b32}, {4 f32}, b32, {2 u16}, b32, {2 u16} | 8.7/120a 8.8/120f | 9.7.14.5.14
+mma .sync .aligned .m16n8k64 .row .col .kind::mxf4nvf4 .block_scale .scale_vec::4X .f32 .e2m1 .e2m1 .f32 .ue8m0 | ={4 f32}, {4 b32}, {2 b32}, {4 f32}, b32, {2 u16}, b32, {2 u16} | 9.1/120a 9.1/120f | 9.7.14.5.14
 mma .{sp,sp::ordered_metadata@8.5/80} .sync .aligned .m16n8k16 .row .col .f16 .f16 .f16 .f16 | ={2 f16x2}, {2 b32}, {2 b32}, {2 f16x2}, b32, # | 7.1/80 | 9.7.14.6.3
 mma .{sp,sp::ordered_metadata@8.5/80} .sync .aligned .m16n8k16 .row .col .f32 .f16 .f16 .f32 | ={4 f32}, {2 b32}, {2 b32}, {4 f32}, b32, # | 7.1/80 | 9.7.14.6.3
 mma .{sp,sp::ordered_metadata@8.5/80} .sync .aligned .m16n8k16 .row .col .f32 .bf16 .bf16 .f32 | ={4 f32}, {2 b32}, {2 b32}, {4 f32}, b32, # | 7.1/80 | 9.7.14.6.3

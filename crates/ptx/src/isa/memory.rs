@@ -159,8 +159,10 @@ txq .{channel_data_type,channel_order} .b32 | =b32, [] | 1.5/20 | 9.7.10.5 | sam
 txq .{force_unnormalized_coords,filter_mode,addr_mode_0,addr_mode_1,addr_mode_2} .b32 | =b32, [] | 1.5/20 | 9.7.10.5 | same own
 txq .{array_size,num_mipmap_levels,num_samples} .b32 | =b32, [] | 4.1/20 | 9.7.10.5 | same own
 txq .level .{width,height,depth} .b32 | =b32, [], b32 | 4.3/30 | 9.7.10.5 | same own
-suld .b .{1d,2d,3d,a1d,a2d} .{ca,cg,cs,cv}? .{v2,v4}? T={b8,b16,b32,b64} .{trap,clamp,zero} | =<T>, texture | 1.5/20 | 9.7.11.1 | acts own
-sust .b .{1d,2d,3d,a1d,a2d} .{wb,cg,cs,wt}? .{v2,v4}? T={b8,b16,b32,b64} .{trap,clamp,zero} | texture, <T> | 1.5/20 | 9.7.11.2
+suld .b .{1d,2d,3d,a1d,a2d} .{ca,cg,cs,cv}? .v2? T={b8,b16,b32,b64} .{trap,clamp,zero} | =<T>, texture | 1.5/20 | 9.7.11.1 | acts own
+suld .b .{1d,2d,3d,a1d,a2d} .{ca,cg,cs,cv}? .v4 T={b8,b16,b32} .{trap,clamp,zero} | =<T>, texture | 1.5/20 | 9.7.11.1 | acts own
+sust .b .{1d,2d,3d,a1d,a2d} .{wb,cg,cs,wt}? .v2? T={b8,b16,b32,b64} .{trap,clamp,zero} | texture, <T> | 1.5/20 | 9.7.11.2
+sust .b .{1d,2d,3d,a1d,a2d} .{wb,cg,cs,wt}? .v4 T={b8,b16,b32} .{trap,clamp,zero} | texture, <T> | 1.5/20 | 9.7.11.2
 sust .p .{1d,2d,3d,a1d,a2d} .{wb,cg,cs,wt}? .{v2,v4}? T={b32} .{trap,clamp,zero} | texture, <T> | 1.5/20 | 9.7.11.2
 sured .b .add .{1d,2d,3d} T={u32,s32,u64} .{trap,clamp,zero} | texture, T | 3.0/20 | 9.7.11.3
 sured .b .{min,max} .{1d,2d,3d} T={u32,s32,u64@8.1/50,s64@8.1/50} .{trap,clamp,zero} | texture, T | 3.0/20 | 9.7.11.3

@@ -165,6 +165,14 @@ impl Check<'_> {
             let code = Code::ConstantMultiple { form, value, of };
             self.report(place.function, code, place.span);
         }
+        if inst.op == Op::Mma {
+            // What says where elements are, and scales.
+            for operand in inst.operands.iter().skip(4).step_by(2) {
+                if !matches!(operand, Operand::Reg(_)) {
+                    self.kind(place, "a register", operand);
+                }
+            }
+        }
         if inst.op == Op::Wgmma && has(Qual::MmaAsync) {
             self.product(place);
         }

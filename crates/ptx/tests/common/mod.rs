@@ -309,6 +309,7 @@ fn operand(random: &mut Random, inst: &Inst, form: &Form, slot: &Slot, at: usize
             };
         }
         (Op::Movmatrix, Shape::Value(ty)) => return reg(random, form.ty(ty)),
+        (Op::Mma, Shape::Value(ty)) => return reg(random, form.ty(ty)),
         (op, Shape::Value(ty)) if op.name().starts_with('v') && op != Op::Vote => {
             return reg(random, form.ty(ty));
         }
