@@ -84,6 +84,15 @@ fn scales(inst: &Inst) -> impl Iterator<Item = (i64, i64, i64)> + '_ {
 }
 
 impl Check<'_> {
+    /// What says where elements of a sparse product are, and scales, are in registers.
+    fn companions(&mut self, place: Place<'_>) {
+        for operand in place.inst.operands.iter().skip(4).step_by(2) {
+            if !matches!(operand, Operand::Reg(_)) {
+                self.kind(place, "a register", operand);
+            }
+        }
+    }
+
     /// Constants that some forms limit.
     pub(super) fn constants(&mut self, place: Place<'_>) {
         let inst = place.inst;
@@ -166,12 +175,7 @@ impl Check<'_> {
             self.report(place.function, code, place.span);
         }
         if inst.op == Op::Mma {
-            // What says where elements are, and scales.
-            for operand in inst.operands.iter().skip(4).step_by(2) {
-                if !matches!(operand, Operand::Reg(_)) {
-                    self.kind(place, "a register", operand);
-                }
-            }
+            self.companions(place);
         }
         if inst.op == Op::Wgmma && has(Qual::MmaAsync) {
             self.product(place);
