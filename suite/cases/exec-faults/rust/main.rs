@@ -152,6 +152,8 @@ fn streams_unordered(card: &Card) -> Done {
     if card.is_clean {
         two.join(&one)?;
     }
+    // The second comes second, though nothing orders it.
+    std::thread::sleep(std::time::Duration::from_millis(300));
     launch!(fill, 1u32, 32u32, two, address, 2)?; // streams_unordered: launches
     one.synchronize()?;
     two.synchronize()
