@@ -153,7 +153,7 @@ impl Machine {
         Ok(address)
     }
 
-    /// Gives a block back now, whatever streams still do with it; see [`Stream::free`].
+    /// Gives a block back now, whatever streams still do with it; see [`Stream::free`](crate::Stream::free).
     ///
     /// # Errors
     /// [`Error::NotAllocated`].
