@@ -1,15 +1,15 @@
 //! Copies to the host, in the order of their streams: a launch that nothing orders with one may write what it reads.
 
 use super::{
-    Access, Kind, Place, cell,
-    checker::{Checker, thread},
+    Kind, cell,
+    checker::Checker,
     clock::WarpClock,
     history::{Epoch, SECTOR, Seen, Who},
     order::LaunchOrder,
     report::New,
     subject::Subject,
 };
-use crate::{ids::SpanId, memory::Own, view::LaunchView};
+use crate::{ids::SpanId, view::LaunchView};
 use std::sync::Arc;
 
 /// The name that stands for a kernel where the host is who accesses.
@@ -24,17 +24,9 @@ fn one() -> LaunchView {
     LaunchView {
         grid: [1; 3],
         block: [1; 3],
-        cta: [0; 3],
         cluster: [1; 3],
-        clustered: false,
-        grid_id: 0,
-        dynamic_shared: 0,
-        shared: 0,
         sms: 1,
-        workspace: 0,
-        params: Vec::new(),
-        own: Own::default(),
-        peers: Vec::new(),
+        ..LaunchView::default()
     }
 }
 
@@ -99,17 +91,7 @@ impl Checker {
         let Some(launched) = launched else {
             return;
         };
-        let warps = launched.block.iter().product::<u32>().div_ceil(32).max(1);
-        let warp = seen.epoch.moment.warp;
-        let number = warp / warps;
-        let [x, y, _] = launched.grid.map(|n| n.max(1));
-        let place = Place {
-            kernel: launched.subject.name.clone(),
-            span: launched.subject.span(seen.epoch.span),
-            cta: [number % x, number / x % y, number / x / y],
-            thread: thread(launched.block, warp % warps * 32 + seen.lane),
-            access: Some(Access::Write),
-        };
+        let place = launched.place(seen);
         self.add(New {
             kind: Kind::RaceGlobal,
             place,

@@ -4,12 +4,33 @@ use super::{
     Access, Kind, Place,
     access::{AccessInfo, Memory, Pattern, Region, Request, Stored},
     cell::{self, Cell},
-    checker::{At, Checker, Mark, thread},
+    checker::{At, Checker, Launched, Mark, thread},
     copies::Pending,
     history::{Epoch, SECTOR, Seen, Who},
     host::HOST,
     report::New,
 };
+
+impl Launched {
+    /// Where it accessed what was seen.
+    pub(super) fn place(&self, seen: &Seen) -> Place {
+        let warps = self.block.iter().product::<u32>().div_ceil(32).max(1);
+        let warp = seen.epoch.moment.warp;
+        let number = warp / warps;
+        let [x, y, _] = self.grid.map(|n| n.max(1));
+        Place {
+            kernel: self.subject.name.clone(),
+            span: self.subject.span(seen.epoch.span),
+            cta: [number % x, number / x % y, number / x / y],
+            thread: thread(self.block, warp % warps * 32 + seen.lane),
+            access: Some(if seen.writes {
+                Access::Write
+            } else {
+                Access::Read
+            }),
+        }
+    }
+}
 
 impl Checker {
     /// The cell of an access of a warp, without lanes.
@@ -326,21 +347,7 @@ impl Checker {
         let Some(launched) = launched else {
             return;
         };
-        let warps = launched.block.iter().product::<u32>().div_ceil(32).max(1);
-        let warp = seen.epoch.moment.warp;
-        let number = warp / warps;
-        let [x, y, _] = launched.grid.map(|n| n.max(1));
-        let other = Place {
-            kernel: launched.subject.name.clone(),
-            span: launched.subject.span(seen.epoch.span),
-            cta: [number % x, number / x % y, number / x / y],
-            thread: thread(launched.block, warp % warps * 32 + seen.lane),
-            access: Some(if seen.writes {
-                Access::Write
-            } else {
-                Access::Read
-            }),
-        };
+        let other = launched.place(seen);
         let message = if launched.subject.name == *HOST {
             format!("nothing orders this launch with a copy by which the host reads 0x{address:x}")
         } else if seen.constant {

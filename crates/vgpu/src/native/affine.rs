@@ -67,12 +67,17 @@ impl Coder<'_, '_> {
         self.nodes.effect(Code::CompareImm(false, 16), &[lane]);
         let cmov = Code::Cmov(Cond::AboveEqual, true);
         let found = self.nodes.change(cmov, low, &[high]);
+        let base = self.lane_zero(found, lane, step)?;
+        self.compare_lanes(base, step, wide, regs.into_iter().map(Arg::Reg).collect());
+        Ok(base)
+    }
+
+    /// What lane 0 would hold, by what a lane does, where they grow by `step`.
+    pub(super) fn lane_zero(&mut self, found: VReg, lane: VReg, step: i64) -> Result<VReg, Skip> {
         let before = Code::ImulImm(true, i32::try_from(step).map_err(|_| Skip)?);
         let before = self.nodes.scalar(before, &[lane]);
         let code = Code::Alu(Alu::Sub, true);
-        let base = self.nodes.change(code, found, &[before]);
-        self.compare_lanes(base, step, wide, regs.into_iter().map(Arg::Reg).collect());
-        Ok(base)
+        Ok(self.nodes.change(code, found, &[before]))
     }
 
     /// What a lane of half a warp holds: its number counts from the first of either half.
@@ -103,34 +108,44 @@ impl Coder<'_, '_> {
         self.nodes.reversed(op, RegClass::Int, Len::L128, 0, found)
     }
 
-    fn compare_lanes(&mut self, base: VReg, step: i64, wide: bool, found: Vec<Arg>) {
+    /// Leaves the run where lanes that are `here`, from lane `first` on, do not grow by `step` from what `first` would hold.
+    pub(super) fn grows(
+        &mut self,
+        found: Vec<Arg>,
+        base: VReg,
+        (step, wide): (i64, bool),
+        (here, first): (VReg, u8),
+    ) {
+        let (op, lanes) = if wide {
+            (&vector::CMP_I64, 8)
+        } else {
+            (&vector::CMP_I32, 16)
+        };
         let mut off: Option<VReg> = None;
-        if let Some(active) = self.active {
-            let op = if wide {
-                &vector::CMP_I64
-            } else {
-                &vector::CMP_I32
+        for (j, found) in found.into_iter().enumerate() {
+            let want = self.affine_part(base, step, wide, j);
+            let v = Vector {
+                imm: 4,
+                mask: Some(self.part(here, first + lanes * j as u8)),
+                ..Vector::two(want, found)
             };
-            for (j, found) in found.into_iter().enumerate() {
-                let want = self.affine_part(base, step, wide, j);
-                let lanes = self.part(active, (if wide { 8 } else { 16 }) * j as u8);
-                let v = Vector {
-                    imm: 4,
-                    mask: Some(lanes),
-                    ..Vector::two(want, found)
-                };
-                let own = self.nodes.vector(op, RegClass::Vector, v);
-                off = Some(match off {
-                    None => own,
-                    Some(off) => self.nodes.mask(Code::MaskAlu(MaskAlu::Or), &[off, own]),
-                });
-            }
-            if let Some(off) = off {
-                self.nodes.effect(Code::MaskTest16, &[off]);
-                self.exit_if(Cond::NotEqual);
-            }
-            return;
+            let own = self.nodes.vector(op, RegClass::Vector, v);
+            off = Some(match off {
+                None => own,
+                Some(off) => self.nodes.mask(Code::MaskAlu(MaskAlu::Or), &[off, own]),
+            });
         }
+        if let Some(off) = off {
+            self.nodes.effect(Code::MaskTest16, &[off]);
+            self.exit_if(Cond::NotEqual);
+        }
+    }
+
+    fn compare_lanes(&mut self, base: VReg, step: i64, wide: bool, found: Vec<Arg>) {
+        if let Some(active) = self.active {
+            return self.grows(found, base, (step, wide), (active, 0));
+        }
+        let mut off: Option<VReg> = None;
         for (j, found) in found.into_iter().enumerate() {
             let want = self.affine_part(base, step, wide, j);
             // The bits in which they differ, and those of before.

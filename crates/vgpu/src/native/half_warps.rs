@@ -14,7 +14,7 @@ use super::{
 use crate::lower::Lowerer;
 use regalloc2::{RegClass, VReg};
 use warpsmith_ptx::ir::{Address, Base, Inst, Operand};
-use warpsmith_x86::{Alu, Cond, Len, MaskAlu, Shift, vector};
+use warpsmith_x86::{Alu, Cond, Len, Shift, vector};
 
 /// An access of words by halves of a warp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,11 +155,9 @@ impl Coder<'_, '_> {
             // Where no lane of the half is here, nothing comes of what is found.
             let lane = self.nodes.scalar(Code::TrailingZeros, &[own]);
             let found = self.lane_of(offsets, lane, wide);
-            let before = Code::ImulImm(true, step as i32);
-            let before = self.nodes.scalar(before, &[lane]);
-            let code = Code::Alu(Alu::Sub, true);
-            let from = self.nodes.change(code, found, &[before]);
-            self.grows(offsets, from, (step, wide), (here, 16 * i));
+            let from = self.lane_zero(found, lane, step)?;
+            let offsets = offsets.iter().map(|offsets| Arg::Reg(*offsets));
+            self.grows(offsets.collect(), from, (step, wide), (here, 16 * i));
             let code = Code::Alu(Alu::Add, true);
             places.push(self.nodes.change(code, from, &[host]));
         }
@@ -183,39 +181,6 @@ impl Coder<'_, '_> {
                 self.put(source(inst, 0)?, value)
             }
             _ => Ok(()),
-        }
-    }
-
-    /// Leaves the run where lanes of a half that are here do not grow by `step` from what lane 0 would hold.
-    fn grows(
-        &mut self,
-        half: &[VReg],
-        from: VReg,
-        (step, wide): (i64, bool),
-        (here, first): (VReg, u8),
-    ) {
-        let (op, lanes) = if wide {
-            (&vector::CMP_I64, 8)
-        } else {
-            (&vector::CMP_I32, 16)
-        };
-        let mut off: Option<VReg> = None;
-        for (j, found) in half.iter().enumerate() {
-            let want = self.affine_part(from, step, wide, j);
-            let v = Vector {
-                imm: 4,
-                mask: Some(self.part(here, first + lanes * j as u8)),
-                ..Vector::two(want, Arg::Reg(*found))
-            };
-            let own = self.nodes.vector(op, RegClass::Vector, v);
-            off = Some(match off {
-                None => own,
-                Some(off) => self.nodes.mask(Code::MaskAlu(MaskAlu::Or), &[off, own]),
-            });
-        }
-        if let Some(off) = off {
-            self.nodes.effect(Code::MaskTest16, &[off]);
-            self.exit_if(Cond::NotEqual);
         }
     }
 

@@ -61,6 +61,9 @@ impl Coder<'_, '_> {
         let each = access.bytes * access.count;
         let step = i64::from(each);
         let mut uniform = self.is_uniform(value);
+        let guessed = self.guesses(operand);
+        let is_here = self.active.is_some() && self.guard.is_none() && access.count == 1;
+        let is_here = is_here && (wide || access.shared);
         let base = match self.affine(value) {
             _ if uniform => self.scalar(value)?,
             Some((base, found)) if found == step && access.count == 1 && self.waits.is_some() => {
@@ -68,37 +71,22 @@ impl Coder<'_, '_> {
                 return Ok(Checked::Some(at));
             }
             Some((base, found)) if found == step => base,
-            None if self.active.is_none() && self.guesses(operand) == Lanes::Affine(step) => {
+            None if self.active.is_none() && guessed == Lanes::Affine(step) => {
                 self.verify(value, step, wide)?
             }
-            None if self.active.is_none()
-                && !store
-                && self.guesses(operand) == Lanes::Affine(0) =>
-            {
+            None if self.active.is_none() && !store && guessed == Lanes::Affine(0) => {
                 uniform = true;
                 self.verify(value, 0, wide)?
             }
-            None if self.active.is_some()
-                && self.guard.is_none()
-                && access.count == 1
-                && (wide || access.shared) =>
-            {
-                match self.guesses(operand) {
-                    Lanes::Affine(0) if !store => {
-                        let base = self.verify_here(value, 0, wide)?;
-                        let at = self.some_one(access, base, offset, wide)?;
-                        return Ok(Checked::One(at, 0));
-                    }
-                    Lanes::Affine(found) if found == step => {
-                        let base = self.verify_here(value, step, wide)?;
-                        let at = self.some_neighbours(access, base, offset, wide)?;
-                        return Ok(Checked::Some(at));
-                    }
-                    _ => {
-                        let apart = self.apart(access, value, offset, wide)?;
-                        return Ok(Checked::Apart(apart));
-                    }
-                }
+            None if is_here && !store && guessed == Lanes::Affine(0) => {
+                let base = self.verify_here(value, 0, wide)?;
+                let at = self.some_one(access, base, offset, wide)?;
+                return Ok(Checked::One(at, 0));
+            }
+            None if is_here && guessed == Lanes::Affine(step) => {
+                let base = self.verify_here(value, step, wide)?;
+                let at = self.some_neighbours(access, base, offset, wide)?;
+                return Ok(Checked::Some(at));
             }
             _ => return self.apart(access, value, offset, wide).map(Checked::Apart),
         };
