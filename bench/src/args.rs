@@ -41,6 +41,12 @@ pub(crate) struct Args {
     /// Runs as on a CPU that has no more than this.
     #[arg(long, value_enum)]
     pub(crate) tier: Option<Vectors>,
+    /// A `warpsmith` with the driver library inside, for the figures of `exec`.
+    #[arg(long, requires = "python")]
+    pub(crate) warpsmith: Option<PathBuf>,
+    /// A Python with tinygrad, Numba and cuda.core, which it runs.
+    #[arg(long, requires = "warpsmith")]
+    pub(crate) python: Option<PathBuf>,
     /// Only these CUDA programs.
     #[arg(long = "program", value_name = "NAME")]
     pub(crate) programs: Vec<String>,
@@ -91,6 +97,8 @@ pub(crate) enum Subject {
     Speech,
     /// Kernels.
     Kernels,
+    /// Programs under `warpsmith exec`.
+    Exec,
 }
 
 impl Subject {
@@ -99,6 +107,7 @@ impl Subject {
             Subject::Text => "text",
             Subject::Speech => "speech",
             Subject::Kernels => "kernels",
+            Subject::Exec => "exec",
         }
     }
 }
@@ -128,14 +137,19 @@ pub(crate) enum Part {
     Throughput,
     /// A clip to text.
     Speech,
+    /// A clip to text, weights rounded to blocks of 8 bits.
+    #[value(name = "speech-q8_0")]
+    SpeechQ8,
     /// Eager, replayed and persistent runs.
     Ways,
     /// CUDA programs interpreted, compiled, and in C++.
     Programs,
+    /// Programs under `warpsmith exec`.
+    Exec,
 }
 
 impl Part {
-    pub(crate) const ALL: [Part; 13] = [
+    pub(crate) const ALL: [Part; 15] = [
         Part::FirstToken,
         Part::Prefill,
         Part::Decode,
@@ -147,8 +161,10 @@ impl Part {
         Part::Checker,
         Part::Throughput,
         Part::Speech,
+        Part::SpeechQ8,
         Part::Ways,
         Part::Programs,
+        Part::Exec,
     ];
 
     fn is_about(self, subject: Subject) -> bool {
@@ -160,8 +176,9 @@ impl Part {
             | Part::DecodeShare
             | Part::Throughput
             | Part::Ways => subject == Subject::Text,
-            Part::Speech => subject == Subject::Speech,
-            Part::Floor => subject != Subject::Kernels,
+            Part::Speech | Part::SpeechQ8 => subject == Subject::Speech,
+            Part::Floor => subject != Subject::Exec,
+            Part::Exec => subject == Subject::Exec,
             Part::Emission | Part::Micro | Part::Checker | Part::Programs => {
                 subject == Subject::Kernels
             }
@@ -181,8 +198,10 @@ impl Part {
             Part::Checker => "checker",
             Part::Throughput => "throughput",
             Part::Speech => "speech",
+            Part::SpeechQ8 => "speech-q8_0",
             Part::Ways => "ways",
             Part::Programs => "programs",
+            Part::Exec => "exec",
         }
     }
 }

@@ -42,12 +42,17 @@ pub(crate) fn run<T: DeserializeOwned>(
 ) -> Result<Ran<T>, Failed> {
     bar.set_message(part.name());
     let before = Busy::now();
-    let speech = [("--whisper", &args.whisper), ("--clip", &args.clip)];
-    let speech = speech
+    let paths = [
+        ("--whisper", &args.whisper),
+        ("--clip", &args.clip),
+        ("--warpsmith", &args.warpsmith),
+        ("--python", &args.python),
+    ];
+    let paths = paths
         .into_iter()
         .filter_map(|(name, path)| Some([OsStr::new(name), path.as_ref()?.as_os_str()]));
     let output = Command::new(env::current_exe()?)
-        .args(speech.flatten())
+        .args(paths.flatten())
         .args(["--part", part.name()])
         .arg("--model")
         .arg(&args.model)

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use crate::demo::CLIP;
+use crate::cuda_clients;
+use crate::demo::{self, CLIP, Profile};
 use crate::error::{Error, Result};
 use crate::fetch::{Place, whisper_base};
 use crate::house::House;
@@ -125,17 +126,25 @@ pub(crate) fn bench(house: &House, args: &Args) -> Result<()> {
             "--bin",
             OURS,
         ])
-        // What is measured needs no driver library inside of `warpsmith`.
-        .env("WARPSMITH_EMBED", "0")
         .show()?;
+    let runs = Run::new(house.release_program(OURS)?);
+    let runs = match args.only {
+        None | Some(Subject::Exec) if args.tier.is_none() => {
+            let python = cuda_clients::clients(house)?;
+            runs.arg("--warpsmith")
+                .arg(demo::build(house, Profile::Release)?)
+                .arg("--python")
+                .arg(python.program())
+        }
+        _ => runs,
+    };
     let note = args.note.iter().flat_map(|note| ["--note", note.as_str()]);
     let tier = args.tier.iter().flat_map(|tier| ["--tier", tier.name()]);
     let only = args
         .only
         .iter()
         .flat_map(|subject| ["--only", subject.name()]);
-    Run::new(house.release_program(OURS)?)
-        .args(note)
+    runs.args(note)
         .args(only)
         .args(tier)
         .arg("--peers")

@@ -2,14 +2,11 @@
 //! the tools of the workspace.
 
 use crate::error::Result;
-use crate::fetch::environment;
+use crate::fetch::{Python, environment};
 use crate::house::House;
 
-/// What is installed where, in the versions that docs/exec.md names. The compiler stands apart, as clients look for parts of
+/// What is installed, in the versions that docs/exec.md names. The compiler stands apart, as clients look for parts of
 /// it beside themselves.
-const ENVIRONMENTS: [(&str, &[&str]); 2] =
-    [("cuda-clients", &CLIENTS), ("cuda-compiler", &COMPILER)];
-
 const COMPILER: [&str; 5] = [
     "nvidia-cuda-nvcc==13.5.37",
     "nvidia-nvvm==13.5.37",
@@ -32,7 +29,11 @@ pub(crate) fn install(house: &House) -> Result<()> {
         println!("skipped: the driver library is for programs of Linux on x86-64");
         return Ok(());
     }
-    ENVIRONMENTS
-        .iter()
-        .try_for_each(|(name, packages)| environment(house, name, &packages.join("\n")).map(drop))
+    clients(house)?;
+    environment(house, "cuda-compiler", &COMPILER.join("\n")).map(drop)
+}
+
+/// The Python of the clients, made if it is not there.
+pub(crate) fn clients(house: &House) -> Result<Python> {
+    environment(house, "cuda-clients", &CLIENTS.join("\n"))
 }

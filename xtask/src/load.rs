@@ -45,7 +45,6 @@ pub(crate) fn load(house: &House, args: &Args) -> Result<()> {
             "--bin",
             LOAD,
         ])
-        .env("WARPSMITH_EMBED", "0")
         .show()?;
     let run = Run::new(house.release_program(LOAD)?);
     let run = match args.what {

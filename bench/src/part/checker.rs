@@ -82,11 +82,10 @@ pub(crate) fn measure(args: &Args) -> Result<Checker, Failed> {
         // The first run lowers the kernels and is not counted.
         for run in 0..=RUNS {
             session.reset();
-            let prompt = timed(&mut session, |session| {
-                Ok(session.prefill(&ids, &mut |_, _| {})?)
-            })?;
+            let stream = session.stream().clone();
+            let prompt = timed(&stream, || Ok(session.prefill(&ids, &mut |_, _| {})?))?;
             session.sample()?;
-            let token = timed(&mut session, |session| Ok(session.step().map(drop)?))?;
+            let token = timed(&stream, || Ok(session.step().map(drop)?))?;
             if run > 0 {
                 for (name, ms) in sums([prompt, token]) {
                     let slot = best.entry(name).or_insert(ms);

@@ -10,7 +10,7 @@ use std::{
 use warpsmith::{
     device::Stream,
     formats::quant::WeightType,
-    graph::{Graph, MatMul, Plan, Precision, Weights},
+    graph::{Graph, MatMul, Plan, Precision, Vector, Weights},
     library::{case::Random, epilogue::Activation, weights::pack},
 };
 
@@ -18,6 +18,7 @@ use warpsmith::{
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Micro {
     pub(crate) products: Vec<Product>,
+    pub(crate) passes: Vec<Pass>,
     /// Microseconds a launch of a small kernel takes from enqueuing to its end, one after the other.
     pub(crate) launch_eager_us: f64,
     /// The same in a replay.
@@ -48,6 +49,23 @@ impl Product {
     }
 }
 
+/// An operation that goes over an array, with more bytes than caches hold.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Pass {
+    pub(crate) name: String,
+    /// Microseconds of one.
+    pub(crate) us: f64,
+    /// Bytes read and written.
+    pub(crate) bytes: u64,
+}
+
+impl Pass {
+    /// Bytes a nanosecond.
+    pub(crate) fn gb_s(&self) -> f64 {
+        self.bytes as f64 / self.us / 1e3
+    }
+}
+
 /// Rounds and time that come first, in which kernels are compiled beside running, and rounds that count.
 const WARM_UP: usize = 2;
 const WARM_UP_TIME: Duration = Duration::from_millis(200);
@@ -59,6 +77,7 @@ pub(crate) fn measure(args: &Args) -> Result<Micro, Failed> {
     let device = device(args)?;
     let stream = device.stream()?;
     let mut products = Vec::new();
+    let fast = |ty, shape| product(&stream, ty, Precision::Fast, shape);
     for ty in [WeightType::Q4_1, WeightType::Q8_0] {
         for (n, k) in [
             (576, 576),
@@ -67,17 +86,26 @@ pub(crate) fn measure(args: &Args) -> Result<Micro, Failed> {
             (49152, 576),
             (4096, 4096),
         ] {
-            products.push(product(&stream, ty, [1, n, k])?);
+            products.push(fast(ty, [1, n, k])?);
         }
         for m in [4, 16, 64, 512] {
             for (n, k) in [(576, 576), (1536, 576), (576, 1536), (4096, 4096)] {
-                products.push(product(&stream, ty, [m, n, k])?);
+                products.push(fast(ty, [m, n, k])?);
             }
         }
     }
+    for ty in [WeightType::F16, WeightType::BF16] {
+        for (n, k) in [(512, 512), (2048, 512), (4096, 4096)] {
+            products.push(fast(ty, [512, n, k])?);
+        }
+    }
+    // In `exact` f32 is multiplied without tensor cores.
+    let exact = [512, 1024, 1024];
+    products.push(product(&stream, WeightType::F32, Precision::Exact, exact)?);
     let (launch_eager_us, launch_replayed_us) = launches(&stream)?;
     Ok(Micro {
         products,
+        passes: passes(&stream)?,
         launch_eager_us,
         launch_replayed_us,
     })
@@ -112,7 +140,12 @@ fn time(
     Ok(median(&all))
 }
 
-fn product(stream: &Stream, ty: WeightType, [m, n, k]: [u32; 3]) -> Result<Product, Failed> {
+fn product(
+    stream: &Stream,
+    ty: WeightType,
+    precision: Precision,
+    [m, n, k]: [u32; 3],
+) -> Result<Product, Failed> {
     let bytes = ty
         .bytes_of(u64::from(n) * u64::from(k))
         .ok_or("not a whole number of blocks")?;
@@ -147,7 +180,7 @@ fn product(stream: &Stream, ty: WeightType, [m, n, k]: [u32; 3]) -> Result<Produ
             residual: None,
         })?;
     }
-    let plan = Plan::plain(stream, &graph, Precision::Fast)?;
+    let plan = Plan::plain(stream, &graph, precision)?;
     let replay = plan.capture(stream)?;
     // Activations are made ready by each product of few rows, once a round for many; that share is in the time.
     let us = time(stream, |stream| Ok(stream.replay(&replay)?))? / count as f64;
@@ -159,6 +192,33 @@ fn product(stream: &Stream, ty: WeightType, [m, n, k]: [u32; 3]) -> Result<Produ
         us,
         bytes,
     })
+}
+
+/// Softmax and norms of `[2048, 4096]`: 32 MiB read, as many written.
+fn passes(stream: &Stream) -> Result<Vec<Pass>, Failed> {
+    const ROWS: u32 = 2048;
+    const COLUMNS: u32 = 4096;
+    let numbers = Random::new(12).numbers((ROWS * COLUMNS) as usize, 1.0);
+    let memory = stream.upload_new(&numbers)?;
+    let ones = Arc::new(Vector::upload(stream, &[1.0; COLUMNS as usize])?);
+    let mut found = Vec::new();
+    for name in ["softmax", "rms_norm", "layer_norm"] {
+        let mut graph = Graph::new();
+        let x = graph.floats(&memory, ROWS, COLUMNS)?;
+        match name {
+            "softmax" => graph.softmax(x)?,
+            "rms_norm" => graph.rms_norm(x, &ones, 1e-5, 1)?,
+            _ => graph.layer_norm(x, &ones, &ones, 1e-5)?,
+        };
+        let plan = Plan::plain(stream, &graph, Precision::Fast)?;
+        let replay = plan.capture(stream)?;
+        found.push(Pass {
+            name: name.to_owned(),
+            us: time(stream, |stream| Ok(stream.replay(&replay)?))?,
+            bytes: 2 * 4 * u64::from(ROWS * COLUMNS),
+        });
+    }
+    Ok(found)
 }
 
 /// Small launches that wait for each other, eager and replayed, in microseconds each.

@@ -3,6 +3,7 @@
 pub(crate) mod checker;
 pub(crate) mod cuda;
 pub(crate) mod emission;
+pub(crate) mod exec;
 pub(crate) mod floor;
 pub(crate) mod micro;
 pub(crate) mod model;
@@ -18,6 +19,7 @@ use crate::{
 use serde::Serialize;
 use warpsmith::{
     device::{Device, Fresh, Selector, Settings, VirtualCard},
+    formats::quant::WeightType,
     vgpu::check::Checks,
 };
 
@@ -37,9 +39,11 @@ pub(crate) fn run(part: Part, args: &Args) -> Result<String, Failed> {
         Part::Micro => json(micro::measure(args)?),
         Part::Checker => json(checker::measure(args)?),
         Part::Throughput => json(throughput::measure(args)?),
-        Part::Speech => json(speech::measure(args)?),
+        Part::Speech => json(speech::measure(args, None)?),
+        Part::SpeechQ8 => json(speech::measure(args, Some(WeightType::Q8_0))?),
         Part::Ways => json(ways::measure(args)?),
         Part::Programs => json(cuda::measure(args)?),
+        Part::Exec => json(exec::measure(args)?),
     }
 }
 

@@ -5,8 +5,8 @@ use crate::{Failed, args::Args};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, time::Instant};
 use warpsmith::{
-    device::LaunchTime,
-    models::llama::{Run, Session},
+    device::{LaunchTime, Stream},
+    models::llama::Run,
 };
 
 /// Device time by kernel.
@@ -28,12 +28,11 @@ pub(crate) struct Kernel {
 
 /// Times `work`, which the caller did once before.
 pub(super) fn timed(
-    session: &mut Session,
-    work: impl FnOnce(&mut Session) -> Result<(), Failed>,
+    stream: &Stream,
+    work: impl FnOnce() -> Result<(), Failed>,
 ) -> Result<Share, Failed> {
-    let stream = session.stream().clone();
     let start = Instant::now();
-    let ((), times) = stream.time_launches(|| work(session))?;
+    let ((), times) = stream.time_launches(work)?;
     let wall_ms = 1e3 * start.elapsed().as_secs_f64();
     let mut by_name: BTreeMap<String, Kernel> = BTreeMap::new();
     for LaunchTime { kernel, time } in times {
@@ -57,9 +56,8 @@ pub(crate) fn prefill(args: &Args) -> Result<Share, Failed> {
     let mut session = session(args, &bundle, Run::Eager)?;
     session.prefill(&ids, &mut |_, _| {})?;
     session.reset();
-    timed(&mut session, |session| {
-        Ok(session.prefill(&ids, &mut |_, _| {})?)
-    })
+    let stream = session.stream().clone();
+    timed(&stream, || Ok(session.prefill(&ids, &mut |_, _| {})?))
 }
 
 /// The token in the middle of the decode measurement.
@@ -71,5 +69,6 @@ pub(crate) fn decode(args: &Args) -> Result<Share, Failed> {
     for _ in 0..args.decode / 2 {
         session.step()?;
     }
-    timed(&mut session, |session| Ok(session.step().map(drop)?))
+    let stream = session.stream().clone();
+    timed(&stream, || Ok(session.step().map(drop)?))
 }

@@ -1,12 +1,20 @@
 //! Speech to text: one window of a clip, greedily and without timestamps, as the peers' figures are.
 
-use super::device;
+use super::{
+    device,
+    share::{Share, timed},
+};
 use crate::{Failed, args::Args, host};
 use serde::{Deserialize, Serialize};
-use std::{ops::ControlFlow, sync::Arc, time::Instant};
+use std::{ops::ControlFlow, path::Path, sync::Arc, time::Instant};
 use warpsmith::{
     audio::Spectrogram,
-    models::whisper::{Bundle, ListenOptions, Transcriber, tokenizer::Start},
+    formats::quant::WeightType,
+    models::{
+        Files, Rounding,
+        llama::Run,
+        whisper::{Bundle, ListenOptions, Transcriber, tokenizer::Start},
+    },
 };
 
 /// A clip turned into text, again and again.
@@ -30,21 +38,29 @@ pub(crate) struct Speech {
     pub(crate) step_bytes: f64,
     pub(crate) text: String,
     pub(crate) peak_mib: Option<f64>,
+    /// Kernels of an encoder pass.
+    pub(crate) encoder: Share,
 }
 
-/// Measures the model and clip that `args` name; nothing if they name none.
-pub(crate) fn measure(args: &Args) -> Result<Option<Speech>, Failed> {
-    let Some((model, clip)) = args.whisper.as_ref().zip(args.clip.as_ref()) else {
+/// Measures the model and clip that `args` name, matrices rounded to blocks of `rounding`; nothing if they name none.
+pub(crate) fn measure(args: &Args, rounding: Option<WeightType>) -> Result<Option<Speech>, Failed> {
+    let Some((path, clip)) = args.whisper.as_ref().zip(args.clip.as_ref()) else {
         return Ok(None);
     };
     let start = Instant::now();
-    let bundle = Arc::new(Bundle::load(&device(args)?, model, &mut |_, _| {})?);
+    let rounding = rounding.map(Rounding::to).transpose()?;
+    let files = Files { path, rounding };
+    let bundle = Arc::new(Bundle::load(&device(args)?, files, &mut |_, _| {})?);
     let options = ListenOptions {
         language: Some("en".into()),
         start: Start::NoTimestamps,
         temperatures: vec![0.0],
         best_of: 1,
         ..ListenOptions::default()
+    };
+    let eager = ListenOptions {
+        run: Run::Eager,
+        ..options.clone()
     };
     let mut transcriber = Transcriber::new(&bundle, options)?;
     let load_s = start.elapsed().as_secs_f64();
@@ -70,6 +86,8 @@ pub(crate) fn measure(args: &Args) -> Result<Option<Speech>, Failed> {
             encode_s.push(start.elapsed().as_secs_f64());
         }
     }
+    let peak_mib = host::peak_mib();
+    let encoder = share(Transcriber::new(&bundle, eager)?, clip)?;
     let session = transcriber.session();
     let [d, frames, mels] = [dims.n_audio_state, dims.n_audio_ctx, dims.n_mels].map(f64::from);
     let [layers, decoder_layers, vocab] =
@@ -77,7 +95,7 @@ pub(crate) fn measure(args: &Args) -> Result<Option<Speech>, Failed> {
     let convolutions = 2.0 * frames * 3.0 * mels * d + frames * 3.0 * d * d;
     let blocks = layers * (12.0 * frames * d * d + 2.0 * frames * frames * d);
     let audio = decoder_layers * 2.0 * frames * d * d;
-    let name = model.file_name().unwrap_or(model.as_os_str());
+    let name = path.file_name().unwrap_or(path.as_os_str());
     Ok(Some(Speech {
         model: name.to_string_lossy().into_owned(),
         sound_s,
@@ -90,6 +108,16 @@ pub(crate) fn measure(args: &Args) -> Result<Option<Speech>, Failed> {
         steps,
         step_bytes: 2.0 * (decoder_layers * 14.0 * d * d + vocab * d),
         text,
-        peak_mib: host::peak_mib(),
+        peak_mib,
+        encoder,
     }))
+}
+
+/// Kernels of an encoder pass by time.
+fn share(mut transcriber: Transcriber, clip: &Path) -> Result<Share, Failed> {
+    let mels = transcriber.session().model().dims().n_mels as usize;
+    let mut sound = Spectrogram::of_file(clip, mels)?;
+    transcriber.transcribe(&mut sound, &mut |_| ControlFlow::Continue(()))?;
+    let stream = transcriber.session().stream().clone();
+    timed(&stream, || Ok(transcriber.encode_again()?))
 }

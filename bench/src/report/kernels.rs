@@ -2,7 +2,13 @@
 
 use super::table::{head, table};
 use crate::{
-    part::{checker::Checker, emission::Emission, micro::Micro, share::Share},
+    part::{
+        checker::Checker,
+        emission::Emission,
+        floor::Floor,
+        micro::{Micro, Product},
+        share::Share,
+    },
     stats::Spread,
 };
 use std::fmt::Write;
@@ -94,7 +100,7 @@ pub(super) fn emission(out: &mut String, emission: &Emission) -> std::fmt::Resul
     )
 }
 
-pub(super) fn micro(out: &mut String, micro: &Micro) -> std::fmt::Result {
+pub(super) fn micro(out: &mut String, micro: &Micro, floor: Option<&Floor>) -> std::fmt::Result {
     writeln!(out, "\n## Products and launches\n")?;
     writeln!(
         out,
@@ -117,6 +123,47 @@ pub(super) fn micro(out: &mut String, micro: &Micro) -> std::fmt::Result {
             format!("{:.2}", product.gb_s()),
             format!("{:.1}", product.gflop_s()),
         ]);
+    }
+    table(out, &rows)?;
+    match floor {
+        Some(floor) => shares(out, micro, floor),
+        None => Ok(()),
+    }
+}
+
+/// What the largest products and passes over arrays have of the machine.
+fn shares(out: &mut String, micro: &Micro, floor: &Floor) -> std::fmt::Result {
+    writeln!(
+        out,
+        "\nShares of what this machine was measured to do in the same run: reading {:.1} GB/s, for products of one row and\n\
+         passes over [2048, 4096] (32 MiB read and 32 MiB written, which count alike), and {:.1} GFLOP/s of f32 multiply-adds,\n\
+         for products of 512 rows. F32 is multiplied in `exact`, without tensor cores.\n",
+        floor.read_bytes_s / 1e9,
+        floor.fma_flops_s / 1e9,
+    )?;
+    let mut rows = vec![head(["", "does", "share"])];
+    let share = |does: f64, roof: f64| format!("{:.0} %", 100.0 * does * 1e9 / roof);
+    let largest = |product: &&Product| match product.weights.as_str() {
+        "F32" => true,
+        _ => product.n == 4096 && matches!(product.m, 1 | 512),
+    };
+    for product in micro.products.iter().filter(largest) {
+        let Product {
+            weights, m, n, k, ..
+        } = product;
+        let (does, share) = if *m == 1 {
+            let does = product.gb_s();
+            (format!("{does:.1} GB/s"), share(does, floor.read_bytes_s))
+        } else {
+            let does = product.gflop_s();
+            (format!("{does:.1} GFLOP/s"), share(does, floor.fma_flops_s))
+        };
+        rows.push(vec![format!("{weights}, {m} x {n} x {k}"), does, share]);
+    }
+    for pass in &micro.passes {
+        let does = pass.gb_s();
+        let share = share(does, floor.read_bytes_s);
+        rows.push(vec![pass.name.clone(), format!("{does:.1} GB/s"), share]);
     }
     table(out, &rows)
 }

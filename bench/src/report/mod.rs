@@ -1,5 +1,6 @@
 //! The report: our figures beside those of peers, as Markdown and as JSON.
 
+mod exec;
 mod kernels;
 mod programs;
 mod speech;
@@ -15,6 +16,7 @@ use crate::{
         checker::Checker,
         cuda::Programs,
         emission::Emission,
+        exec::Exec,
         floor::Floor,
         micro::Micro,
         model::{FirstToken, Speed},
@@ -51,8 +53,10 @@ pub(crate) struct Found {
     checker: Option<Checker>,
     throughput: Option<Vec<Batch>>,
     speech: Option<Speech>,
+    speech_q8: Option<Speech>,
     ways: Option<Ways>,
     programs: Option<Programs>,
+    exec: Option<Exec>,
     /// Cores that others used, by part.
     others: Vec<(&'static str, f64)>,
 }
@@ -90,8 +94,10 @@ impl Found {
             checker: part!(Checker),
             throughput: part!(Throughput),
             speech: part!(Speech),
+            speech_q8: part!(SpeechQ8),
             ways: part!(Ways),
             programs: part!(Programs),
+            exec: part!(Exec),
             others,
         })
     }
@@ -100,10 +106,12 @@ impl Found {
     fn subject(&self) -> String {
         match self.only {
             None | Some(Subject::Text | Subject::Kernels) => format!("`{}`. ", self.model),
-            Some(Subject::Speech) => String::new(),
+            Some(Subject::Speech | Subject::Exec) => String::new(),
         }
     }
 }
+
+const ENCODER: &str = "Where the time of an encoder pass goes";
 
 /// What a part found, if it was asked for and has something to measure.
 fn part<T: DeserializeOwned>(
@@ -201,7 +209,7 @@ impl Report {
             kernels::emission(out, emission)?;
         }
         if let Some(micro) = &found.micro {
-            kernels::micro(out, micro)?;
+            kernels::micro(out, micro, found.floor.as_ref())?;
         }
         if let Some(checker) = &found.checker {
             kernels::checker(out, checker)?;
@@ -213,8 +221,22 @@ impl Report {
             programs::write(out, programs)?;
         }
         match (&found.speech, &found.floor) {
-            (Some(speech), Some(floor)) => speech::write(out, speech, floor, &self.peers.speech),
-            (None, _) | (_, None) => Ok(()),
+            (Some(speech), Some(floor)) => {
+                speech::write(out, speech, floor, &self.peers.speech)?;
+                kernels::share(out, ENCODER, &speech.encoder)?;
+            }
+            (None, _) | (_, None) => {}
+        }
+        match &found.speech_q8 {
+            Some(speech) => {
+                speech::rounded(out, speech, &self.peers.speech)?;
+                kernels::share(out, ENCODER, &speech.encoder)?;
+            }
+            None => {}
+        }
+        match &found.exec {
+            Some(exec) => exec::write(out, exec),
+            None => Ok(()),
         }
     }
 
@@ -250,8 +272,10 @@ impl Report {
             "checker": found.checker,
             "throughput": found.throughput,
             "speech": found.speech,
+            "speech_q8_0": found.speech_q8,
             "ways": found.ways,
             "programs": found.programs,
+            "exec": found.exec,
             "others": spread,
             "peers": self.peers.text,
             "speech_peers": self.peers.speech,

@@ -22,44 +22,7 @@ pub(super) fn write(
          spectrogram and the steps.\n",
         speech.sound_s, speech.model, speech.encoder_launches, speech.step_launches,
     )?;
-    let (work, encode) = (median(&speech.work_s), median(&speech.encode_s));
-    let row = |what: &str, ours, digits, theirs: fn(&Value, f64) -> Option<f64>| {
-        (what.to_owned(), ours, digits, theirs)
-    };
-    let rows = [
-        row(
-            "real-time factor",
-            Some(work / speech.sound_s),
-            3,
-            |peer, sound| Some(peer["work_s"].as_f64()? / sound),
-        ),
-        row("whole work, s", Some(work), 2, |peer, _| {
-            peer["work_s"].as_f64()
-        }),
-        row("an encoder pass, s", Some(encode), 2, |peer, _| {
-            peer["encode_s"].as_f64()
-        }),
-        row("the rest, s", Some(work - encode), 2, |peer, _| {
-            Some(peer["work_s"].as_f64()? - peer["encode_s"].as_f64()?)
-        }),
-        row("load, s", Some(speech.load_s), 2, |peer, _| {
-            peer["load_s"].as_f64()
-        }),
-        row("peak memory, MiB", speech.peak_mib, 0, |peer, _| {
-            peer["peak_rss_mib"].as_f64()
-        }),
-    ];
-    beside(out, peers, &rows, |peer, theirs| {
-        theirs(peer, speech.sound_s)
-    })?;
-    writeln!(out, "\n- Ours: {}", speech.text.trim())?;
-    for peer in peers {
-        let text = |key: &str| peer[key].as_str().unwrap_or_default();
-        let same = words(text("text")) == words(&speech.text);
-        let said = if same { "the same words" } else { text("text") };
-        writeln!(out, "- {}: {said}", text("peer"))?;
-    }
-
+    let (work, encode) = figures(out, speech, peers)?;
     writeln!(
         out,
         "\nThe floor, with what the machine was measured to do in the same run: operations of the encoder with the keys and\n\
@@ -108,6 +71,61 @@ pub(super) fn write(
             ),
         ],
     )
+}
+
+/// The same with matrices in blocks of 8 bits.
+pub(super) fn rounded(out: &mut String, speech: &Speech, peers: &[Value]) -> std::fmt::Result {
+    writeln!(
+        out,
+        "\n## Speech with `--weights q8_0`\n\nThe same with matrices rounded to blocks of 8 bits while the model is loaded.\n"
+    )?;
+    figures(out, speech, peers).map(drop)
+}
+
+/// Our figures beside those of peers, and what was heard; seconds of the whole work and of an encoder pass.
+fn figures(
+    out: &mut String,
+    speech: &Speech,
+    peers: &[Value],
+) -> Result<(f64, f64), std::fmt::Error> {
+    let (work, encode) = (median(&speech.work_s), median(&speech.encode_s));
+    let row = |what: &str, ours, digits, theirs: fn(&Value, f64) -> Option<f64>| {
+        (what.to_owned(), ours, digits, theirs)
+    };
+    let rows = [
+        row(
+            "real-time factor",
+            Some(work / speech.sound_s),
+            3,
+            |peer, sound| Some(peer["work_s"].as_f64()? / sound),
+        ),
+        row("whole work, s", Some(work), 2, |peer, _| {
+            peer["work_s"].as_f64()
+        }),
+        row("an encoder pass, s", Some(encode), 2, |peer, _| {
+            peer["encode_s"].as_f64()
+        }),
+        row("the rest, s", Some(work - encode), 2, |peer, _| {
+            Some(peer["work_s"].as_f64()? - peer["encode_s"].as_f64()?)
+        }),
+        row("load, s", Some(speech.load_s), 2, |peer, _| {
+            peer["load_s"].as_f64()
+        }),
+        row("peak memory, MiB", speech.peak_mib, 0, |peer, _| {
+            peer["peak_rss_mib"].as_f64()
+        }),
+    ];
+    beside(out, peers, &rows, |peer, theirs| {
+        theirs(peer, speech.sound_s)
+    })?;
+    writeln!(out, "\n- Ours: {}", speech.text.trim())?;
+    for peer in peers {
+        let text = |key: &str| peer[key].as_str().unwrap_or_default();
+        let same = words(text("text")) == words(&speech.text);
+        let said = if same { "the same words" } else { text("text") };
+        writeln!(out, "- {}: {said}", text("peer"))?;
+    }
+    Ok((work, encode))
 }
 
 /// Words without marks: engines differ in commas.

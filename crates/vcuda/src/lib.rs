@@ -24,7 +24,7 @@
 //! | `SEED` | the order in which blocks, warps and lanes run, by a number | their own |
 //! | `BUDGET` | instructions that a launch may run, each counted once for a warp | any number |
 //! | `REPORT` | a folder: modules are kept there, and a line of JSON is written for each fault and finding | none |
-//! | `TRACE` | a file, of the environment alone: each call with its code, and each function that was asked for and is not here | none |
+//! | `TRACE` | a file, of the environment alone: each call with its code and its time, and each function that was asked for and is not here | none |
 //! | `INIT` | the code that `cuInit` returns | 0 |
 //! | `FAIL_LAUNCH` | launch n of a card faults while it runs; the error stays with its context | never |
 //! | `REFUSE_LAUNCH` | launch n of a card is refused; nothing stays | never |

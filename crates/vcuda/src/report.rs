@@ -13,6 +13,7 @@ use std::{
     io::Write,
     path::{Path, PathBuf},
     sync::{Mutex, OnceLock, PoisonError},
+    time::Instant,
 };
 use warpsmith_ptx::{ir::Span, verify::Verified};
 use warpsmith_vgpu::{
@@ -42,19 +43,28 @@ fn trace_file() -> Option<&'static Mutex<File>> {
     file.as_ref()
 }
 
-/// Whether calls are traced.
-pub(crate) fn traces() -> bool {
-    trace_file().is_some()
+/// A call that is traced, from its beginning.
+pub(crate) struct Call {
+    file: &'static Mutex<File>,
+    began: Instant,
 }
 
-/// Notes a call and what it came to.
-pub(crate) fn called(name: &str, code: u32, meaning: Option<&CStr>) {
-    if let Some(file) = trace_file() {
+impl Call {
+    /// Nothing unless calls are traced.
+    pub(crate) fn begin() -> Option<Call> {
+        let file = trace_file()?;
+        let began = Instant::now();
+        Some(Call { file, began })
+    }
+
+    /// Notes what the call came to, and how long it took.
+    pub(crate) fn end(self, name: &str, code: u32, meaning: Option<&CStr>) {
+        let us = 1e6 * self.began.elapsed().as_secs_f64();
         let line = match meaning.filter(|_| code != 0) {
-            Some(meaning) => format!("{name} = {code} {}", meaning.to_string_lossy()),
-            None => format!("{name} = {code}"),
+            Some(meaning) => format!("{name} = {code} {} ({us:.1} us)", meaning.to_string_lossy()),
+            None => format!("{name} = {code} ({us:.1} us)"),
         };
-        add(file, &line);
+        add(self.file, &line);
     }
 }
 

@@ -393,7 +393,7 @@ fn reports_are_json_and_sarif_and_calls_are_traced() {
     assert!(json.to_string().contains("oob_global"), "{json}");
     let calls = fs::read_to_string(trace).expect("a trace");
     assert!(
-        calls.contains("cuInit = 0\n") && calls.contains("cuLaunchKernel = 0\n"),
+        calls.contains("cuInit = 0 (") && calls.contains("cuLaunchKernel = 0 ("),
         "{calls}"
     );
     let report = path("found.sarif");

@@ -36,6 +36,8 @@ pub(crate) enum Subject {
     Speech,
     /// Kernels, which have no peers here.
     Kernels,
+    /// Programs under `warpsmith exec`, beside numpy.
+    Exec,
 }
 
 impl Subject {
@@ -44,6 +46,7 @@ impl Subject {
             Subject::Text => "text",
             Subject::Speech => "speech",
             Subject::Kernels => "kernels",
+            Subject::Exec => "exec",
         }
     }
 }

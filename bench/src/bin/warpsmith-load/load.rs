@@ -8,7 +8,6 @@ use crate::{
 };
 use serde_json::{Value, json};
 use std::{
-    fmt::Write as _,
     fs,
     net::SocketAddr,
     num::NonZeroUsize,
@@ -111,10 +110,8 @@ pub(crate) fn run(args: &Args) -> Result<bool, Failed> {
         .iter()
         .filter(|(at, own)| own.text != alone[*at].text);
     let differ = differ.count();
-    let mut report = String::new();
-    let own = told(&mut report, "warpsmith serve", &seen, all);
-    let _ = writeln!(
-        report,
+    let own = told("warpsmith serve", &seen, all);
+    println!(
         "  answers that differ from the one alone: {differ} of {}; faults: {}",
         seen.answers.len(),
         server.figure("warpsmith_faults_total")?
@@ -125,8 +122,7 @@ pub(crate) fn run(args: &Args) -> Result<bool, Failed> {
     let differ_there = differ_there
         .filter(|(text, at)| **text != alone[*at].text)
         .count();
-    let _ = writeln!(
-        report,
+    println!(
         "generate --prompts: {:.1} s, {:.1} tokens made a second; answers that differ from the server's alone: {differ_there}\n  \
          the server's time: {:.3} of that throughput",
         beside.seconds,
@@ -137,19 +133,16 @@ pub(crate) fn run(args: &Args) -> Result<bool, Failed> {
         let server = Server::llama_cpp(python, &args.subject.model, args.threads)?;
         let peer = together(server.address, args, &texts, 1)?;
         told(
-            &mut report,
             "llama.cpp's server, one round",
             &peer,
             all / args.rounds.get(),
         );
         let each = |seen: &Seen| seen.answers.len() as f64 / seen.wall.as_secs_f64();
-        let _ = writeln!(
-            report,
+        println!(
             "  warpsmith serve: {:.2} times its requests a second",
             each(&seen) / each(&peer)
         );
     }
-    print!("{report}");
     println!("load average at the end {}", average());
     Ok(differ == 0 && own < 3.0)
 }
@@ -194,8 +187,8 @@ fn together(to: SocketAddr, args: &Args, texts: &[String], rounds: usize) -> Res
     })
 }
 
-/// Writes what was seen of a server; the worst time to the first token as a multiple of the median.
-fn told(report: &mut String, who: &str, seen: &Seen, prompts: usize) -> f64 {
+/// Prints what was seen of a server; the worst time to the first token as a multiple of the median.
+fn told(who: &str, seen: &Seen, prompts: usize) -> f64 {
     let mut first: Vec<f64> = seen
         .answers
         .iter()
@@ -209,8 +202,7 @@ fn told(report: &mut String, who: &str, seen: &Seen, prompts: usize) -> f64 {
         .map(|(_, own)| own.told.unwrap_or(own.pieces as u64))
         .sum();
     let wall = seen.wall.as_secs_f64();
-    let _ = writeln!(
-        report,
+    println!(
         "{who}: {wall:.1} s; a second: {:.3} requests, {:.1} prompt tokens, {:.1} tokens made\n  \
          to the first token: median {median:.2} s, worst {worst:.2} s, {:.2} times the median",
         seen.answers.len() as f64 / wall,

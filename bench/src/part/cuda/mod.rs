@@ -1,7 +1,7 @@
 //! CUDA programs interpreted, compiled, and as plain C++: the same inputs, and outputs that agree.
 
 mod cases;
-mod native;
+pub(super) mod native;
 
 use crate::{
     Failed,

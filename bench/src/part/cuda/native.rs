@@ -34,19 +34,7 @@ impl Native {
         fs::create_dir_all(&folder)?;
         let native = Native { folder, compiler };
         let source = concat!(env!("CARGO_MANIFEST_DIR"), "/native/programs.cpp");
-        output(
-            Command::new(COMPILER)
-                .args([
-                    "-O3",
-                    "-march=native",
-                    "-std=c++17",
-                    "-pthread",
-                    "-Wall",
-                    "-o",
-                ])
-                .arg(native.program())
-                .arg(source),
-        )?;
+        compile(Path::new(source), &native.program(), &["-pthread"])?;
         Ok(native)
     }
 
@@ -87,8 +75,15 @@ impl Drop for Native {
     }
 }
 
+/// Compiles a file of C++ for this machine.
+pub(in crate::part) fn compile(source: &Path, program: &Path, more: &[&str]) -> Result<(), Failed> {
+    let mut command = Command::new(COMPILER);
+    command.args(["-O3", "-march=native", "-std=c++17", "-Wall", "-o"]);
+    output(command.arg(program).arg(source).args(more)).map(drop)
+}
+
 /// What a program printed; an error where it does not exist or fails.
-fn output(command: &mut Command) -> Result<String, Failed> {
+pub(in crate::part) fn output(command: &mut Command) -> Result<String, Failed> {
     let name = Path::new(command.get_program()).display().to_string();
     let output = command.output().map_err(|error| match error.kind() {
         ErrorKind::NotFound => {

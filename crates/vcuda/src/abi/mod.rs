@@ -159,13 +159,14 @@ pub(crate) fn entries() -> impl Iterator<Item = &'static Entry> {
 
 /// The code of a call; a panic ends here.
 fn guard(name: &str, body: impl FnOnce() -> Result<(), Status>) -> u32 {
+    let call = crate::report::Call::begin();
     let code = match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => 0,
         Ok(Err(status)) => status as u32,
         Err(_panic) => Status::Unknown as u32,
     };
-    if crate::report::traces() {
-        crate::report::called(name, code, Status::of_code(code).map(Status::name));
+    if let Some(call) = call {
+        call.end(name, code, Status::of_code(code).map(Status::name));
     }
     code
 }

@@ -116,6 +116,8 @@ impl Coder<'_, '_> {
         (step, wide): (i64, bool),
         (here, first): (VReg, u8),
     ) {
+        // What leaves a run leaves all products behind.
+        self.make_products();
         let (op, lanes) = if wide {
             (&vector::CMP_I64, 8)
         } else {
@@ -145,6 +147,7 @@ impl Coder<'_, '_> {
         if let Some(active) = self.active {
             return self.grows(found, base, (step, wide), (active, 0));
         }
+        self.make_products();
         let mut off: Option<VReg> = None;
         for (j, found) in found.into_iter().enumerate() {
             let want = self.affine_part(base, step, wide, j);

@@ -382,12 +382,14 @@ impl Source<'_> {
             coder.block = block;
             while at < pieces.len() {
                 if !self.instruction(coder, at)? {
+                    coder.make_products();
                     coder.exit();
                     return Ok(length);
                 }
                 length += 1;
                 at += 1;
             }
+            coder.make_products();
             coder.at = at;
             coder.op = self.ends[block];
             if coder.active.is_some() {
@@ -506,6 +508,7 @@ impl Source<'_> {
             return Ok(false);
         };
         if let Some(guard) = inst.guard {
+            coder.make_products();
             // The op before it is the guard.
             coder.op -= 1;
             let pred = coder.read_reg(guard.reg);

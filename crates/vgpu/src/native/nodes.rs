@@ -58,8 +58,19 @@ pub(super) struct VectorShape {
     pub(super) zero: bool,
 }
 
+/// Products of floats that go on with the same sums.
+#[derive(Clone, Debug)]
+pub(super) struct Tiles {
+    /// One after the other.
+    pub(super) steps: Vec<Tile>,
+    /// B of other products with the same A, whose sums come behind: for each step, or for none.
+    pub(super) second: Vec<u32>,
+    /// Where sums start from in the frame; those of the others are operands.
+    pub(super) starts: Vec<Option<u32>>,
+}
+
 /// A product of floats, with fragments on the stack (`products.rs`).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Tile {
     pub(super) a: u32,
     pub(super) b: u32,
@@ -126,9 +137,9 @@ pub(super) enum Code {
     Scatter(&'static Vop),
     /// Writes four registers to the stack: of each group of four lanes one lane in all of them. Source.
     Spread(u32),
-    /// Sums and what they were, then four free registers.
-    Floats(Tile),
-    /// The same of bytes, with the registers of A before the free ones.
+    /// Sums, what they start from, then free registers: four, of two products six. The products are `Nodes::tiles`.
+    Floats(u32),
+    /// A product of bytes: sums and what they were, the registers of A, four free ones.
     Bytes {
         b: u32,
         blocks: u32,
@@ -180,6 +191,7 @@ pub(super) struct Nodes {
     pub(super) operands: Vec<Operand>,
     pub(super) registers: usize,
     pub(super) constants: Vec<[u8; 64]>,
+    pub(super) tiles: Vec<Tiles>,
     /// The machine that they are for.
     pub(super) target: Target,
     /// Bytes of the stack that are in use, and were at most.
@@ -199,6 +211,7 @@ impl Default for Nodes {
             operands: Vec::new(),
             registers: 0,
             constants: Vec::new(),
+            tiles: Vec::new(),
             target: Target::default(),
             stack: 0,
             most_stack: 0,
@@ -489,7 +502,24 @@ impl Nodes {
         self.room(bytes).expect("a fragment has room")
     }
 
-    /// A product: sums, from what they are before and other sources, with four free registers.
+    /// Products of floats: sums, from those that do not start in the frame.
+    pub(super) fn floats(&mut self, tiles: Tiles, from: &[VReg]) -> Vec<VReg> {
+        let sums: Vec<VReg> = tiles
+            .starts
+            .iter()
+            .map(|_| self.register(RegClass::Float))
+            .collect();
+        let mut operands: Vec<Operand> = sums.iter().map(|sum| early(*sum)).collect();
+        operands.extend(from.iter().map(|from| Operand::any_use(*from)));
+        for _ in 0..if tiles.second.is_empty() { 4 } else { 6 } {
+            operands.push(self.free(RegClass::Float));
+        }
+        self.push(Code::Floats(self.tiles.len() as u32), &operands);
+        self.tiles.push(tiles);
+        sums
+    }
+
+    /// A product of bytes: sums, from what they are before and other sources, with four free registers.
     pub(super) fn product(&mut self, code: Code, sums: &[VReg], sources: &[VReg]) -> Vec<VReg> {
         let mut operands = Vec::with_capacity(2 * sums.len() + sources.len() + 4);
         let mut found = Vec::with_capacity(sums.len());

@@ -16,14 +16,14 @@
 use super::{
     accesses::items,
     kinds::{reads, writes},
-    nodes::{Arg, Code, MemoryAt, Tile, Vector},
+    nodes::{Arg, Code, MemoryAt, Tile, Tiles, Vector},
     target,
-    values::{Coder, Skip, ValueId},
+    values::{Coder, Forms, Skip, Source, ValueId},
 };
 use crate::lower::Lowerer;
 use regalloc2::{RegClass, VReg};
 use warpsmith_ptx::{
-    ir::{Inst, Operand},
+    ir::{Inst, Operand, RegId},
     qual::Qual,
     types::Type,
 };
@@ -69,6 +69,25 @@ pub(super) struct Fragment {
     at: u32,
     /// Its own registers: of A, bytes.
     regs: Vec<VReg>,
+}
+
+/// Products of floats that have not been made yet: what comes later may have the same A, or go on with the sums.
+#[derive(Debug)]
+pub(super) struct Pending {
+    /// One after the other, with the same sums.
+    tiles: Vec<Tile>,
+    /// The registers of the sums, the values they get, and those that they start from.
+    regs: Vec<RegId>,
+    values: Vec<ValueId>,
+    from: Vec<Start>,
+}
+
+/// What a sum starts from.
+#[derive(Clone, Copy, Debug)]
+enum Start {
+    Lanes([VReg; 2]),
+    /// Its place in the frame, from which it is loaded when it is needed.
+    Frame(u32),
 }
 
 /// Which fragment: its values, and how they are prepared.
@@ -161,36 +180,164 @@ impl Coder<'_, '_> {
         let [to, a, b, c] = &inst.operands[..] else {
             return Err(Skip);
         };
-        let [a, b, c] = [self.all(a)?, self.all(b)?, self.all(c)?];
-        let floats = !matches!(product.element, Element::Bytes { .. });
+        if self.touches_pending(a) || self.touches_pending(b) {
+            self.make_products();
+        }
+        let [a, b] = [self.all(a)?, self.all(b)?];
+        if !matches!(product.element, Element::Bytes { .. }) {
+            return self.product_of_floats(product, inst, (a, b));
+        }
+        self.make_products();
+        let c = self.all(c)?;
         let mut sums = Vec::with_capacity(8);
-        let tile = if floats {
-            let often = !target::shuffles_are_free() && self.uses_of_a(inst) >= OFTEN;
-            let a = self.rows_of_floats(product, a, often)?;
-            let b = self.columns_of_floats(product, b)?;
-            for c in c {
-                sums.extend(self.lanes(c)?);
-            }
-            Code::Floats(Tile {
-                a: a.at,
-                b: b.at,
-                parts: product.element.parts(),
-                blocks: product.blocks,
-                spread: often,
-            })
-        } else {
-            self.bytes(product, (a, b, c), &mut sums)?
-        };
-        let sources = match tile {
-            Code::Bytes { .. } => sums.split_off(4 * product.halves as usize),
-            _ => Vec::new(),
-        };
+        let tile = self.bytes(product, (a, b, c), &mut sums)?;
+        let sources = sums.split_off(4 * product.halves as usize);
         let sums = self.nodes.product(tile, &sums, &sources);
         for (item, regs) in items(to).iter().zip(sums.chunks(2)) {
-            let value = self.of_lanes([regs[0], regs[1]], floats);
+            let value = self.of_lanes([regs[0], regs[1]], false);
             self.put(item, value)?;
         }
         Ok(())
+    }
+
+    /// Prepares the fragments; the product itself is made when its sums are read, or nothing more can join it.
+    fn product_of_floats(
+        &mut self,
+        product: Product,
+        inst: &Inst,
+        (a, b): (Vec<ValueId>, Vec<ValueId>),
+    ) -> Result<(), Skip> {
+        let [to, _, _, c] = &inst.operands[..] else {
+            return Err(Skip);
+        };
+        let often = !target::shuffles_are_free() && self.uses_of_a(inst) >= OFTEN;
+        let mut rows = self.rows_of_floats(product, a.clone(), often)?;
+        let b = self.columns_of_floats(product, b)?;
+        let key = (a, product.element, Side::A { spread: often });
+        if !self.fragments.contains_key(&key) {
+            // There was no room for both: B is the first of what stands there now.
+            rows = self.rows_of_floats(product, key.0, often)?;
+        }
+        let tile = Tile {
+            a: rows.at,
+            b: b.at,
+            parts: product.element.parts(),
+            blocks: product.blocks,
+            spread: often,
+        };
+        let regs = items(to).iter().map(|item| match item {
+            Operand::Reg(reg) => Ok(*reg),
+            _ => Err(Skip),
+        });
+        let regs = regs.collect::<Result<Vec<_>, _>>()?;
+        if let Some(at) = self.goes_on(&regs, c) {
+            let mut own = self.pending.remove(at);
+            // Nobody reads what the sums were in between.
+            for reg in &own.regs {
+                self.regs.remove(&reg.0);
+            }
+            if self.touches_pending(to) {
+                self.make_products();
+            }
+            own.tiles.push(tile);
+            own.values = self.unmade(to)?;
+            own.regs = regs;
+            self.pending.push(own);
+            return Ok(());
+        }
+        if self.touches_pending(to) || self.touches_pending(c) {
+            self.make_products();
+        }
+        let mut from = Vec::with_capacity(regs.len());
+        for value in self.all(c)? {
+            from.push(match self.forms_of(value) {
+                Forms {
+                    lanes: None,
+                    splat: None,
+                    source: Some(Source::Narrow(slot)),
+                    ..
+                } => Start::Frame(*slot),
+                _ => Start::Lanes(self.lanes(value)?),
+            });
+        }
+        let values = self.unmade(to)?;
+        self.pending.push(Pending {
+            tiles: vec![tile],
+            regs,
+            values,
+            from,
+        });
+        Ok(())
+    }
+
+    /// Values of sums that get their registers when their product is made.
+    fn unmade(&mut self, to: &Operand) -> Result<Vec<ValueId>, Skip> {
+        let mut values = Vec::with_capacity(4);
+        for item in items(to) {
+            let value = self.add(Forms {
+                raw: true,
+                ..Forms::default()
+            });
+            self.put(item, value)?;
+            values.push(value);
+        }
+        Ok(values)
+    }
+
+    /// Which product the sums `c` of the current instruction are of, if nothing else needs them.
+    fn goes_on(&self, to: &[RegId], c: &Operand) -> Option<usize> {
+        let behind = &self.live[self.block][self.at + 1];
+        let is_read = |reg: &RegId| behind[reg.index() / 64] >> (reg.index() % 64) & 1 != 0;
+        self.pending.iter().position(|pending| {
+            let sums = pending.regs.iter().map(|reg| Operand::Reg(*reg));
+            let replaced = |reg: &RegId| to.contains(reg) || !is_read(reg);
+            sums.eq(items(c).iter().cloned()) && pending.regs.iter().all(replaced)
+        })
+    }
+
+    /// Whether an operand has a sum of a product that has not been made yet.
+    pub(super) fn touches_pending(&self, operand: &Operand) -> bool {
+        let sums = self.pending.iter().flat_map(|pending| &pending.regs);
+        let sums = sums.map(|reg| Operand::Reg(*reg));
+        let mut sums = sums.filter(|sum| items(operand).contains(sum));
+        sums.next().is_some()
+    }
+
+    /// Makes the products that have not been made yet, two with the same A at once.
+    pub(super) fn make_products(&mut self) {
+        let mut pending = std::mem::take(&mut self.pending);
+        while !pending.is_empty() {
+            let mut own = vec![pending.remove(0)];
+            let rows = |pending: &Pending| -> Vec<Tile> {
+                let tiles = pending.tiles.iter();
+                tiles.map(|tile| Tile { b: 0, ..*tile }).collect()
+            };
+            let same = |other: &Pending| rows(other) == rows(&own[0]);
+            if let Some(at) = pending.iter().position(same) {
+                own.push(pending.remove(at));
+            }
+            let (mut starts, mut from) = (Vec::with_capacity(16), Vec::new());
+            for start in own.iter().flat_map(|own| &own.from) {
+                match *start {
+                    Start::Lanes(lanes) => {
+                        starts.extend([None; 2]);
+                        from.extend(lanes);
+                    }
+                    Start::Frame(slot) => starts.extend([Some(slot), Some(slot + 64)]),
+                }
+            }
+            let second = own.get(1).map_or(&[][..], |other| &other.tiles);
+            let tiles = Tiles {
+                steps: own[0].tiles.clone(),
+                second: second.iter().map(|tile| tile.b).collect(),
+                starts,
+            };
+            let sums = self.nodes.floats(tiles, &from);
+            let values = own.iter().flat_map(|own| &own.values);
+            for (value, regs) in values.zip(sums.chunks(2)) {
+                self.forms(*value).lanes = Some([regs[0], regs[1]]);
+            }
+        }
     }
 
     /// The values of an operand's registers.
@@ -210,12 +357,14 @@ impl Coder<'_, '_> {
         same.count()
     }
 
-    /// Room on the stack; what stood there before is forgotten if there is too little.
+    /// Room on the stack; what stood there before is used up and forgotten if there is too little.
     pub(super) fn room(&mut self, bytes: u32) -> u32 {
-        self.nodes.room(bytes).unwrap_or_else(|| {
-            self.fragments.clear();
-            self.nodes.first_room(bytes)
-        })
+        if let Some(at) = self.nodes.room(bytes) {
+            return at;
+        }
+        self.make_products();
+        self.fragments.clear();
+        self.nodes.first_room(bytes)
     }
 
     fn fragment(

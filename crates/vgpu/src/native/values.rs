@@ -4,7 +4,7 @@ use super::{
     exits::Exit,
     loops::{Loop, Turn},
     nodes::{Arg, Code, MemoryAt, Nodes, Vector},
-    products::{Fragment, FragmentKey},
+    products::{Fragment, FragmentKey, Pending},
     reach::{Reach, Span},
     regions::Waits,
     shapes::Lanes,
@@ -108,6 +108,8 @@ pub(super) struct Coder<'a, 'b> {
     pub(super) reached: FxHashMap<(ValueId, bool), Vec<Reach>>,
     /// Fragments of matrices that have been prepared.
     pub(super) fragments: FxHashMap<FragmentKey, Fragment>,
+    /// Products that have not been made yet.
+    pub(super) pending: Vec<Pending>,
     /// Where turns of a loop end, and the loop that this run is.
     pub(super) turns: Vec<Turn>,
     pub(super) own_loop: Option<Loop>,
@@ -143,6 +145,7 @@ impl<'a, 'b> Coder<'a, 'b> {
             windows: FxHashMap::default(),
             reached: FxHashMap::default(),
             fragments: FxHashMap::default(),
+            pending: Vec::new(),
             turns: Vec::new(),
             own_loop: None,
             insts,

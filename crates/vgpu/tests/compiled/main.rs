@@ -196,3 +196,61 @@ fn a_kernel_of_very_many_registers_runs() {
         }
     }
 }
+
+/// A fragment of A that many of B are multiplied with, more than there is room for at once: what stood there first is
+/// prepared again. The sums are the first product's, the chain's, and the last's.
+#[test]
+fn a_fragment_outlives_the_room_of_others() {
+    const COUNT: u32 = 120;
+    let mut text = String::from(
+        ".version 8.0\n.target sm_90\n.address_size 64\n\
+         .visible .entry k(.param .u64 in, .param .u64 out, .param .u32 n) {\n.reg .b64 %d<5>;\n.reg .b32 %a<6>;\n",
+    );
+    text += &format!(".reg .b32 %b<{}>;\n.reg .f32 %f<12>;\n", 2 * COUNT);
+    text += "ld.param.u64 %d0, [in];\nld.param.u64 %d1, [out];\nmov.u32 %a4, %tid.x;\n";
+    text += &format!("mad.wide.u32 %d2, %a4, {OUTPUT}, %d1;\nmad.wide.u32 %d3, %a4, 4, %d0;\n");
+    for i in 0..4 {
+        // Halves between 1 and 2.
+        text += &format!("ld.global.u32 %a{i}, [%d3+{}];\n", 128 * i);
+        text += &format!("and.b32 %a{i}, %a{i}, 0x03FF03FF;\nor.b32 %a{i}, %a{i}, 0x3C003C00;\n");
+    }
+    for i in 0..12 {
+        text += &format!("mov.f32 %f{i}, 0f3F000000;\n");
+    }
+    for i in 0..2 * COUNT {
+        text += &format!("mul.lo.u32 %b{i}, %a{}, {};\n", i % 4, 2 * i + 1);
+        text += &format!("and.b32 %b{i}, %b{i}, 0x03FF03FF;\nor.b32 %b{i}, %b{i}, 0x3C003C00;\n");
+    }
+    for i in 0..COUNT {
+        // Sums in two quartets by turns, and from time to time from one into the other.
+        let (from, to) = match i % 5 {
+            4 => (4 * (i % 3), 4 * ((i + 1) % 3)),
+            _ => (4 * (i % 3), 4 * (i % 3)),
+        };
+        let four = |at: u32| {
+            (at..at + 4)
+                .map(|f| format!("%f{f}"))
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
+        text += &format!(
+            "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {{{}}}, {{%a0, %a1, %a2, %a3}}, {{%b{}, %b{}}}, {{{}}};\n",
+            four(to),
+            2 * i,
+            2 * i + 1,
+            four(from),
+        );
+    }
+    for i in 0..12 {
+        text += &format!("st.global.f32 [%d2+{}], %f{i};\n", 4 * i);
+    }
+    text += "ret;\n}\n";
+    let input: Vec<u8> = (0..INPUT as usize)
+        .map(|at| (at * at % 251) as u8)
+        .collect();
+    let want = run(&text, [32, 1, 1], &input, None).expect("it runs");
+    for tier in tiers() {
+        let found = run(&text, [32, 1, 1], &input, Some(tier)).expect("it runs");
+        assert!(found == want, "{tier:?}");
+    }
+}

@@ -34,6 +34,7 @@ thread_local! {
 
 /// The code of a call; a panic ends here.
 fn guard(name: &str, body: impl FnOnce() -> Result<(), Code>) -> u32 {
+    let call = crate::report::Call::begin();
     let code = match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => 0,
         Ok(Err(Code(code))) => code,
@@ -42,8 +43,8 @@ fn guard(name: &str, body: impl FnOnce() -> Result<(), Code>) -> u32 {
     if code != 0 {
         LAST.set(code);
     }
-    if crate::report::traces() {
-        crate::report::called(name, code, error::name(code));
+    if let Some(call) = call {
+        call.end(name, code, error::name(code));
     }
     code
 }

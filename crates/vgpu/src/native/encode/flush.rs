@@ -9,7 +9,10 @@ use super::{
     Encoder, NAN, splat_bytes, table,
 };
 use regalloc2::Allocation;
-use warpsmith_x86::{Gpr, Len, Masking, Mem, Rm, vector};
+use warpsmith_x86::{Alu, Cond, Gpr, Len, MaskAlu, Masking, Mem, Rm, vector};
+
+/// The mask register that no value is in, since it masks nothing.
+const FOUND: u8 = 0;
 
 impl Encoder<'_> {
     /// Writes a value to its place in the frame.
@@ -102,6 +105,78 @@ impl Encoder<'_> {
         }
     }
 
+    /// Writes registers whose NaNs may have any bits. Most have none, so all are looked through, two by two, before one is
+    /// changed.
+    pub(super) fn flush_sums(&mut self, sums: &[(u32, Allocation)]) {
+        if sums.is_empty() {
+            return;
+        }
+        let v = self.shared.target.scratch();
+        for (at, pair) in sums.chunks(2).enumerate() {
+            let (first, last) = (pair[0].1, pair[pair.len() - 1].1);
+            for (j, (to, alloc)) in pair.iter().enumerate() {
+                let reg = match alloc.as_reg() {
+                    Some(reg) => reg.hw_enc() as u8,
+                    None => {
+                        let from = self.anywhere(*alloc);
+                        self.code.vector(&vector::LOAD, Len::L512, v, 0, from);
+                        v
+                    }
+                };
+                self.put(Mem::at(FRAME, *to as i32), reg);
+                if j > 0 || pair.len() == 1 {
+                    let found = if at == 0 { FOUND } else { SCRATCH_MASK };
+                    let other = self.anywhere(if j > 0 { first } else { last });
+                    self.code
+                        .vector_full(&vector::CMP_F32, Len::L512, found, reg, other, None, 3);
+                    if at > 0 {
+                        self.code.mask_alu(MaskAlu::Or, FOUND, FOUND, SCRATCH_MASK);
+                    }
+                }
+            }
+        }
+        let done = self.code.label();
+        self.code.mask_test16(FOUND, FOUND);
+        self.code.jump_if(Cond::Equal, done);
+        // Places that lie one behind the other are gone through by a loop.
+        let mut places: Vec<u32> = sums.iter().map(|(to, _)| *to).collect();
+        places.sort_unstable();
+        for row in places.chunk_by(|a, b| a + 64 == *b) {
+            let again = self.code.label();
+            self.code.mov_imm(SCRATCH, u64::from(row[0]));
+            self.code.bind(again);
+            let place = Mem::Base {
+                base: FRAME,
+                index: Some((SCRATCH, 0)),
+                offset: 0,
+            };
+            self.code
+                .vector(&vector::LOAD, Len::L512, v, 0, Rm::Mem(place));
+            self.with_the_one_nan(v);
+            self.put(place, v);
+            self.code.alu_imm(Alu::Add, true, SCRATCH, 64);
+            let end = row[0] + 64 * row.len() as u32;
+            self.code.alu_imm(Alu::Cmp, true, SCRATCH, end as i32);
+            self.code.jump_if(Cond::Below, again);
+        }
+        self.code.bind(done);
+    }
+
+    /// NaNs become the one NaN.
+    fn with_the_one_nan(&mut self, v: u8) {
+        let same = Rm::Reg(v);
+        self.code
+            .vector_full(&vector::CMP_F32, Len::L512, SCRATCH_MASK, v, same, None, 3);
+        let constant = self.code.constant(splat_bytes(NAN, false));
+        let masking = Masking {
+            mask: SCRATCH_MASK,
+            zero: false,
+        };
+        let nan = Rm::Mem(Mem::Constant(constant));
+        self.code
+            .vector_full(&vector::LOAD_I32, Len::L512, v, 0, nan, Some(masking), 0);
+    }
+
     pub(super) fn put(&mut self, to: Mem, reg: u8) {
         let len = self.shared.target.len();
         self.code.vector(&vector::STORE, len, reg, 0, Rm::Mem(to));
@@ -121,17 +196,7 @@ impl Encoder<'_> {
         }
         self.code.vector(&vector::LOAD, Len::L512, v, 0, from);
         if raw {
-            let same = Rm::Reg(v);
-            self.code
-                .vector_full(&vector::CMP_F32, Len::L512, SCRATCH_MASK, v, same, None, 3);
-            let constant = self.code.constant(splat_bytes(NAN, false));
-            let masking = Masking {
-                mask: SCRATCH_MASK,
-                zero: false,
-            };
-            let nan = Rm::Mem(Mem::Constant(constant));
-            self.code
-                .vector_full(&vector::LOAD_I32, Len::L512, v, 0, nan, Some(masking), 0);
+            self.with_the_one_nan(v);
         }
         v
     }
@@ -145,6 +210,14 @@ impl Encoder<'_> {
             self.code.vector(&vector::LOAD, Len::L256, v, 0, from);
         }
         v
+    }
+
+    /// A vector register, or where it was spilled.
+    pub(super) fn anywhere(&self, alloc: Allocation) -> Rm {
+        match alloc.as_reg() {
+            Some(reg) => Rm::Reg(reg.hw_enc() as u8),
+            None => Rm::Mem(self.spilled(alloc)),
+        }
     }
 
     pub(super) fn spilled(&self, alloc: Allocation) -> Mem {

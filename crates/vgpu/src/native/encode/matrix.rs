@@ -1,7 +1,10 @@
 //! Nodes that are many instructions: products of matrices, and rows that are copied.
 
 use super::{
-    super::{nodes::Tile, registers::SCRATCH},
+    super::{
+        nodes::{Tile, Tiles},
+        registers::{FRAME, SCRATCH},
+    },
     Encoder, Operands,
 };
 use warpsmith_x86::{Alu, Cond, Gpr, Len, Mem, Rm, vector};
@@ -53,12 +56,29 @@ impl Encoder<'_> {
         }
     }
 
-    /// `sums[2 (2 half + odd) + register]`. Blocks are taken one after the other by the same code, so that that of many
-    /// products stays short.
-    pub(super) fn floats(&mut self, tile: Tile, o: &mut Operands<'_>) {
-        let sums = Self::sums(o, 8);
-        let free: [u8; 4] = std::array::from_fn(|_| o.number());
-        let (columns, rows) = ([free[0], free[1]], [free[2], free[3]]);
+    /// Products that go on with the same sums, or two each with the same A.
+    pub(super) fn floats(&mut self, tiles: &Tiles, o: &mut Operands<'_>) {
+        let sums: Vec<u8> = tiles.starts.iter().map(|_| o.number()).collect();
+        for (sum, start) in sums.iter().zip(&tiles.starts) {
+            let from = match start {
+                Some(slot) => Rm::Mem(Mem::at(FRAME, *slot as i32)),
+                None => self.anywhere(o.next()),
+            };
+            self.full(&vector::LOAD, *sum, 0, from, 0);
+        }
+        let products = 1 + usize::from(!tiles.second.is_empty());
+        let columns: Vec<[u8; 2]> = (0..products).map(|_| [o.number(), o.number()]).collect();
+        let rows = [o.number(), o.number()];
+        for (at, tile) in tiles.steps.iter().enumerate() {
+            let second = tiles.second.get(at);
+            let b: Vec<u32> = std::iter::once(tile.b).chain(second.copied()).collect();
+            self.tile(*tile, &b, (&sums, &columns, rows));
+        }
+    }
+
+    /// Adds a product with each B to `sums[2 (2 half + odd) + register]` of its own. Blocks are taken one after the other by
+    /// the same code, so that that of many products stays short.
+    fn tile(&mut self, tile: Tile, b: &[u32], (sums, columns, rows): (&[u8], &[[u8; 2]], [u8; 2])) {
         // Bytes of B for a part; A has as many for `shift` bits more.
         const PART: u32 = 128;
         let (each, shift) = if tile.spread { (256, 3) } else { (64, 1) };
@@ -67,9 +87,11 @@ impl Encoder<'_> {
         self.code.bind(again);
         for t in 0..4 {
             for part in 0..tile.parts {
-                let at = tile.b + PART * part + 32 * t;
-                let from = [0, 16].map(|odd| self.stack_behind(at + odd, 0));
-                self.columns(columns, from);
+                for (b, columns) in b.iter().zip(columns) {
+                    let at = b + PART * part + 32 * t;
+                    let from = [0, 16].map(|odd| self.stack_behind(at + odd, 0));
+                    self.columns(*columns, from);
+                }
                 for (register, half) in [(0, 0), (1, 0), (0, 1), (1, 1)] {
                     let at = tile.a + (PART << shift) * part + each * (2 * half + register);
                     let row = rows[register as usize];
@@ -80,10 +102,12 @@ impl Encoder<'_> {
                         let from = Rm::Mem(self.stack_behind(at, shift));
                         self.full(&vector::SHUFFLE_I32, row, 0, from, one_of_four(t));
                     }
-                    for odd in 0..2 {
-                        let sum = sums[(2 * (2 * half + odd) + register) as usize];
-                        let column = Rm::Reg(columns[odd as usize]);
-                        self.full(&vector::FMA_F32, sum, row, column, 0);
+                    for (sums, columns) in sums.chunks(8).zip(columns) {
+                        for odd in 0..2 {
+                            let sum = sums[(2 * (2 * half + odd) + register) as usize];
+                            let column = Rm::Reg(columns[odd as usize]);
+                            self.full(&vector::FMA_F32, sum, row, column, 0);
+                        }
                     }
                 }
             }
@@ -188,6 +212,12 @@ impl Encoder<'_> {
                 self.code
                     .vector(&vector::STORE, len, v, 0, mem(target, lane));
             }
+            // What lies behind comes next where rows are copied piece by piece.
+            self.code.prefetch(Mem::Base {
+                base: source,
+                index: Some((SCRATCH, 0)),
+                offset: 64,
+            });
         }
         self.code.jump(done);
         self.code.bind(apart);

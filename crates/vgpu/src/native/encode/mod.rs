@@ -5,8 +5,8 @@ mod matrix;
 mod narrow;
 
 use super::{
-    exits::{Exit, Next},
-    nodes::{self, Code, Last, Nodes, Template},
+    exits::{Exit, Form, Home, Next},
+    nodes::{self, Code, Last, Nodes, Template, Tiles},
     registers::{CTX, FRAME, OP, SAVED, SCRATCH},
     target::Target,
 };
@@ -88,6 +88,7 @@ pub(super) struct Encoder<'a> {
     output: &'a Output,
     shared: &'a Shared,
     constants: Vec<Constant>,
+    tiles: &'a [Tiles],
     /// The op where the run begins, and that op's own code.
     first: u32,
     plain: usize,
@@ -137,6 +138,7 @@ impl<'a> Encoder<'a> {
             output: unit.output,
             shared,
             constants,
+            tiles: &unit.nodes.tiles,
             first: unit.first,
             plain: unit.plain,
         };
@@ -254,11 +256,23 @@ impl<'a> Encoder<'a> {
 
     fn leave(&mut self, exit: &Exit, allocs: &[Allocation]) {
         let mut at = 0;
+        let mut sums = Vec::new();
         for (home, form) in &exit.items {
             let count = form.registers_of(self.shared.target);
-            self.flush(*home, *form, &allocs[at..at + count]);
+            let own = &allocs[at..at + count];
+            match (self.shared.target, home, form) {
+                (Target::Avx512, Home::Narrow(slot), Form::Lanes { raw: true }) => {
+                    sums.extend(
+                        own.iter()
+                            .zip((*slot..).step_by(64))
+                            .map(|(own, to)| (to, *own)),
+                    );
+                }
+                _ => self.flush(*home, *form, own),
+            }
             at += count;
         }
+        self.flush_sums(&sums);
         if let Some(waits) = &exit.waits {
             self.part(waits, &allocs[at..]);
         }
@@ -520,7 +534,7 @@ impl<'a> Encoder<'a> {
                 self.code.prefetch(place);
             }
             Code::Spread(at) => self.spread(at, o),
-            Code::Floats(tile) => self.floats(tile, o),
+            Code::Floats(at) => self.floats(&self.tiles[at as usize], o),
             Code::Bytes { b, blocks, swapped } => self.bytes(b, blocks, swapped, o),
             Code::Rows(at, wide) => self.rows(at, wide, o),
             Code::CopyRows { to, from } => self.copy_rows(to, from, o),
@@ -565,6 +579,12 @@ impl Operands<'_> {
         self.at += 1;
         let reg = alloc.as_reg().expect("nodes work on registers");
         reg.hw_enc() as u8
+    }
+
+    /// Wherever it is.
+    fn next(&mut self) -> Allocation {
+        self.at += 1;
+        self.allocs[self.at - 1]
     }
 
     fn general(&mut self) -> Gpr {

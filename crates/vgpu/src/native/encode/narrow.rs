@@ -3,8 +3,8 @@
 use super::{
     super::{
         narrow::{Lanewise, Step},
-        nodes::Tile,
-        registers::SCRATCH,
+        nodes::{Tile, Tiles},
+        registers::{FRAME, SCRATCH},
     },
     Encoder, Operands,
     matrix::one_of_four,
@@ -25,7 +25,9 @@ impl Encoder<'_> {
     pub(super) fn step(&mut self, step: Step, o: &mut Operands<'_>) {
         match step {
             Step::Lanewise(lanewise) => self.lanewise(lanewise, o),
-            Step::Floats(tile, half) => self.floats_of_half(tile, half, o),
+            Step::Floats { tiles, quarter } => {
+                self.floats_of_half(&self.tiles[tiles as usize], quarter, o);
+            }
             Step::Bytes {
                 a,
                 b,
@@ -115,10 +117,32 @@ impl Encoder<'_> {
         self.code.bind(done);
     }
 
-    /// `sums[2 (2 odd + register) + half of the register]`.
-    fn floats_of_half(&mut self, tile: Tile, half: u32, o: &mut Operands<'_>) {
-        let sums = Self::sums(o, 8);
-        let free: [u8; 4] = std::array::from_fn(|_| o.number());
+    /// Half of the rows of a product, the first or second one's.
+    fn floats_of_half(&mut self, tiles: &Tiles, quarter: u32, o: &mut Operands<'_>) {
+        let sums: [u8; 8] = std::array::from_fn(|_| o.number());
+        let starts = tiles.starts.iter().skip(4 * quarter as usize);
+        for (sums, start) in sums.chunks(2).zip(starts) {
+            for (at, sum) in (0..).step_by(32).zip(sums) {
+                let from = match start {
+                    Some(slot) => Rm::Mem(Mem::at(FRAME, *slot as i32 + at)),
+                    None => self.anywhere(o.next()),
+                };
+                self.narrow(&vector::LOAD, *sum, 0, from, 0);
+            }
+        }
+        let free: [u8; 3] = std::array::from_fn(|_| o.number());
+        for (step, tile) in tiles.steps.iter().enumerate() {
+            let b = match tiles.second.get(step) {
+                Some(second) if quarter >= 2 => *second,
+                _ => tile.b,
+            };
+            let tile = Tile { b, ..*tile };
+            self.half_tile(tile, quarter % 2, (&sums, free));
+        }
+    }
+
+    /// Adds half of the rows of a product to `sums[2 (2 odd + register) + half of the register]`.
+    fn half_tile(&mut self, tile: Tile, half: u32, (sums, free): (&[u8; 8], [u8; 3])) {
         let (columns, row) = ([free[0], free[1]], free[2]);
         let each = if tile.spread { 256 } else { 64 };
         for block in 0..tile.blocks {

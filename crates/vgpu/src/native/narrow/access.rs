@@ -1,7 +1,7 @@
 //! Memory of single lanes, rows, and fragments of matrices.
 
 use super::{
-    super::nodes::{Arg, Code, Template, Tile, Vector},
+    super::nodes::{Arg, Code, Template, Vector},
     Lanewise, Narrow, Refused, Step, behind,
     vectors::{From, Node},
 };
@@ -235,13 +235,31 @@ impl Narrow {
     }
 
     /// Half of the rows after the other: all sums at once would not leave a register free.
-    pub(super) fn floats(&mut self, tile: Tile, operands: &[Operand]) -> Result<(), Refused> {
-        for half in 0..2 {
-            let mut own = self.sums(&operands[8 * half..8 * half + 8])?;
-            for _ in 0..4 {
+    pub(super) fn floats(&mut self, at: u32, operands: &[Operand]) -> Result<(), Refused> {
+        let starts = &self.to.tiles[at as usize].starts;
+        let is_operand: Vec<bool> = starts.iter().map(Option::is_none).collect();
+        let (sums, mut from) = operands.split_at(is_operand.len());
+        for (quarter, sums) in (0..).zip(sums.chunks(4)) {
+            let mut own = Vec::with_capacity(19);
+            for sum in sums {
+                let free = [(); 2].map(|()| self.to.free(RegClass::Float));
+                own.extend(free);
+                self.set(sum.vreg(), free.map(|free| free.vreg()));
+            }
+            let taken = is_operand[4 * quarter..].iter().take(sums.len());
+            let (now, rest) = from.split_at(taken.filter(|taken| **taken).count());
+            from = rest;
+            for start in now {
+                for half in 0..2 {
+                    let half = self.half(start.vreg().vreg(), half)?;
+                    own.push(Operand::any_use(half));
+                }
+            }
+            for _ in 0..3 {
                 own.push(self.to.free(RegClass::Float));
             }
-            let step = Step::Floats(tile, half as u32);
+            let quarter = quarter as u32;
+            let step = Step::Floats { tiles: at, quarter };
             self.to.push(Code::Narrow(step), &own);
         }
         Ok(())

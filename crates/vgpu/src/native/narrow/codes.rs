@@ -1,15 +1,15 @@
 //! Nodes that only machines with narrow vectors need.
 
-use super::super::nodes::Tile;
-
 /// What such a node does.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) enum Step {
     /// Writes elements lane after lane. Base, what is left of the lanes that take part, those, three free registers.
     Lanewise(Lanewise),
-    /// Half of the rows of a product of floats: eight sums and what they were, then four free registers.
-    Floats(Tile, u32),
-    /// The same of bytes, of which A's are words of 16 bits. Five registers are free.
+    /// Half of the rows of products of floats: eight sums, what those start from that do not in the frame, three free
+    /// registers. Quarters 2 and 3 are of the second product.
+    Floats { tiles: u32, quarter: u32 },
+    /// Half of the rows of a product of bytes, of which A's are words of 16 bits: eight sums and what they were, five free
+    /// registers.
     Bytes {
         a: u32,
         b: u32,

@@ -80,6 +80,7 @@ pub(super) fn narrowed(from: &Nodes, exits: &[Exit]) -> Result<Nodes, Refused> {
         extra: 0,
     };
     narrow.to.target = Target::Avx2;
+    narrow.to.tiles.clone_from(&from.tiles);
     narrow.to.parts.clear();
     for at in 0..from.parts.len() {
         narrow.part(from, at, exits)?;
@@ -236,7 +237,7 @@ impl Narrow {
             Code::Gather(op) => self.gather(op, operands),
             Code::Scatter(op) => self.scatter(op, operands),
             Code::Spread(at) => self.spread(at, reg(0)),
-            Code::Floats(tile) => self.floats(tile, operands),
+            Code::Floats(at) => self.floats(at, operands),
             Code::Bytes { b, blocks, swapped } => self.bytes(b, blocks, swapped, operands),
             Code::Rows(at, wide) => self.rows(at, wide, operands),
             Code::Exit(exit) | Code::ExitIf(_, exit) | Code::Fuel(exit) => {

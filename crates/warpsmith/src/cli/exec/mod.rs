@@ -62,7 +62,7 @@ pub(crate) struct Exec {
     /// Stops a launch that has run this many instructions, each counted once for a warp.
     #[arg(long, value_name = "INSTRUCTIONS", value_parser = clap::value_parser!(u64).range(1..))]
     budget: Option<u64>,
-    /// Writes down each call of the driver with its code, and each function that was asked for and is not there.
+    /// Writes down each call of the driver with its code and its time, and each function that was asked for and is not there.
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
     /// Writes JSON or SARIF to a file, not to standard output behind what the program writes.
