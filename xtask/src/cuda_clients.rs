@@ -15,7 +15,7 @@ const COMPILER: [&str; 5] = [
     "nvidia-cuda-cccl==13.3.5.0.6",
 ];
 
-const CLIENTS: [&str; 5] = [
+pub(crate) const CLIENTS: [&str; 5] = [
     "numpy==2.4.6",
     "tinygrad==0.14.0",
     "numba==0.68.1",

@@ -9,6 +9,7 @@ mod cuda_clients;
 mod demo;
 mod dist;
 mod error;
+mod exec_clients;
 mod fetch;
 mod gpu;
 mod house;
@@ -74,6 +75,8 @@ enum Command {
     Dist(dist::Args),
     /// The test of the server's clients with LiteLLM too.
     Clients,
+    /// Triton, tinygrad and cuda.core under `warpsmith exec`, plainly and checked: a few hundred checks.
+    ExecClients,
     /// Many clients at once on the server, or thousands of requests of every kind.
     Load(load::Args),
     /// Drive the page of the server in headless Chromium, with real models.
@@ -109,6 +112,7 @@ fn dispatch(command: Command) -> Result<()> {
         Command::Gpu(args) => gpu::gpu(&house, &args),
         Command::Dist(args) => dist::dist(&house, &args),
         Command::Clients => clients::clients(&house),
+        Command::ExecClients => exec_clients::exec_clients(&house),
         Command::Load(args) => load::load(&house, &args),
         Command::Page(args) => page::page(&house, &args),
         Command::Wheel(args) => python::wheel(&house, &args),

@@ -1,7 +1,7 @@
 //! Contexts: a card's memory and streams for one program, and the error that stays.
 
 use crate::{
-    core::{Core, Owner},
+    core::{Core, Leaks, Owner},
     status::Status,
     stream::{Kind, Stream},
     table::{Handle, Table, lock},
@@ -9,7 +9,7 @@ use crate::{
 use rustc_hash::FxHashMap;
 use std::{
     cell::Cell,
-    sync::{Arc, Mutex, Weak},
+    sync::{Arc, Mutex, Weak, atomic::AtomicUsize},
     thread::ThreadId,
 };
 use warpsmith_vgpu as vgpu;
@@ -26,6 +26,9 @@ pub(crate) struct Context {
     null: Mutex<Option<Arc<Stream>>>,
     /// The default streams of threads that have their own.
     thread_streams: Mutex<FxHashMap<ThreadId, Arc<Stream>>>,
+    /// What it was told its limits were, by their numbers: stack, print buffer, heap, depth and number of launches by
+    /// kernels. Nothing here depends on them.
+    pub(crate) limits: [AtomicUsize; 5],
 }
 
 impl Context {
@@ -37,14 +40,15 @@ impl Context {
             streams: Mutex::default(),
             null: Mutex::default(),
             thread_streams: Mutex::default(),
+            limits: [1 << 10, 1 << 20, 8 << 20, 2, 2048].map(AtomicUsize::new),
         }
     }
 
     /// Ends it, when its work is done and its objects are forgotten: gives its memory back.
-    pub(crate) fn end(&self) {
+    pub(crate) fn end(&self, leaks: Leaks) {
         drop(lock(&self.null).take());
         drop(lock(&self.thread_streams).drain());
-        self.core.leaks();
+        self.core.leaks(leaks);
         self.core.free_all();
     }
 
@@ -54,7 +58,8 @@ impl Context {
         }
         self.core.card.allocates(self.core.settings)?;
         let mut given = self.core.machine.alloc(bytes);
-        if owner == Owner::Pool && matches!(given, Err(vgpu::Error::OutOfMemory { .. })) {
+        if matches!(owner, Owner::Pool(_)) && matches!(given, Err(vgpu::Error::OutOfMemory { .. }))
+        {
             // What is freed earlier in the order of the streams may be used.
             self.synchronize()?;
             given = self.core.machine.alloc(bytes);

@@ -1,6 +1,7 @@
 //! A card, and what the objects of a context share: its machine, its memory, the error that stays.
 
 use crate::{
+    pool::Pool,
     settings::Settings,
     status::Status,
     table::{Handle, lock},
@@ -25,6 +26,14 @@ pub(crate) struct Core {
     sticky: OnceLock<Status>,
     /// Memory that copies may touch.
     blocks: Mutex<BTreeMap<u64, Block>>,
+}
+
+/// Which memory was to be given back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Leaks {
+    /// That of the context: there are others on its card.
+    Own,
+    OfCard,
 }
 
 /// What becomes of launches.
@@ -62,14 +71,17 @@ impl Core {
 
     /// Finds what was not given back, where that is looked for. An interpreter gives nothing back when it ends: there it
     /// must have been asked for by name. What has failed can give nothing back.
-    pub(crate) fn leaks(&self) {
+    pub(crate) fn leaks(&self, which: Leaks) {
         if self.well().is_err() {
             return;
         }
         let by_name = |checks: &Checks| *checks != Checks::default();
         let wanted = self.settings.checks.as_ref();
         if wanted.is_some_and(|checks| by_name(checks) || !crate::host::is_interpreter()) {
-            self.machine.check_leaks();
+            self.machine.check_leaks(|address| match which {
+                Leaks::Own => lock(&self.blocks).contains_key(&address),
+                Leaks::OfCard => true,
+            });
         }
     }
 
@@ -132,20 +144,30 @@ impl Core {
             .range(..=address)
             .next_back()
             .ok_or(Status::InvalidValue)?;
-        let inside = address
-            .checked_add(bytes)
-            .is_some_and(|end| end <= start + block.bytes && address < start + block.bytes);
-        if inside {
-            Ok((*start, *block))
+        let mut whole = *block;
+        let end = address.checked_add(bytes).ok_or(Status::InvalidValue)?;
+        if block.owner == Owner::Mapped && address < start + block.bytes {
+            // What is mapped side by side is one.
+            let next = |at: &u64| blocks.get(at).filter(|next| next.owner == Owner::Mapped);
+            while let Some(next) =
+                next(&(start + whole.bytes)).filter(|_| end > start + whole.bytes)
+            {
+                whole.bytes += next.bytes;
+            }
+        }
+        if end <= start + whole.bytes && address < start + whole.bytes {
+            Ok((*start, whole))
         } else {
             Err(Status::InvalidValue)
         }
     }
 
-    /// Bytes that the pool has given out.
-    pub(crate) fn pooled(&self) -> u64 {
+    /// Bytes that a pool has given out.
+    pub(crate) fn pooled(&self, pool: Handle) -> u64 {
         let blocks = lock(&self.blocks);
-        let pooled = blocks.values().filter(|block| block.owner == Owner::Pool);
+        let pooled = blocks
+            .values()
+            .filter(|block| block.owner == Owner::Pool(pool));
         pooled.map(|block| block.bytes).sum()
     }
 
@@ -165,8 +187,8 @@ impl Core {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {
     Program,
-    /// The program's, from the pool.
-    Pool,
+    /// The program's, from the pool with this handle.
+    Pool(Handle),
     /// The program's, which the host uses as its own and copies do not wait for.
     Pinned,
     /// The program's, which both sides use.
@@ -205,6 +227,8 @@ pub(crate) struct Block {
 /// One card.
 pub(crate) struct Card {
     pub(crate) index: usize,
+    /// The pool that it has by itself.
+    pub(crate) pool: Pool,
     /// There while a context is.
     machine: Mutex<Weak<Machine>>,
     pub(crate) primary: Mutex<Primary>,
@@ -226,6 +250,7 @@ impl Card {
     pub(crate) fn new(index: usize) -> Card {
         Card {
             index,
+            pool: Pool::new(index),
             machine: Mutex::default(),
             primary: Mutex::default(),
             lost: OnceLock::new(),

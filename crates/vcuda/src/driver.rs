@@ -3,14 +3,15 @@
 use crate::{
     array::{Array, Mipmapped},
     context::Context,
-    core::{Card, Core},
+    core::{Card, Core, Leaks},
     event::Event,
     graph::{Exec, Graph, Node, UserObject},
     library::{Library, LibraryKernel},
     linker::Link,
     module::{Function, Module},
     object::Object,
-    reserve::{Backing, Pool, Span},
+    pool::Pool,
+    reserve::{Backing, Span},
     settings::{PREFIX, Settings},
     status::Status,
     stream::Stream,
@@ -164,7 +165,20 @@ impl Driver {
     pub(crate) fn destroy(&self, context: &Context) {
         let _errors_go_with_the_context = context.synchronize();
         self.forget(&context.core);
-        context.end();
+        context.end(self.leaks_of(&context.core));
+    }
+
+    /// What a context that ends is asked for.
+    fn leaks_of(&self, core: &Core) -> Leaks {
+        let all = self.contexts.all();
+        let other = |context: &Arc<Context>| {
+            context.core.card.index == core.card.index && !std::ptr::eq(&*context.core, core)
+        };
+        if all.iter().any(other) {
+            Leaks::Own
+        } else {
+            Leaks::OfCard
+        }
     }
 
     /// The context whose memory an address is in.
@@ -202,7 +216,7 @@ impl Driver {
         for context in self.contexts.all() {
             context.tell();
             if context.is_done() {
-                context.core.leaks();
+                context.core.leaks(self.leaks_of(&context.core));
             }
         }
     }

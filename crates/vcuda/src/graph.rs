@@ -10,7 +10,7 @@ use crate::{
     stream::Stream,
     table::{Handle, Table, lock},
 };
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::{Arc, Mutex};
 use warpsmith_vgpu as vgpu;
 
@@ -90,6 +90,8 @@ pub(crate) struct Graph {
     pub(crate) nodes: Mutex<Vec<(Handle, Arc<Node>)>>,
     /// What lives as long as it does, and as what is made of it.
     pub(crate) kept: Mutex<Vec<(Handle, Arc<UserObject>)>>,
+    /// Of a copy: nodes of what it was made of, and its own that stand for them.
+    copies: Vec<(Handle, Handle)>,
 }
 
 impl Graph {
@@ -98,7 +100,30 @@ impl Graph {
             core: core.clone(),
             nodes: Mutex::default(),
             kept: Mutex::default(),
+            copies: Vec::new(),
         }
+    }
+
+    /// The node that stands for one of the graph of which this is a copy.
+    pub(crate) fn copy_of(&self, node: Handle) -> Option<Handle> {
+        let (_, copy) = self.copies.iter().find(|(old, _)| *old == node)?;
+        let nodes = lock(&self.nodes);
+        nodes.iter().any(|(own, _)| own == copy).then_some(*copy)
+    }
+
+    /// Whether all that `ends` has comes before `last`, or is that: what is not here is nothing.
+    pub(crate) fn leads_to(&self, ends: &[Handle], last: &[Handle]) -> bool {
+        let nodes: FxHashMap<Handle, Arc<Node>> = lock(&self.nodes).iter().cloned().collect();
+        let (mut known, mut next) = (FxHashSet::default(), last.to_vec());
+        while let Some(node) = next.pop() {
+            if known.insert(node)
+                && let Some(node) = nodes.get(&node)
+            {
+                next.extend(lock(&node.after).iter().copied());
+            }
+        }
+        let joined = |end: &Handle| known.contains(end) || !nodes.contains_key(end);
+        ends.iter().all(joined)
     }
 
     /// Adds a node that comes after others of this graph.
@@ -154,6 +179,7 @@ impl Graph {
             core: self.core.clone(),
             nodes: Mutex::new(copies),
             kept: Mutex::new(lock(&self.kept).clone()),
+            copies: pairs.clone(),
         };
         (graph, pairs)
     }
@@ -201,6 +227,8 @@ impl Graph {
 pub(crate) struct Exec {
     pub(crate) core: Arc<Core>,
     work: Mutex<Vec<(Handle, Work)>>,
+    /// Nodes that launches leave out.
+    out: Mutex<FxHashSet<Handle>>,
     _kept: Vec<(Handle, Arc<UserObject>)>,
     ready: Mutex<Option<Arc<Ready>>>,
 }
@@ -216,6 +244,7 @@ impl Exec {
         let exec = Exec {
             core: graph.core.clone(),
             work: Mutex::new(graph.work()?),
+            out: Mutex::default(),
             _kept: lock(&graph.kept).clone(),
             ready: Mutex::default(),
         };
@@ -229,8 +258,49 @@ impl Exec {
         if let Some(ready) = &*ready {
             return Ok(ready.clone());
         }
-        let fresh = Arc::new(prepare(stream, &lock(&self.work))?);
+        let out = lock(&self.out);
+        let mut work = lock(&self.work).clone();
+        work.retain(|(node, _)| !out.contains(node));
+        let fresh = Arc::new(prepare(stream, &work)?);
         Ok(ready.insert(fresh).clone())
+    }
+
+    /// Whether launches have a node of the graph it was made of.
+    pub(crate) fn has(&self, node: Handle) -> Result<bool, Status> {
+        self.can_be_left_out(node)?;
+        Ok(!lock(&self.out).contains(&node))
+    }
+
+    /// Launches leave a node out.
+    pub(crate) fn leave_out(&self, node: Handle) -> Result<(), Status> {
+        self.can_be_left_out(node)?;
+        let mut ready = lock(&self.ready);
+        lock(&self.out).insert(node);
+        *ready = None;
+        Ok(())
+    }
+
+    /// Launches have a node again.
+    pub(crate) fn take_in(&self, node: Handle) -> Result<(), Status> {
+        self.can_be_left_out(node)?;
+        let mut ready = lock(&self.ready);
+        lock(&self.out).remove(&node);
+        *ready = None;
+        Ok(())
+    }
+
+    /// Kernels, copies and fills can.
+    fn can_be_left_out(&self, node: Handle) -> Result<(), Status> {
+        let work = lock(&self.work);
+        let found = work.iter().find(|(handle, _)| *handle == node);
+        match found {
+            Some((_, Work::Kernel(..) | Work::Copy(_) | Work::Fill(_))) => Ok(()),
+            Some((
+                _,
+                Work::Call(_) | Work::Child(_) | Work::Nothing | Work::Record(_) | Work::Wait(_),
+            ))
+            | None => Err(Status::InvalidValue),
+        }
     }
 
     /// Changes what a node of the graph it was made of does here.

@@ -68,6 +68,7 @@ mod link;
 mod linker;
 mod module;
 mod object;
+mod pool;
 mod report;
 mod reserve;
 mod settings;

@@ -200,6 +200,7 @@ impl Module {
         Some(Function {
             name: CString::new(name).ok()?,
             dynamic_shared: AtomicU32::new(WITHOUT_ASKING.saturating_sub(kernel.static_shared())),
+            cluster: AtomicU32::new(PORTABLE),
             threads: threads.unwrap_or(1024),
             kernel,
             module: self.clone(),
@@ -216,7 +217,13 @@ pub(crate) struct Function {
     threads: u32,
     /// Bytes of dynamic shared memory that a launch may have.
     dynamic_shared: AtomicU32,
+    /// Blocks that a cluster may have: more than all cards can where it was asked for.
+    cluster: AtomicU32,
 }
+
+/// Blocks of a cluster that every card with clusters can run, and that one can.
+const PORTABLE: u32 = 8;
+const MOST: u32 = 16;
 
 impl Function {
     /// The attribute with this number in the driver's headers.
@@ -238,7 +245,8 @@ impl Function {
             // The driver chooses the carve-out.
             9 => return Some(-1),
             // Clusters: none are set.
-            10..=15 => 0,
+            10..=13 | 15 => 0,
+            14 => u32::from(self.most_of_cluster() > PORTABLE),
             _ => return None,
         };
         Some(value as i32)
@@ -256,7 +264,12 @@ impl Function {
                 self.dynamic_shared.store(bytes, Relaxed);
                 Ok(())
             }
-            7 | 9 | 14 | 15 => Ok(()),
+            14 => {
+                let most = if value == 0 { PORTABLE } else { MOST };
+                self.cluster.store(most, Relaxed);
+                Ok(())
+            }
+            7 | 9 | 15 => Ok(()),
             _ => Err(Status::InvalidValue),
         }
     }
@@ -285,10 +298,15 @@ impl Function {
     /// Blocks of this many threads that fit on a multiprocessor at the same time.
     pub(crate) fn occupancy(&self, threads: u32, dynamic_shared: u64) -> u32 {
         let shared = u64::from(self.kernel.static_shared()).saturating_add(dynamic_shared);
-        if threads > self.threads {
+        if threads > self.threads || dynamic_shared > self.dynamic_shared.load(Relaxed).into() {
             return 0;
         }
         crate::card::occupancy(self.module.core.settings, threads, shared)
+    }
+
+    /// Blocks that a cluster may have.
+    pub(crate) fn most_of_cluster(&self) -> u32 {
+        self.cluster.load(Relaxed)
     }
 
     /// Whether a launch of this size is allowed.
@@ -299,6 +317,12 @@ impl Function {
         }
         if launch.dynamic_shared > self.dynamic_shared.load(Relaxed) {
             return Err(Status::InvalidValue);
+        }
+        let of_cluster = launch
+            .cluster
+            .map_or(1, |cluster| cluster.iter().map(|n| u64::from(*n)).product());
+        if of_cluster > u64::from(self.most_of_cluster()) {
+            return Err(Status::InvalidClusterSize);
         }
         let blocks = launch.grid.iter().map(|n| u64::from(*n)).product::<u64>();
         let each = self.occupancy(threads as u32, launch.dynamic_shared.into());

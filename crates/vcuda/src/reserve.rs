@@ -1,15 +1,10 @@
-//! Pools, and memory whose addresses are reserved apart from it.
+//! Memory whose addresses are reserved apart from it.
 
 use crate::{context::Context, core::Owner, status::Status, table::lock};
 use std::sync::{
     Arc, Mutex,
     atomic::{AtomicBool, Ordering::Relaxed},
 };
-
-/// A pool that the program made.
-pub(crate) struct Pool {
-    pub(crate) card: usize,
-}
 
 /// Addresses are reserved and memory is made in multiples of this.
 pub(crate) const GRANULE: u64 = 2 << 20;

@@ -47,8 +47,11 @@ pub(crate) struct Stream {
 #[derive(Clone)]
 struct Taking {
     capture: Arc<Capture>,
-    last: Vec<Handle>,
+    last: Last,
 }
+
+/// What the next work of a stream comes after.
+type Last = Arc<Mutex<Vec<Handle>>>;
 
 /// Work that streams collect.
 pub(crate) struct Capture {
@@ -59,6 +62,8 @@ pub(crate) struct Capture {
     pub(crate) id: u64,
     broken: AtomicBool,
     ended: AtomicBool,
+    /// Of all streams that have taken part, first of the one in which it was begun.
+    lasts: Mutex<Vec<Last>>,
     /// What the program was shown of the nodes that come before; it may look at all of them until the end.
     shown: Mutex<Vec<Box<[Handle]>>>,
 }
@@ -95,7 +100,7 @@ impl Stream {
     fn last(&self) -> Vec<Handle> {
         lock(&self.capture)
             .as_ref()
-            .map(|taking| taking.last.clone())
+            .map(|taking| lock(&taking.last).clone())
             .unwrap_or_default()
     }
 
@@ -111,8 +116,8 @@ impl Stream {
 
     /// Changes what the next captured work comes after.
     pub(crate) fn come_after(&self, nodes: Vec<Handle>, and_before: Before) -> Result<(), Status> {
-        let mut capture = lock(&self.capture);
-        let taking = capture.as_mut().ok_or(Status::InvalidValue)?;
+        let capture = lock(&self.capture);
+        let taking = capture.as_ref().ok_or(Status::InvalidValue)?;
         let known = lock(&taking.capture.graph.nodes);
         if !nodes
             .iter()
@@ -122,8 +127,8 @@ impl Stream {
         }
         drop(known);
         match and_before {
-            Before::Kept => taking.last.extend(nodes),
-            Before::Replaced => taking.last = nodes,
+            Before::Kept => lock(&taking.last).extend(nodes),
+            Before::Replaced => *lock(&taking.last) = nodes,
         }
         Ok(())
     }
@@ -134,8 +139,8 @@ impl Stream {
             return Err(Status::CaptureInvalidated);
         }
         let node = capture.graph.add(capture.known, work, self.last())?;
-        if let Some(taking) = &mut *lock(&self.capture) {
-            taking.last = vec![node];
+        if let Some(taking) = &*lock(&self.capture) {
+            *lock(&taking.last) = vec![node];
         }
         Ok(())
     }
@@ -267,16 +272,23 @@ impl Stream {
                     return Err(Status::CapturedEvent);
                 }
                 let mut own = lock(&self.capture);
-                match &mut *own {
+                match &*own {
                     Some(taking) if !Arc::ptr_eq(&taking.capture, &capture) => {
                         return Err(Status::StreamCaptureMerge);
                     }
                     Some(taking) => {
-                        let new = last.into_iter().filter(|node| !taking.last.contains(node));
-                        let new: Vec<Handle> = new.collect();
-                        taking.last.extend(new);
+                        let mut known = lock(&taking.last);
+                        for node in last {
+                            if !known.contains(&node) {
+                                known.push(node);
+                            }
+                        }
                     }
-                    None => *own = Some(Taking { capture, last }),
+                    None => {
+                        let last: Last = Arc::new(Mutex::new(last));
+                        lock(&capture.lasts).push(last.clone());
+                        *own = Some(Taking { capture, last });
+                    }
                 }
                 Ok(())
             }
@@ -295,7 +307,11 @@ impl Stream {
         if self.capture().is_some() {
             return Ok(());
         }
-        other.uncaptured()?;
+        if let Some(capture) = other.capture() {
+            // The null stream would come after what is captured, or that after it.
+            capture.broken.store(true, Relaxed);
+            return Err(Status::StreamCaptureImplicit);
+        }
         // Where launches are checked, what is done was waited for only if the program says so.
         if self.core.settings.checks.is_some() || !other.inner.is_done() {
             self.inner.wait(&other.inner.record());
@@ -335,6 +351,7 @@ impl Stream {
             return Err(Status::CaptureUnsupported);
         }
         self.uncaptured()?;
+        let last: Last = Arc::new(Mutex::new(after));
         let capture = Arc::new(Capture {
             graph,
             known,
@@ -342,24 +359,40 @@ impl Stream {
             id: number(),
             broken: AtomicBool::new(false),
             ended: AtomicBool::new(false),
+            lasts: Mutex::new(vec![last.clone()]),
             shown: Mutex::default(),
         });
-        *lock(&self.capture) = Some(Taking {
-            capture,
-            last: after,
-        });
+        *lock(&self.capture) = Some(Taking { capture, last });
         Ok(())
     }
 
     /// The graph of the work collected since.
+    ///
+    /// # Errors
+    /// If the capture was begun elsewhere, was spoiled, or work of other streams is none that this one waited for.
     pub(crate) fn end_capture(&self) -> Result<Handle, Status> {
-        let taking = lock(&self.capture).take().ok_or(Status::CaptureUnmatched)?;
+        let mut own = lock(&self.capture);
+        let begun_here = |taking: &mut Taking| {
+            let lasts = lock(&taking.capture.lasts);
+            lasts
+                .first()
+                .is_some_and(|first| Arc::ptr_eq(first, &taking.last))
+        };
+        let taking = own.take_if(begun_here).ok_or(Status::CaptureUnmatched)?;
+        drop(own);
         let capture = taking.capture;
         capture.ended.store(true, Relaxed);
         if capture.broken.load(Relaxed) {
             return Err(Status::CaptureInvalidated);
         }
-        Ok(capture.handle)
+        let last = lock(&taking.last).clone();
+        let lasts = lock(&capture.lasts);
+        let ends: Vec<Handle> = lasts.iter().flat_map(|last| lock(last).clone()).collect();
+        if capture.graph.leads_to(&ends, &last) {
+            Ok(capture.handle)
+        } else {
+            Err(Status::StreamCaptureUnjoined)
+        }
     }
 
     /// Whether a capture is on, and whether it was spoiled.

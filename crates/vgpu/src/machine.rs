@@ -173,9 +173,10 @@ impl Machine {
         self.0.printed.take()
     }
 
-    /// Adds a finding for each block of memory that is still allocated, variables of modules apart.
-    pub fn check_leaks(&self) {
-        self.0.checked(Checker::leaks);
+    /// Adds a finding for each block of memory that is still allocated and that `counts`, by its address; variables of
+    /// modules apart.
+    pub fn check_leaks(&self, counts: impl Fn(u64) -> bool) {
+        self.0.checked(|checker| checker.leaks(&counts));
     }
 
     /// Free and total bytes of device memory.

@@ -8,7 +8,7 @@ use crate::{
 };
 use std::{
     ffi::{c_int, c_uint, c_void},
-    sync::Arc,
+    sync::{Arc, atomic::Ordering::Relaxed},
 };
 
 /// Destroys a context; it is current nowhere from now on, as its handle means nothing.
@@ -39,9 +39,8 @@ fn current_handle() -> Result<Handle, Status> {
 fn reset(device: c_int) -> Result<(), Status> {
     let card = driver()?.card(device)?;
     let context = {
-        let mut primary = lock(&card.primary);
-        primary.users = 0;
-        primary.context.take()
+        // Who has retained it has still to release it.
+        lock(&card.primary).context.take()
     };
     context.map_or(Ok(()), destroy)
 }
@@ -215,21 +214,18 @@ entries! {
         current()?.synchronize()
     }
 
-    /// The stack, the print buffer, the heap: what is asked for is not needed here.
-    cuCtxSetLimit(limit: c_int, _value: usize) {
-        current()?;
-        if (0..=4).contains(&limit) { Ok(()) } else { Err(Status::UnsupportedLimit) }
+    /// The stack, the print buffer, the heap: what is asked for is kept, and not needed here.
+    cuCtxSetLimit(limit: c_int, value: usize) {
+        let context = current()?;
+        let place = usize::try_from(limit).ok().and_then(|limit| context.limits.get(limit));
+        place.ok_or(Status::UnsupportedLimit)?.store(value, Relaxed);
+        Ok(())
     }
 
     cuCtxGetLimit(value: Out<usize>, limit: c_int) {
-        current()?;
-        match limit {
-            0 => value.put(1 << 10),
-            1 => value.put(1 << 20),
-            2 => value.put(8 << 20),
-            3 | 4 => value.put(2048),
-            _ => Err(Status::UnsupportedLimit),
-        }
+        let context = current()?;
+        let place = usize::try_from(limit).ok().and_then(|limit| context.limits.get(limit));
+        value.put(place.ok_or(Status::UnsupportedLimit)?.load(Relaxed))
     }
 
     cuCtxGetStreamPriorityRange(least: Out<c_int>, greatest: Out<c_int>) {

@@ -1,7 +1,7 @@
 //! Cards: how many, what they are.
 
 use super::raw::{Out, Text};
-use crate::{card, driver::driver, status::Status, table::Handle};
+use crate::{card, driver::driver, pool::Pool, status::Status, table::Handle};
 use std::ffi::{c_int, c_uint};
 
 /// Where the pool handles of cards begin.
@@ -12,17 +12,31 @@ pub(super) fn pool_of(index: usize) -> Handle {
     Handle(POOL + 16 * index)
 }
 
-/// The card of a pool.
-pub(super) fn card_of_pool(pool: Handle) -> Result<usize, Status> {
-    if let Ok(made) = driver()?.pools.find(pool) {
-        return Ok(made.card);
+/// Does something with a pool, a card's own or one that the program made.
+pub(super) fn with_pool<T>(
+    pool: Handle,
+    f: impl FnOnce(&Pool) -> Result<T, Status>,
+) -> Result<T, Status> {
+    let driver = driver()?;
+    if let Ok(made) = driver.pools.find(pool) {
+        return f(&made);
     }
     let offset = pool.0.checked_sub(POOL).ok_or(Status::InvalidValue)?;
-    if offset % 16 == 0 && offset / 16 < driver()?.cards.len() {
-        Ok(offset / 16)
-    } else {
-        Err(Status::InvalidValue)
+    match driver.cards.get(offset / 16) {
+        Some(card) if offset % 16 == 0 => f(&card.pool),
+        Some(_) | None => Err(Status::InvalidValue),
     }
+}
+
+/// The card of a pool.
+pub(super) fn card_of_pool(pool: Handle) -> Result<usize, Status> {
+    with_pool(pool, |pool| Ok(pool.card))
+}
+
+/// Bytes of a pool that are used.
+pub(super) fn used_of_pool(pool: Handle) -> Result<u64, Status> {
+    let all = driver()?.contexts.all();
+    Ok(all.iter().map(|context| context.core.pooled(pool)).sum())
 }
 
 /// Sixteen bytes that no other card has.

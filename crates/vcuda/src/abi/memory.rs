@@ -1,13 +1,14 @@
 //! Memory: of the card, from pools, and page-locked.
 
 use super::{
-    device::card_of_pool,
+    device::{card_of_pool, pool_of, used_of_pool, with_pool},
     raw::{Host, In, Out},
 };
 use crate::{
     context::Context,
     core::{Block, Owner},
     driver::{current, driver, usable},
+    pool::Pool,
     status::Status,
     table::{Handle, lock},
 };
@@ -95,6 +96,16 @@ fn mapped(out: Out<Host>, bytes: usize) -> Result<(), Status> {
     out.put(Host::of(address as *mut u8))
 }
 
+/// Gives out memory of a pool.
+fn pooled(context: &Context, bytes: usize, pool: Handle) -> Result<u64, Status> {
+    let address = context.alloc(bytes as u64, Owner::Pool(pool))?;
+    let used = used_of_pool(pool)?;
+    with_pool(pool, |pool| {
+        pool.uses(used);
+        Ok(address)
+    })
+}
+
 /// The block that an address is in, of whatever context.
 fn found(address: u64) -> Result<(Arc<Context>, u64, Block), Status> {
     let here = usable()?;
@@ -164,10 +175,16 @@ pub(super) fn attribute(attribute: c_int, address: u64, value: Out<c_void>) -> R
         13 => value.cast::<u8>().put(1),
         // Reading and writing.
         16 => number(3),
-        17 if block.owner == Owner::Pool => value
-            .cast::<Handle>()
-            .put(super::device::pool_of(context.core.card.index)),
-        17 => value.cast::<Handle>().put(Handle::NULL),
+        17 => value.cast::<Handle>().put(match block.owner {
+            Owner::Pool(pool) => pool,
+            Owner::Program
+            | Owner::Pinned
+            | Owner::Managed
+            | Owner::Array
+            | Owner::Mapped
+            | Owner::Module
+            | Owner::Variable => Handle::NULL,
+        }),
         _ => Err(Status::InvalidValue),
     }
 }
@@ -227,7 +244,7 @@ stream_entries! {
         if !context.core.settings.pools || context.stream(stream)?.capture().is_some() {
             return Err(Status::NotSupported);
         }
-        out.put(context.alloc(bytes as u64, Owner::Pool)?)
+        out.put(pooled(&context, bytes, pool_of(context.core.card.index))?)
     }
 
     cuMemAllocFromPoolAsync(address: Out<u64>, bytes: usize, pool: Handle, stream: Handle) {
@@ -236,7 +253,7 @@ stream_entries! {
         if card_of_pool(pool)? != context.core.card.index || context.stream(stream)?.capture().is_some() {
             return Err(Status::InvalidValue);
         }
-        out.put(context.alloc(bytes as u64, Owner::Pool)?)
+        out.put(pooled(&context, bytes, pool)?)
     }
 
     cuMemFreeAsync(address: u64, stream: Handle) {
@@ -256,25 +273,16 @@ stream_entries! {
         card_of_pool(pool).map(drop)
     }
 
-    /// The threshold and what may be used again: nothing is kept here, so nothing depends on them.
     cuMemPoolSetAttribute(pool: Handle, attribute: c_int, value: In<u32>) {
-        card_of_pool(pool)?;
-        value.value()?;
-        if (1..=8).contains(&attribute) { Ok(()) } else { Err(Status::InvalidValue) }
+        let new = if Pool::is_narrow(attribute) { value.value()?.into() } else { value.cast::<u64>().value()? };
+        let used = used_of_pool(pool)?;
+        with_pool(pool, |pool| pool.set(attribute, new, used))
     }
 
     cuMemPoolGetAttribute(pool: Handle, attribute: c_int, value: Out<u64>) {
-        let index = card_of_pool(pool)?;
-        let context = usable()?;
-        if context.core.card.index != index {
-            return Err(Status::InvalidContext);
-        }
-        match attribute {
-            4 => value.put(u64::MAX),
-            // Reserved and used, now and at most.
-            5..=8 => value.put(context.core.pooled()),
-            _ => Err(Status::InvalidValue),
-        }
+        let used = used_of_pool(pool)?;
+        let held = with_pool(pool, |pool| pool.attribute(attribute, used))?;
+        if Pool::is_narrow(attribute) { value.cast::<u32>().put(held as u32) } else { value.put(held) }
     }
 
     cuMemHostAlloc(out: Out<Host>, bytes: usize, flags: c_uint) {

@@ -109,6 +109,7 @@ mod link;
 mod memory;
 mod module;
 mod node;
+mod node_state;
 mod object;
 mod older;
 mod query;
@@ -144,6 +145,7 @@ pub(crate) fn entries() -> impl Iterator<Item = &'static Entry> {
         memory::ENTRIES,
         module::ENTRIES,
         node::ENTRIES,
+        node_state::ENTRIES,
         object::ENTRIES,
         older::ENTRIES,
         query::ENTRIES,

@@ -174,8 +174,7 @@ entries! {
 
     /// Every card has clusters of eight.
     cuOccupancyMaxPotentialClusterSize(size: Out<c_int>, function: Handle, _config: In<Config>) {
-        crate::driver::function(function)?;
-        size.put(8)
+        size.put(crate::driver::function(function)?.most_of_cluster() as c_int)
     }
 
     cuOccupancyMaxActiveClusters(count: Out<c_int>, function: Handle, config: In<Config>) {

@@ -159,7 +159,7 @@ fn child(graph: Handle) -> Result<Work, Status> {
 }
 
 /// Changes what a node does, to something of its kind.
-fn set(node: Handle, work: Work) -> Result<(), Status> {
+pub(super) fn set(node: Handle, work: Work) -> Result<(), Status> {
     let node = driver()?.nodes.find(node)?;
     let mut old = lock(&node.work);
     if old.number() != work.number() {

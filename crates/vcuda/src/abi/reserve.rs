@@ -6,7 +6,8 @@ use super::{
 };
 use crate::{
     driver::{driver, usable},
-    reserve::{Backing, GRANULE, Pool, Span},
+    pool::Pool,
+    reserve::{Backing, GRANULE, Span},
     status::Status,
     table::Handle,
 };
@@ -204,7 +205,7 @@ entries! {
             return Err(Status::InvalidValue);
         }
         let card = driver.card(location.number)?.index;
-        out.put(driver.pools.insert(Arc::new(Pool { card })))
+        out.put(driver.pools.insert(Arc::new(Pool::new(card))))
     }
 
     cuMemPoolDestroy(pool: Handle) {

@@ -1,6 +1,6 @@
 //! Words of memory that streams write and wait for.
 
-use super::raw::In;
+use super::{memory::locks, raw::In};
 use crate::{
     context::Context,
     driver::usable,
@@ -10,11 +10,19 @@ use crate::{
 };
 use std::ffi::c_uint;
 
-fn write(context: &Context, address: u64, value: u64, bytes: usize) -> Result<Step, Status> {
+/// Whether there is such a word, of the card or of the host's memory that is page-locked.
+fn has(context: &Context, address: u64, bytes: usize) -> Result<(), Status> {
     if !address.is_multiple_of(bytes as u64) {
         return Err(Status::InvalidValue);
     }
-    context.core.block(address, bytes as u64)?;
+    if locks(address, bytes) {
+        return Ok(());
+    }
+    context.core.block(address, bytes as u64).map(drop)
+}
+
+fn write(context: &Context, address: u64, value: u64, bytes: usize) -> Result<Step, Status> {
+    has(context, address, bytes)?;
     let bytes = value.to_le_bytes()[..bytes].into();
     Ok(Step::Staged { to: address, bytes })
 }
@@ -26,10 +34,7 @@ fn wait(
     bytes: usize,
     flags: c_uint,
 ) -> Result<Step, Status> {
-    if !address.is_multiple_of(bytes as u64) {
-        return Err(Status::InvalidValue);
-    }
-    context.core.block(address, bytes as u64)?;
+    has(context, address, bytes)?;
     let until = match flags & 0xF {
         0 => Until::AtLeast,
         1 => Until::Equal,

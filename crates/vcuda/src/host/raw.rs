@@ -505,6 +505,9 @@ unsafe impl Send for JitOptions {}
 // SAFETY: as above; each linker is one thread's at a time.
 unsafe impl Sync for JitOptions {}
 
+/// `CU_JIT_INFO_LOG_BUFFER`, and that of its size: there is nothing to say of what is right.
+const NOTES: u32 = 3;
+const NOTES_SIZE: u32 = 4;
 /// `CU_JIT_ERROR_LOG_BUFFER`, and that of its size.
 const LOG: u32 = 5;
 const LOG_SIZE: u32 = 6;
@@ -523,6 +526,7 @@ impl JitOptions {
         values: Out<*mut c_void>,
     ) -> Result<JitOptions, Status> {
         let mut found = JitOptions::NONE;
+        let (mut notes, mut room_for_notes) = (ptr::null_mut::<u8>(), 0);
         for index in 0..count as usize {
             let value = values.wanted()?.0.wrapping_add(index);
             // SAFETY: there are `count` values.
@@ -532,8 +536,20 @@ impl JitOptions {
                 LOG_SIZE => {
                     found.room = held as usize & 0xFFFF_FFFF;
                     found.used = value;
+                    Out(value).put(ptr::null_mut())?;
+                }
+                NOTES => notes = held.cast(),
+                NOTES_SIZE => {
+                    room_for_notes = held as usize & 0xFFFF_FFFF;
+                    Out(value).put(ptr::null_mut())?;
                 }
                 _ => {}
+            }
+        }
+        // Until there is something to say.
+        for (buffer, room) in [(found.buffer, found.room), (notes, room_for_notes)] {
+            if !buffer.is_null() && room > 0 {
+                let _there_is_room = Out(buffer).put_text("", room);
             }
         }
         Ok(found)
@@ -551,50 +567,4 @@ impl JitOptions {
 }
 
 #[cfg(test)]
-mod of_tests {
-    //! Arguments as tests make them.
-
-    use super::*;
-
-    impl<T> Out<T> {
-        pub(crate) fn of(value: &mut T) -> Out<T> {
-            Out(value)
-        }
-
-        pub(crate) fn of_array(values: &mut [T]) -> Out<T> {
-            Out(values.as_mut_ptr())
-        }
-    }
-
-    impl<T> In<T> {
-        pub(crate) fn of(values: &[T]) -> In<T> {
-            In(values.as_ptr())
-        }
-    }
-
-    impl Text {
-        pub(crate) const NULL: Text = Text(ptr::null());
-
-        pub(crate) fn of(text: &CStr) -> Text {
-            Text(text.as_ptr())
-        }
-    }
-
-    impl Image {
-        pub(crate) const NULL: Image = Image(ptr::null());
-
-        pub(crate) fn of(text: &CStr) -> Image {
-            Image(text.as_ptr().cast())
-        }
-    }
-
-    impl Host {
-        pub(crate) const NULL: Host = Host(ptr::null_mut());
-    }
-
-    impl Pointers {
-        pub(crate) fn of(pointers: &[*const u8]) -> Pointers {
-            Pointers(pointers.as_ptr())
-        }
-    }
-}
+mod of_tests;

@@ -184,12 +184,12 @@ impl Checker {
         }
     }
 
-    /// Everything that is still allocated.
-    pub(crate) fn leaks(&mut self) {
+    /// Everything that is still allocated and counts.
+    pub(crate) fn leaks(&mut self, counts: &dyn Fn(u64) -> bool) {
         let blocks: Vec<_> = self
             .global
             .blocks()
-            .filter(|(_, _, name)| name.is_none())
+            .filter(|(start, _, name)| name.is_none() && counts(*start))
             .map(|(start, bytes, _)| (start, bytes))
             .collect();
         for (start, bytes) in blocks {

@@ -19,10 +19,14 @@ use warpsmith_ptx::{
 /// Where what stands at an address is in the CTA of a rank.
 struct Map;
 impl Rule for Map {
-    fn f([address, rank, _]: [u64; 3], _: u64) -> u64 {
+    fn f([address, rank, size]: [u64; 3], _: u64) -> u64 {
+        let inside = address & ((1 << RANK) - 1);
         // What is no rank stays outside of all memories.
-        let rank = (rank & 0xFFFF_FFFF).min(MOST) + 1;
-        address & ((1 << RANK) - 1) | rank << RANK
+        match (rank & 0xFFFF_FFFF, size & 0xFFFF_FFFF) {
+            // A CTA that is alone has its own memory only.
+            (0, 0 | 1) => inside,
+            (rank, _) => inside | (rank.min(MOST) + 1) << RANK,
+        }
     }
 }
 
@@ -60,7 +64,8 @@ fn map(l: &mut Lowerer, inst: &Inst, bits: u32) -> Result<(), Error> {
     let address = CellsAt::source(l, operand(l, inst, 1)?, bits)?;
     let rank = CellsAt::source(l, operand(l, inst, 2)?, 32)?;
     let dst = CellsAt::target(l, operand(l, inst, 0)?)?;
-    emit::<Map>(l, dst, &[address, rank], 0);
+    let size = CellsAt::source(l, &Operand::Special(Special::ClusterNctarank), 32)?;
+    emit::<Map>(l, dst, &[address, rank, size], 0);
     Ok(())
 }
 
