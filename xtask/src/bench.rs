@@ -1,7 +1,7 @@
 //! `cargo xtask bench`: peers first, then our own program, on the same file with the same threads.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
@@ -110,6 +110,11 @@ pub(crate) fn bench(house: &House, args: &Args) -> Result<()> {
         return Ok(());
     }
 
+    ours(house, args, &plan, &file)
+}
+
+/// Measures ourselves, beside what peers measured.
+fn ours(house: &House, args: &Args, plan: &Plan, file: &Path) -> Result<()> {
     const OURS: &str = "warpsmith-bench";
     if !house.has_program(OURS)? {
         return Err(Error::NoProgram {
@@ -148,7 +153,7 @@ pub(crate) fn bench(house: &House, args: &Args) -> Result<()> {
         .args(only)
         .args(tier)
         .arg("--peers")
-        .arg(&file)
+        .arg(file)
         .arg("--model")
         .arg(&plan.model)
         .arg("--whisper")

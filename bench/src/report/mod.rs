@@ -220,19 +220,13 @@ impl Report {
         if let Some(programs) = &found.programs {
             programs::write(out, programs)?;
         }
-        match (&found.speech, &found.floor) {
-            (Some(speech), Some(floor)) => {
-                speech::write(out, speech, floor, &self.peers.speech)?;
-                kernels::share(out, ENCODER, &speech.encoder)?;
-            }
-            (None, _) | (_, None) => {}
+        if let (Some(speech), Some(floor)) = (&found.speech, &found.floor) {
+            speech::write(out, speech, floor, &self.peers.speech)?;
+            kernels::share(out, ENCODER, &speech.encoder)?;
         }
-        match &found.speech_q8 {
-            Some(speech) => {
-                speech::rounded(out, speech, &self.peers.speech)?;
-                kernels::share(out, ENCODER, &speech.encoder)?;
-            }
-            None => {}
+        if let Some(speech) = &found.speech_q8 {
+            speech::rounded(out, speech, &self.peers.speech)?;
+            kernels::share(out, ENCODER, &speech.encoder)?;
         }
         match &found.exec {
             Some(exec) => exec::write(out, exec),

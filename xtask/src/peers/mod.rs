@@ -128,7 +128,7 @@ pub(crate) fn measure(house: &House, peer: Peer, plan: &Plan) -> Result<Value> {
             .arg(&plan.whisper)
             .arg("--clip")
             .arg(&plan.clip),
-        Subject::Text | Subject::Kernels => run
+        Subject::Text | Subject::Kernels | Subject::Exec => run
             .arg("--model")
             .arg(&plan.model)
             .args(["--prefill", &plan.prefill.to_string()])

@@ -11,7 +11,6 @@ const MOST: usize = 100;
 
 /// The longer ones there are: file, name, lines.
 const KNOWN: &[(&str, &str, usize)] = &[
-    ("bench/src/report/speech.rs", "write", 101),
     ("crates/graph/src/lower/product.rs", "product", 108),
     ("crates/graph/src/passes/heads.rs", "found", 106),
     ("crates/graph/src/persistent.rs", "new", 101),

@@ -121,13 +121,8 @@ impl Checker {
         };
         let outside = info.space == Space::Const && !at.subject.is_constant(address, bytes);
         let worst = if outside { state::NONE } else { worst };
-        // The host's own memory is not watched.
-        if worst == state::NONE && memory == Memory::Global && lent::holds(address, bytes) {
-            return Some([0; MOST]);
-        }
         if matches!(worst, state::NONE | state::FREED) {
-            self.out_of_bounds(at, info, lane, address, (memory, inside), worst);
-            return None;
+            return self.out_of_bounds(at, info, lane, address, (memory, inside), worst);
         }
         let to_constant = info.writes() && memory == Memory::Global;
         if to_constant && at.subject.touches_constant(inside, bytes) {
@@ -256,6 +251,7 @@ impl Checker {
         }
     }
 
+    /// Tells of it. Memory of the host that is lent to the card is not watched, and accessed.
     fn out_of_bounds(
         &mut self,
         at: &At<'_>,
@@ -264,8 +260,11 @@ impl Checker {
         address: u64,
         (memory, inside): (Memory, u64),
         worst: u8,
-    ) {
+    ) -> Option<[u32; MOST]> {
         let bytes = info.bytes();
+        if worst == state::NONE && memory == Memory::Global && lent::holds(address, bytes) {
+            return Some([0; MOST]);
+        }
         let own = &at.view.own;
         let foreign = Foreign::of(address);
         let is_own = address.wrapping_sub(own.shared) < WINDOW
@@ -320,5 +319,6 @@ impl Checker {
             allocation,
             message: format!("{bytes} bytes at 0x{address:x}: {what}"),
         });
+        None
     }
 }

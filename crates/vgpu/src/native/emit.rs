@@ -19,14 +19,6 @@ impl Coder<'_, '_> {
         if kind == Kind::Nothing {
             return Ok(());
         }
-        let mut operands = inst.operands.iter();
-        let waits = match kind {
-            Kind::Product(_) => true,
-            _ => kind.stays() && !operands.any(|operand| self.touches_pending(operand)),
-        };
-        if !waits {
-            self.make_products();
-        }
         let to = inst.operands.first().ok_or(Skip)?;
         let value = match kind {
             Kind::Move { wide } => {

@@ -118,10 +118,6 @@ impl Coder<'_, '_> {
     }
 
     fn way_out(&mut self, live: &[u64], next: Next) -> (u32, Vec<Slot>) {
-        debug_assert!(
-            self.pending.is_empty(),
-            "products are made before a way out"
-        );
         let mut live = live.to_vec();
         for (block, _) in self.waits.iter().flat_map(|waits| &waits.lanes) {
             for (word, more) in live.iter_mut().zip(&self.live[*block as usize][0]) {

@@ -173,26 +173,6 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// Whether it is sure to stay in the run, so that what comes before it may be done behind it.
-    pub(super) fn stays(self) -> bool {
-        match self {
-            Kind::Nothing
-            | Kind::Move { .. }
-            | Kind::Unpack { .. }
-            | Kind::Pack { .. }
-            | Kind::Int2 { .. }
-            | Kind::Mad { .. }
-            | Kind::Shift { .. }
-            | Kind::Not { .. }
-            | Kind::Lop3 { .. }
-            | Kind::Float2(_)
-            | Kind::Fma
-            | Kind::PackHalf
-            | Kind::Product(_) => true,
-            _ => false,
-        }
-    }
-
     /// Whether lanes take part in what other lanes get.
     pub(super) fn is_exchange(self) -> bool {
         match self {

@@ -60,6 +60,7 @@ mod shapes;
 mod shorts;
 mod some;
 mod target;
+mod tiles;
 mod values;
 
 use crate::{
@@ -382,14 +383,12 @@ impl Source<'_> {
             coder.block = block;
             while at < pieces.len() {
                 if !self.instruction(coder, at)? {
-                    coder.make_products();
                     coder.exit();
                     return Ok(length);
                 }
                 length += 1;
                 at += 1;
             }
-            coder.make_products();
             coder.at = at;
             coder.op = self.ends[block];
             if coder.active.is_some() {
@@ -500,6 +499,7 @@ impl Source<'_> {
         let kind = self.kinds[block][at];
         let kind = kind.filter(|kind| coder.active.is_none() || !kind.is_exchange());
         let (Some(kind), Some(inst)) = (kind, self.body[pieces[at].stmt as usize].inst()) else {
+            coder.make_products();
             // The op before it may be one that begins a guard.
             coder.op = match at.checked_sub(1) {
                 Some(before) => pieces[before].end,
@@ -507,8 +507,8 @@ impl Source<'_> {
             };
             return Ok(false);
         };
+        coder.make_products_for(kind, inst);
         if let Some(guard) = inst.guard {
-            coder.make_products();
             // The op before it is the guard.
             coder.op -= 1;
             let pred = coder.read_reg(guard.reg);
@@ -527,6 +527,9 @@ impl Source<'_> {
             return Err(Skip);
         }
         coder.guard = None;
+        if at + 1 == pieces.len() {
+            coder.make_products();
+        }
         Ok(true)
     }
 }

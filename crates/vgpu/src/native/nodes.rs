@@ -502,23 +502,6 @@ impl Nodes {
         self.room(bytes).expect("a fragment has room")
     }
 
-    /// Products of floats: sums, from those that do not start in the frame.
-    pub(super) fn floats(&mut self, tiles: Tiles, from: &[VReg]) -> Vec<VReg> {
-        let sums: Vec<VReg> = tiles
-            .starts
-            .iter()
-            .map(|_| self.register(RegClass::Float))
-            .collect();
-        let mut operands: Vec<Operand> = sums.iter().map(|sum| early(*sum)).collect();
-        operands.extend(from.iter().map(|from| Operand::any_use(*from)));
-        for _ in 0..if tiles.second.is_empty() { 4 } else { 6 } {
-            operands.push(self.free(RegClass::Float));
-        }
-        self.push(Code::Floats(self.tiles.len() as u32), &operands);
-        self.tiles.push(tiles);
-        sums
-    }
-
     /// A product of bytes: sums, from what they are before and other sources, with four free registers.
     pub(super) fn product(&mut self, code: Code, sums: &[VReg], sources: &[VReg]) -> Vec<VReg> {
         let mut operands = Vec::with_capacity(2 * sums.len() + sources.len() + 4);
@@ -575,7 +558,7 @@ impl Nodes {
 }
 
 /// A register that is written while sources are still read.
-fn early(reg: VReg) -> Operand {
+pub(super) fn early(reg: VReg) -> Operand {
     let (any, def) = (OperandConstraint::Reg, OperandKind::Def);
     Operand::new(reg, any, def, OperandPos::Early)
 }

@@ -16,14 +16,14 @@
 use super::{
     accesses::items,
     kinds::{reads, writes},
-    nodes::{Arg, Code, MemoryAt, Tile, Tiles, Vector},
+    nodes::{Arg, Code, MemoryAt, Vector},
     target,
-    values::{Coder, Forms, Skip, Source, ValueId},
+    values::{Coder, Skip, ValueId},
 };
 use crate::lower::Lowerer;
 use regalloc2::{RegClass, VReg};
 use warpsmith_ptx::{
-    ir::{Inst, Operand, RegId},
+    ir::{Inst, Operand},
     qual::Qual,
     types::Type,
 };
@@ -44,7 +44,7 @@ pub(super) enum Element {
 
 impl Element {
     /// Elements of a register of a lane, of those that are multiplied one by one.
-    fn parts(self) -> u32 {
+    pub(super) fn parts(self) -> u32 {
         match self {
             Element::F16 | Element::Brain => 2,
             Element::Tf32 | Element::Bytes { .. } => 1,
@@ -55,39 +55,20 @@ impl Element {
 /// A product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Product {
-    element: Element,
+    pub(super) element: Element,
     /// Rows in eights.
     halves: u32,
     /// Registers along k.
-    blocks: u32,
+    pub(super) blocks: u32,
 }
 
 /// A fragment that has been prepared.
 #[derive(Clone, Debug)]
 pub(super) struct Fragment {
     /// Where it stands on the stack.
-    at: u32,
+    pub(super) at: u32,
     /// Its own registers: of A, bytes.
     regs: Vec<VReg>,
-}
-
-/// Products of floats that have not been made yet: what comes later may have the same A, or go on with the sums.
-#[derive(Debug)]
-pub(super) struct Pending {
-    /// One after the other, with the same sums.
-    tiles: Vec<Tile>,
-    /// The registers of the sums, the values they get, and those that they start from.
-    regs: Vec<RegId>,
-    values: Vec<ValueId>,
-    from: Vec<Start>,
-}
-
-/// What a sum starts from.
-#[derive(Clone, Copy, Debug)]
-enum Start {
-    Lanes([VReg; 2]),
-    /// Its place in the frame, from which it is loaded when it is needed.
-    Frame(u32),
 }
 
 /// Which fragment: its values, and how they are prepared.
@@ -200,161 +181,21 @@ impl Coder<'_, '_> {
         Ok(())
     }
 
-    /// Prepares the fragments; the product itself is made when its sums are read, or nothing more can join it.
-    fn product_of_floats(
-        &mut self,
-        product: Product,
-        inst: &Inst,
-        (a, b): (Vec<ValueId>, Vec<ValueId>),
-    ) -> Result<(), Skip> {
-        let [to, _, _, c] = &inst.operands[..] else {
-            return Err(Skip);
-        };
-        let often = !target::shuffles_are_free() && self.uses_of_a(inst) >= OFTEN;
-        let mut rows = self.rows_of_floats(product, a.clone(), often)?;
-        let b = self.columns_of_floats(product, b)?;
-        let key = (a, product.element, Side::A { spread: often });
-        if !self.fragments.contains_key(&key) {
-            // There was no room for both: B is the first of what stands there now.
-            rows = self.rows_of_floats(product, key.0, often)?;
-        }
-        let tile = Tile {
-            a: rows.at,
-            b: b.at,
-            parts: product.element.parts(),
-            blocks: product.blocks,
-            spread: often,
-        };
-        let regs = items(to).iter().map(|item| match item {
-            Operand::Reg(reg) => Ok(*reg),
-            _ => Err(Skip),
-        });
-        let regs = regs.collect::<Result<Vec<_>, _>>()?;
-        if let Some(at) = self.goes_on(&regs, c) {
-            let mut own = self.pending.remove(at);
-            // Nobody reads what the sums were in between.
-            for reg in &own.regs {
-                self.regs.remove(&reg.0);
-            }
-            if self.touches_pending(to) {
-                self.make_products();
-            }
-            own.tiles.push(tile);
-            own.values = self.unmade(to)?;
-            own.regs = regs;
-            self.pending.push(own);
-            return Ok(());
-        }
-        if self.touches_pending(to) || self.touches_pending(c) {
-            self.make_products();
-        }
-        let mut from = Vec::with_capacity(regs.len());
-        for value in self.all(c)? {
-            from.push(match self.forms_of(value) {
-                Forms {
-                    lanes: None,
-                    splat: None,
-                    source: Some(Source::Narrow(slot)),
-                    ..
-                } => Start::Frame(*slot),
-                _ => Start::Lanes(self.lanes(value)?),
-            });
-        }
-        let values = self.unmade(to)?;
-        self.pending.push(Pending {
-            tiles: vec![tile],
-            regs,
-            values,
-            from,
-        });
-        Ok(())
-    }
-
-    /// Values of sums that get their registers when their product is made.
-    fn unmade(&mut self, to: &Operand) -> Result<Vec<ValueId>, Skip> {
-        let mut values = Vec::with_capacity(4);
-        for item in items(to) {
-            let value = self.add(Forms {
-                raw: true,
-                ..Forms::default()
-            });
-            self.put(item, value)?;
-            values.push(value);
-        }
-        Ok(values)
-    }
-
-    /// Which product the sums `c` of the current instruction are of, if nothing else needs them.
-    fn goes_on(&self, to: &[RegId], c: &Operand) -> Option<usize> {
-        let behind = &self.live[self.block][self.at + 1];
-        let is_read = |reg: &RegId| behind[reg.index() / 64] >> (reg.index() % 64) & 1 != 0;
-        self.pending.iter().position(|pending| {
-            let sums = pending.regs.iter().map(|reg| Operand::Reg(*reg));
-            let replaced = |reg: &RegId| to.contains(reg) || !is_read(reg);
-            sums.eq(items(c).iter().cloned()) && pending.regs.iter().all(replaced)
-        })
-    }
-
-    /// Whether an operand has a sum of a product that has not been made yet.
-    pub(super) fn touches_pending(&self, operand: &Operand) -> bool {
-        let sums = self.pending.iter().flat_map(|pending| &pending.regs);
-        let sums = sums.map(|reg| Operand::Reg(*reg));
-        let mut sums = sums.filter(|sum| items(operand).contains(sum));
-        sums.next().is_some()
-    }
-
-    /// Makes the products that have not been made yet, two with the same A at once.
-    pub(super) fn make_products(&mut self) {
-        let mut pending = std::mem::take(&mut self.pending);
-        while !pending.is_empty() {
-            let mut own = vec![pending.remove(0)];
-            let rows = |pending: &Pending| -> Vec<Tile> {
-                let tiles = pending.tiles.iter();
-                tiles.map(|tile| Tile { b: 0, ..*tile }).collect()
-            };
-            let same = |other: &Pending| rows(other) == rows(&own[0]);
-            if let Some(at) = pending.iter().position(same) {
-                own.push(pending.remove(at));
-            }
-            let (mut starts, mut from) = (Vec::with_capacity(16), Vec::new());
-            for start in own.iter().flat_map(|own| &own.from) {
-                match *start {
-                    Start::Lanes(lanes) => {
-                        starts.extend([None; 2]);
-                        from.extend(lanes);
-                    }
-                    Start::Frame(slot) => starts.extend([Some(slot), Some(slot + 64)]),
-                }
-            }
-            let second = own.get(1).map_or(&[][..], |other| &other.tiles);
-            let tiles = Tiles {
-                steps: own[0].tiles.clone(),
-                second: second.iter().map(|tile| tile.b).collect(),
-                starts,
-            };
-            let sums = self.nodes.floats(tiles, &from);
-            let values = own.iter().flat_map(|own| &own.values);
-            for (value, regs) in values.zip(sums.chunks(2)) {
-                self.forms(*value).lanes = Some([regs[0], regs[1]]);
-            }
-        }
-    }
-
     /// The values of an operand's registers.
-    fn all(&mut self, operand: &Operand) -> Result<Vec<ValueId>, Skip> {
+    pub(super) fn all(&mut self, operand: &Operand) -> Result<Vec<ValueId>, Skip> {
         let items = items(operand);
         items.iter().map(|item| self.read(item, 32)).collect()
     }
 
-    /// How many products of this block have the fragment of A that this one has.
-    fn uses_of_a(&self, inst: &Inst) -> usize {
+    /// Whether the fragment of A is spread once for all products that have it: that is worth its stores if they are some.
+    pub(super) fn is_spread(&self, inst: &Inst) -> bool {
         let all = self.insts[self.block].iter();
         let same = all.filter(|other| {
             other.is_some_and(|other| {
                 other.op == inst.op && other.operands.get(1) == inst.operands.get(1)
             })
         });
-        same.count()
+        !target::shuffles_are_free() && same.count() >= OFTEN
     }
 
     /// Room on the stack; what stood there before is used up and forgotten if there is too little.
@@ -382,7 +223,7 @@ impl Coder<'_, '_> {
 
     /// A of floats: for each block of k, part, half of the rows and vector register the widened elements, for spread
     /// ones each of the four of a group in a register of its own.
-    fn rows_of_floats(
+    pub(super) fn rows_of_floats(
         &mut self,
         product: Product,
         a: Vec<ValueId>,
@@ -420,7 +261,11 @@ impl Coder<'_, '_> {
     }
 
     /// B of floats: for each block of k, part and lane of a group the even columns, then the odd ones.
-    fn columns_of_floats(&mut self, product: Product, b: Vec<ValueId>) -> Result<Fragment, Skip> {
+    pub(super) fn columns_of_floats(
+        &mut self,
+        product: Product,
+        b: Vec<ValueId>,
+    ) -> Result<Fragment, Skip> {
         let Product {
             element, blocks, ..
         } = product;

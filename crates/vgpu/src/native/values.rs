@@ -4,10 +4,11 @@ use super::{
     exits::Exit,
     loops::{Loop, Turn},
     nodes::{Arg, Code, MemoryAt, Nodes, Vector},
-    products::{Fragment, FragmentKey, Pending},
+    products::{Fragment, FragmentKey},
     reach::{Reach, Span},
     regions::Waits,
     shapes::Lanes,
+    tiles::Pending,
 };
 use crate::{
     exec::Slot,

@@ -3,6 +3,7 @@
 mod flush;
 mod matrix;
 mod narrow;
+mod operands;
 
 use super::{
     exits::{Exit, Form, Home, Next},
@@ -14,6 +15,7 @@ use crate::{
     exec::part,
     op::{Ctx, MicroOp, Parted, Warp},
 };
+use operands::Operands;
 use regalloc2::{Allocation, Edit, Inst, InstOrEdit, Output, RegClass};
 use rustc_hash::FxHashMap;
 use warpsmith_x86::{Alu, Assembler, Cond, Constant, Gpr, Label, Masking, Mem, Rm, Shift, vector};
@@ -564,39 +566,6 @@ impl<'a> Encoder<'a> {
                 offset: slot as i32,
             },
         }
-    }
-}
-
-/// The registers of a node, one after another.
-struct Operands<'a> {
-    allocs: &'a [Allocation],
-    at: usize,
-}
-
-impl Operands<'_> {
-    fn number(&mut self) -> u8 {
-        let alloc = self.allocs[self.at];
-        self.at += 1;
-        let reg = alloc.as_reg().expect("nodes work on registers");
-        reg.hw_enc() as u8
-    }
-
-    /// Wherever it is.
-    fn next(&mut self) -> Allocation {
-        self.at += 1;
-        self.allocs[self.at - 1]
-    }
-
-    fn general(&mut self) -> Gpr {
-        Gpr(self.number())
-    }
-
-    /// A register that is changed: it stands twice.
-    fn changed(&mut self) -> Gpr {
-        let dst = self.number();
-        let start = self.number();
-        debug_assert_eq!(dst, start, "a changed register is one");
-        Gpr(dst)
     }
 }
 
