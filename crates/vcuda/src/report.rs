@@ -1,6 +1,7 @@
 //! What the driver tells of its work: calls to a trace; modules, faults and findings to a folder.
 
 use crate::{
+    host::Site,
     settings::{PREFIX, Settings},
     table::lock,
 };
@@ -170,7 +171,13 @@ fn file_of(kernel: &str) -> Value {
 #[derive(Clone, Default)]
 pub(crate) struct Launched {
     pub(crate) number: u64,
-    pub(crate) site: Option<String>,
+    pub(crate) site: Option<Site>,
+}
+
+impl Launched {
+    fn site(&self) -> Option<String> {
+        self.site.as_ref()?.words()
+    }
 }
 
 thread_local! {
@@ -184,13 +191,17 @@ pub(crate) fn begins(launch: Launched) {
 }
 
 /// Where blocks were allocated.
-static SITES: Mutex<Option<FxHashMap<u64, String>>> = Mutex::new(None);
+static SITES: Mutex<Option<FxHashMap<u64, Site>>> = Mutex::new(None);
 
 /// Keeps who allocated a block.
-pub(crate) fn allocated(address: u64, site: Option<String>) {
-    if let Some(site) = site {
-        lock(&SITES).get_or_insert_default().insert(address, site);
-    }
+pub(crate) fn allocated(address: u64, site: Site) {
+    lock(&SITES).get_or_insert_default().insert(address, site);
+}
+
+/// Who allocated a block.
+fn site_of(start: u64) -> Option<String> {
+    let site = lock(&SITES).as_ref()?.get(&start).cloned();
+    site?.words()
 }
 
 fn span(span: Span) -> Value {
@@ -212,9 +223,7 @@ fn place(place: &Place) -> Value {
 }
 
 fn allocation(block: &Allocation) -> Value {
-    let site = lock(&SITES)
-        .as_ref()
-        .and_then(|sites| sites.get(&block.start).cloned());
+    let site = site_of(block.start);
     json!({
         "name": block.name, "start": block.start, "bytes": block.bytes, "distance": block.distance, "site": site,
     })
@@ -236,7 +245,7 @@ pub(crate) fn found(finding: &Finding) {
         "help": finding.help,
         "bug": finding.verdict == Verdict::Bug,
         "launch": launch.number,
-        "site": launch.site,
+        "site": launch.site(),
     }));
 }
 
@@ -249,7 +258,7 @@ pub(crate) fn failed(error: &Error) {
     let Error::Fault(fault) = error else {
         let what = error.to_string();
         event(
-            &json!({ "event": "error", "message": what, "launch": launch.number, "site": launch.site }),
+            &json!({ "event": "error", "message": what, "launch": launch.number, "site": launch.site() }),
         );
         return;
     };
@@ -282,22 +291,20 @@ pub(crate) fn failed(error: &Error) {
         "address": address,
         "message": fault.to_string(),
         "launch": launch.number,
-        "site": launch.site,
+        "site": launch.site(),
     }));
 }
 
 /// Where a block was allocated, in words.
 fn allocated_at(start: u64) -> String {
-    let site = lock(&SITES)
-        .as_ref()
-        .and_then(|sites| sites.get(&start).cloned());
-    site.map(|site| format!(", allocated at {site}"))
+    site_of(start)
+        .map(|site| format!(", allocated at {site}"))
         .unwrap_or_default()
 }
 
-fn misused(address: u64, what: &str, site: impl FnOnce() -> Option<String>) {
+fn misused(address: u64, what: &str, site: impl FnOnce() -> Site) {
     if REPORT.get().is_some_and(|report| report.checks) {
-        let site = site();
+        let site = site().words();
         event(&json!({ "event": "misuse", "address": address, "message": what, "site": site }));
     }
 }
@@ -307,7 +314,7 @@ pub(crate) fn copies_past(
     address: u64,
     bytes: u64,
     (start, len): (u64, u64),
-    site: impl FnOnce() -> Option<String>,
+    site: impl FnOnce() -> Site,
 ) {
     let inside = address - start;
     let by = allocated_at(start);
@@ -318,7 +325,7 @@ pub(crate) fn copies_past(
 }
 
 /// Tells of a copy or a fill of what is no memory of a card.
-pub(crate) fn copies_nowhere(address: u64, bytes: u64, site: impl FnOnce() -> Option<String>) {
+pub(crate) fn copies_nowhere(address: u64, bytes: u64, site: impl FnOnce() -> Site) {
     let what =
         format!("a copy or fill of {bytes} bytes at 0x{address:x}, where no card has memory now");
     misused(address, &what, site);

@@ -50,6 +50,9 @@ struct Taking {
     last: Last,
 }
 
+/// The last launch of which frames of the program are kept where nothing is checked.
+const WITH_FRAMES: u64 = 1000;
+
 /// What the next work of a stream comes after.
 type Last = Arc<Mutex<Vec<Handle>>>;
 
@@ -214,10 +217,13 @@ impl Stream {
             return;
         }
         crate::report::runs(&function.name.to_string_lossy(), function.module.number);
-        let launch = Launched {
-            number: self.core.card.launches.load(Relaxed),
-            site: crate::host::caller(),
+        let number = self.core.card.launches.load(Relaxed);
+        // To go through the frames of a program takes several times as long as a small launch.
+        let site = match self.core.settings.checks.is_some() || number <= WITH_FRAMES {
+            true => Some(crate::host::caller()),
+            false => crate::host::line(),
         };
+        let launch = Launched { number, site };
         self.inner.call(move |_| crate::report::begins(launch));
     }
 
@@ -225,7 +231,7 @@ impl Stream {
     fn copies(&self) {
         if self.core.settings.report.is_some() && self.core.settings.checks.is_some() {
             let number = 0;
-            let site = crate::host::caller();
+            let site = Some(crate::host::caller());
             let copy = Launched { number, site };
             self.inner.call(move |_| crate::report::begins(copy));
         }

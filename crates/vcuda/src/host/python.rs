@@ -5,7 +5,7 @@ use std::{
     ffi::{CStr, c_char, c_int, c_void},
     mem::transmute_copy,
     ptr,
-    sync::OnceLock,
+    sync::{Arc, OnceLock},
 };
 
 type Object = *mut c_void;
@@ -120,14 +120,32 @@ pub(crate) fn is_interpreter() -> bool {
     find::<extern "C" fn() -> c_int>(c"Py_IsInitialized").is_some()
 }
 
-/// The place in the program that called the driver.
-pub(crate) fn caller() -> Option<String> {
-    if let Some(python) = Python::here()
-        && let Some(site) = python.site()
-    {
-        return Some(site);
+/// A place in the program that called the driver. The words for frames are looked for when somebody asks: that takes
+/// longer than a launch.
+#[derive(Clone)]
+pub(crate) enum Site {
+    Line(String),
+    Frames(Arc<Backtrace>),
+}
+
+impl Site {
+    /// File, line and function, as far as they are known.
+    pub(crate) fn words(&self) -> Option<String> {
+        match self {
+            Site::Line(line) => Some(line.clone()),
+            Site::Frames(frames) => native(&frames.to_string()),
+        }
     }
-    native(&Backtrace::force_capture().to_string())
+}
+
+/// The place in the program that called the driver.
+pub(crate) fn caller() -> Site {
+    line().unwrap_or_else(|| Site::Frames(Arc::new(Backtrace::force_capture())))
+}
+
+/// The same in a program in Python.
+pub(crate) fn line() -> Option<Site> {
+    Python::here()?.site().map(Site::Line)
 }
 
 /// Whether a function is the driver's or the runtime's, or a template of the runtime's headers, or what Rust calls it by.
