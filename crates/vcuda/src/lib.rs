@@ -72,6 +72,7 @@ mod pool;
 mod report;
 mod reserve;
 mod settings;
+mod site;
 mod status;
 mod step;
 mod stream;

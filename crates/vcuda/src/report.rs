@@ -1,8 +1,8 @@
 //! What the driver tells of its work: calls to a trace; modules, faults and findings to a folder.
 
 use crate::{
-    host::Site,
     settings::{PREFIX, Settings},
+    site::Site,
     table::lock,
 };
 use rustc_hash::FxHashMap;

@@ -4,5 +4,5 @@
 mod python;
 pub(crate) mod raw;
 
-pub(crate) use python::{Site, caller, is_interpreter, line};
+pub(crate) use python::{caller, is_interpreter, line};
 pub(crate) use raw::{HostCall, HostMemory, JitOptions, StreamCall, at_exit};
