@@ -5,7 +5,8 @@ use crate::{
     values::{F32, Word},
 };
 use warpsmith_kernel::{
-    Cta, Lane, LaunchError, Num, Scope, State, Val, WARP, Warp, require, steps, uni, uni::Uni,
+    Cta, Hardware, Lane, LaunchError, Num, Scope, State, Val, WARP, Warp, require, steps, uni,
+    uni::Uni,
 };
 
 /// Threads that work together.
@@ -72,9 +73,9 @@ pub enum Rows {
 pub(crate) const ROWS_OF_A_CTA: u32 = 4;
 
 impl Rows {
-    /// What suits rows of `n` elements.
-    pub fn for_width(n: u32) -> Self {
-        if n <= 2048 {
+    /// What suits rows of `n` elements. On the virtual GPU warps that wait for each other cost more than long rows.
+    pub fn for_width(n: u32, hardware: Hardware) -> Self {
+        if n <= 2048 || hardware.is_virtual() {
             Rows::PerWarp
         } else {
             Rows::PerCta

@@ -334,6 +334,24 @@ pub enum Error {
         /// The position of the token that it would follow, from 0.
         position: u32,
     },
+    /// The keys and values do not fit into the device's memory.
+    #[error(
+        "the keys and values of {} of {context} tokens, {positions} positions in all, need {needed} bytes of device memory, \
+         {free} are free: fewer sequences or pages, or a shorter context, need less",
+        sequences_of(*.sequences)
+    )]
+    CacheTooLarge {
+        /// Sequences at once.
+        sequences: u32,
+        /// Tokens of each at most.
+        context: u32,
+        /// Positions that they have together.
+        positions: u64,
+        /// Bytes of all layers.
+        needed: u64,
+        /// Bytes that were free before the first.
+        free: u64,
+    },
     /// From the sound.
     #[error(transparent)]
     Audio(#[from] warpsmith_audio::Error),
@@ -343,6 +361,13 @@ pub enum Error {
     /// From the device.
     #[error(transparent)]
     Device(Box<warpsmith_device::Error>),
+}
+
+fn sequences_of(count: u32) -> String {
+    match count {
+        1 => "a sequence".to_owned(),
+        many => format!("{many} sequences"),
+    }
 }
 
 fn not_finite(sequence: Option<u64>, position: u32, found: Option<[usize; 2]>) -> String {

@@ -15,6 +15,11 @@ use warpsmith_library::{
 };
 
 impl Tensor<f32> {
+    /// Who works on rows of `n` elements.
+    fn rows_for(&self, n: u32) -> Rows {
+        Rows::for_width(n, self.stream().device().info().hardware())
+    }
+
     fn pointwise(
         &self,
         op: Op,
@@ -83,7 +88,7 @@ impl Tensor<f32> {
     pub fn softmax(&self) -> Result<Tensor<f32>, Error> {
         let [rows, n] = self.operand("softmax", "x").rows()?;
         let kernel = Softmax {
-            rows: Rows::for_width(n),
+            rows: self.rows_for(n),
         };
         let mut y = Tensor::uninit(self.stream(), self.shape())?;
         if !y.is_empty() {
@@ -105,7 +110,7 @@ impl Tensor<f32> {
         let [rows, n] = self.operand("rms_norm", "x").rows()?;
         gain.operand("rms_norm", "gain").exactly(&[n as usize])?;
         let kernel = RmsNorm {
-            rows: Rows::for_width(n),
+            rows: self.rows_for(n),
         };
         let mut y = Tensor::uninit(self.stream(), self.shape())?;
         if !y.is_empty() {
@@ -135,7 +140,7 @@ impl Tensor<f32> {
         gain.operand("layer_norm", "gain").exactly(&[n as usize])?;
         bias.operand("layer_norm", "bias").exactly(&[n as usize])?;
         let kernel = LayerNorm {
-            rows: Rows::for_width(n),
+            rows: self.rows_for(n),
         };
         let mut y = Tensor::uninit(self.stream(), self.shape())?;
         if !y.is_empty() {

@@ -6,6 +6,7 @@ use crate::{
     status::Status,
     table::{Handle, lock},
 };
+use rustc_hash::FxHashMap;
 use std::{
     collections::BTreeMap,
     sync::{
@@ -25,7 +26,30 @@ pub(crate) struct Core {
     pub(crate) machine: Arc<Machine>,
     sticky: OnceLock<Status>,
     /// Memory that copies may touch.
-    blocks: Mutex<BTreeMap<u64, Block>>,
+    blocks: Mutex<Blocks>,
+}
+
+/// Blocks by where they start, and how much of them is of each pool.
+#[derive(Debug, Default)]
+struct Blocks {
+    by_start: BTreeMap<u64, Block>,
+    pooled: FxHashMap<Handle, u64>,
+}
+
+impl Blocks {
+    fn insert(&mut self, start: u64, block: Block) {
+        if let Owner::Pool(pool) = block.owner {
+            *self.pooled.entry(pool).or_default() += block.bytes;
+        }
+        self.by_start.insert(start, block);
+    }
+
+    fn remove(&mut self, start: u64) {
+        let removed = self.by_start.remove(&start);
+        if let Some((block, Owner::Pool(pool))) = removed.map(|block| (block, block.owner)) {
+            *self.pooled.entry(pool).or_default() -= block.bytes;
+        }
+    }
 }
 
 /// Which memory was to be given back.
@@ -79,7 +103,7 @@ impl Core {
         let wanted = self.settings.checks.as_ref();
         if wanted.is_some_and(|checks| by_name(checks) || !crate::host::is_interpreter()) {
             self.machine.check_leaks(|address| match which {
-                Leaks::Own => lock(&self.blocks).contains_key(&address),
+                Leaks::Own => lock(&self.blocks).by_start.contains_key(&address),
                 Leaks::OfCard => true,
             });
         }
@@ -122,15 +146,15 @@ impl Core {
 
     /// No longer counts it.
     pub(crate) fn holds_no_more(&self, address: u64) {
-        lock(&self.blocks).remove(&address);
+        lock(&self.blocks).remove(address);
     }
 
     /// Takes a block of the program out of the list, to be freed.
     pub(crate) fn release(&self, address: u64) -> Result<(), Status> {
         let mut blocks = lock(&self.blocks);
-        match blocks.get(&address) {
+        match blocks.by_start.get(&address) {
             Some(block) if block.owner.is_own_block() => {
-                blocks.remove(&address);
+                blocks.remove(address);
                 Ok(())
             }
             Some(_) | None => Err(Status::InvalidValue),
@@ -139,7 +163,7 @@ impl Core {
 
     /// The block that `bytes` from `address` on lie in.
     pub(crate) fn block(&self, address: u64, bytes: u64) -> Result<(u64, Block), Status> {
-        let blocks = lock(&self.blocks);
+        let blocks = &lock(&self.blocks).by_start;
         let (start, block) = blocks
             .range(..=address)
             .next_back()
@@ -164,17 +188,13 @@ impl Core {
 
     /// Bytes that a pool has given out.
     pub(crate) fn pooled(&self, pool: Handle) -> u64 {
-        let blocks = lock(&self.blocks);
-        let pooled = blocks
-            .values()
-            .filter(|block| block.owner == Owner::Pool(pool));
-        pooled.map(|block| block.bytes).sum()
+        lock(&self.blocks).pooled.get(&pool).copied().unwrap_or(0)
     }
 
     /// Gives back what the program allocated and did not free.
     pub(crate) fn free_all(&self) {
         let blocks = std::mem::take(&mut *lock(&self.blocks));
-        for (address, block) in blocks {
+        for (address, block) in blocks.by_start {
             if block.owner.is_own_block() {
                 // It was allocated there and not freed.
                 drop(self.machine.free(address));

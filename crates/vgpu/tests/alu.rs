@@ -25,6 +25,30 @@ fn h(x: u64) -> f32 {
     f16::from_bits(x as u16).to_f32()
 }
 
+fn g(x: u64) -> f32 {
+    bf16::from_bits(x as u16).to_f32()
+}
+
+/// From 0 to 1; a NaN is 0.
+fn saturated(x: f32) -> u64 {
+    if x > 0.0 { r(x.min(1.0)) } else { 0 }
+}
+
+/// A sum rounded toward zero; `f64` has too few bits for some, so that what it loses is found too (Knuth's TwoSum).
+fn toward_zero(a: f32, b: f32) -> f32 {
+    let (near, wide) = (a + b, [a, b].map(f64::from));
+    let sum = wide[0] + wide[1];
+    let second = sum - wide[0];
+    let lost = (wide[0] - (sum - second)) + (wide[1] - second);
+    let above = f64::from(near).abs() - sum.abs();
+    let is_too_far = above > 0.0 || above == 0.0 && lost * sum < 0.0;
+    if near.is_finite() && is_too_far {
+        f32::from_bits(near.to_bits() - 1)
+    } else {
+        near
+    }
+}
+
 /// An `f32` result, with PTX's NaN.
 fn r(x: f32) -> u64 {
     if x.is_nan() {
@@ -208,6 +232,30 @@ const FLOATS: &[Case] = cases! {
     "neg.f16 %w, %x;" => |a, _, _| (a ^ 0x8000) & 0xFFFF;
 };
 
+/// What sm_100 has first.
+const MIXED: &[Case] = cases! {
+    "max.f32 %o, %a, %b, %c;" => |a, b, c| r(-min(min(-f(a), -f(b)), -f(c)));
+    "min.f32 %o, %a, %b, %c;" => |a, b, c| r(min(min(f(a), f(b)), f(c)));
+    "min.ftz.f32 %o, %a, %b, %c;" => |a, b, c| r(min(min(flush(f(a)), flush(f(b))), flush(f(c))));
+    "max.NaN.f32 %o, %a, %b, %c;" => |a, b, c| {
+        let nan = [a, b, c].iter().any(|x| f(*x).is_nan());
+        if nan { 0x7FFF_FFFF } else { r(-min(min(-f(a), -f(b)), -f(c))) }
+    };
+    "max.abs.f32 %o, %a, %b, %c;" => |a, b, c| r(-min(min(-f(a).abs(), -f(b).abs()), -f(c).abs()));
+    "min.NaN.abs.f32 %o, %a, %b, %c;" => |a, b, c| {
+        let nan = [a, b, c].iter().any(|x| f(*x).is_nan());
+        if nan { 0x7FFF_FFFF } else { r(min(min(f(a).abs(), f(b).abs()), f(c).abs())) }
+    };
+    "fma.rn.f32.f16 %o, %x, %y, %c;" => |a, b, c| r(h(a).mul_add(h(b), f(c)));
+    "fma.rn.sat.f32.f16 %o, %x, %y, %c;" => |a, b, c| saturated(h(a).mul_add(h(b), f(c)));
+    "fma.rn.f32.bf16 %o, %x, %y, %c;" => |a, b, c| r(g(a).mul_add(g(b), f(c)));
+    "add.f32.f16 %o, %x, %b;" => |a, b, _| r(h(a) + f(b));
+    "add.rn.sat.f32.bf16 %o, %x, %b;" => |a, b, _| saturated(g(a) + f(b));
+    "sub.f32.f16 %o, %x, %b;" => |a, b, _| r(h(a) - f(b));
+    "sub.rn.f32.bf16 %o, %x, %b;" => |a, b, _| r(g(a) - f(b));
+    "sub.rz.f32.f16 %o, %x, %b;" => |a, b, _| r(toward_zero(h(a), -f(b)));
+};
+
 const COMPARISONS: &[Case] = cases! {
     "setp.eq.s32 %p, %a, %b; selp.u32 %o, 1, 0, %p;" => |a, b, _| yes(a as u32 == b as u32);
     "setp.lt.s32 %p, %a, %b; selp.u32 %o, 1, 0, %p;" => |a, b, _| yes((a as i32) < b as i32);
@@ -277,8 +325,8 @@ const CONVERSIONS: &[Case] = cases! {
 const COUNT: usize = 113;
 
 /// A module in which kernel `k{i}_{shape}` runs case `i` with the operands of `shape`'s bits scalar.
-fn module(cases: &[Case]) -> String {
-    let mut text = HEADER.to_owned();
+fn module(header: &str, cases: &[Case]) -> String {
+    let mut text = header.to_owned();
     for (i, case) in cases.iter().enumerate() {
         for shape in 0..8 {
             text += &kernel(i, shape, case.text);
@@ -418,7 +466,7 @@ impl Rig {
             ..Config::default()
         };
         Rig {
-            bench: Bench::with(text.strip_prefix(HEADER).expect("a header"), config),
+            bench: Bench::whole(text, config),
         }
     }
 
@@ -464,8 +512,8 @@ impl Rig {
     }
 }
 
-fn check(cases: &[Case]) {
-    let text = module(cases);
+fn check(header: &str, cases: &[Case]) {
+    let text = module(header, cases);
     for way in ways() {
         let rig = Rig::new(&text, way);
         let mut random = Words(0x1234_5678_9ABC_DEF1);
@@ -497,27 +545,33 @@ fn check(cases: &[Case]) {
 
 #[test]
 fn integers_are_as_in_rust() {
-    check(INTEGERS);
+    check(HEADER, INTEGERS);
 }
 
 #[test]
 fn bits_are_as_in_rust() {
-    check(BITS);
+    check(HEADER, BITS);
 }
 
 #[test]
 fn floats_are_as_in_rust() {
-    check(FLOATS);
+    check(HEADER, FLOATS);
+}
+
+#[test]
+fn mixed_floats_and_the_extremes_of_three_are_as_in_rust() {
+    let header = ".version 8.8\n.target sm_100\n.address_size 64\n";
+    check(header, MIXED);
 }
 
 #[test]
 fn comparisons_are_as_in_rust() {
-    check(COMPARISONS);
+    check(HEADER, COMPARISONS);
 }
 
 #[test]
 fn conversions_are_as_in_rust() {
-    check(CONVERSIONS);
+    check(HEADER, CONVERSIONS);
 }
 
 /// A function of one `f32`, its exact value, and the bounds of the manual: relative and absolute error.

@@ -68,7 +68,7 @@ impl Lowering<'_> {
         self.push(
             &[&x, &y],
             RmsNorm {
-                rows: Rows::for_width(n),
+                rows: Rows::for_width(n, self.hardware),
             },
             move |memory| {
                 let len = u64::from(rows) * u64::from(n);
@@ -99,7 +99,7 @@ impl Lowering<'_> {
         self.push(
             &[&x, &y],
             LayerNorm {
-                rows: Rows::for_width(n),
+                rows: Rows::for_width(n, self.hardware),
             },
             move |memory| {
                 let len = u64::from(rows) * u64::from(n);
@@ -152,7 +152,7 @@ impl Lowering<'_> {
         self.push(
             &[&x, &y],
             Softmax {
-                rows: Rows::for_width(n),
+                rows: Rows::for_width(n, self.hardware),
             },
             move |memory| {
                 let len = u64::from(rows) * u64::from(n);

@@ -203,7 +203,7 @@ impl Lowering<'_> {
                     &[&from, &y, &scales],
                     ToF16 {
                         columns: Columns::of(columns),
-                        rows: Rows::for_width(columns),
+                        rows: Rows::for_width(columns, self.hardware),
                     },
                     move |memory| {
                         let [x, y, row_scale] = &all;

@@ -1,5 +1,6 @@
 //! Llama-type models (Touvron et al., 2023): Llama, SmolLM2, Qwen2 and Qwen3 are configurations of one.
 
+mod cache;
 mod config;
 mod config_json;
 mod embed;

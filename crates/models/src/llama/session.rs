@@ -1,6 +1,7 @@
 //! Sessions: one sequence with its cache, evaluated in chunks and continued token by token.
 
 use super::{
+    cache::{CacheNeeds, cache_type},
     evaluate::{Evaluated, check_logits, count_odd},
     forward::{Inputs, Memory, hidden, logits},
     lookup::Lookup,
@@ -17,7 +18,7 @@ use warpsmith_graph::{
     Cache, Graph, Node, Persistent, PersistentShape, Plan, Precision, Sampler, SamplerState,
     SharedDispatch, SharedObserver,
 };
-use warpsmith_library::{attention::CacheType, finite::NOT_FINITE, sample::Settings};
+use warpsmith_library::{finite::NOT_FINITE, sample::Settings};
 
 /// How decode steps run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -130,14 +131,19 @@ impl Session {
             context => context,
         };
         let stream = model.device().stream()?;
-        let ty = match options.precision {
-            Precision::Exact => CacheType::F32,
-            Precision::Fast => CacheType::F16,
+        let needs = CacheNeeds {
+            sequences: 1,
+            context,
+            positions: context.into(),
+            ty: cache_type(options.precision),
         };
         let shape = [config.kv_heads, context, config.head_dim];
-        let caches = (0..config.layers)
-            .map(|_| Cache::new(&stream, ty, shape).map(Arc::new))
-            .collect::<Result<_, _>>()?;
+        let cache = |made| {
+            let cache = Cache::new(&stream, needs.ty, shape).map(Arc::new);
+            cache.map_err(|error| needs.refused(config, made, error))
+        };
+        let layers = 0..config.layers as usize;
+        let caches = layers.map(cache).collect::<Result<_, _>>()?;
         let lookup = Lookup::new(&stream, options)?;
         let state = SamplerState::new(&stream, WINDOW, OUTPUT)?;
         let sampler = Arc::new(state.sampler());

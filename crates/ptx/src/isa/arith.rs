@@ -48,15 +48,18 @@ copysign T={f32,f64} | =T, T, T | 2.0/20 | 9.7.3.2
 add .{$rnd}? .ftz? .sat? T={f32} | =T, T, T | 1.0/10 | 9.7.3.3
 add .{$rnd}? T={f64} | =T, T, T | 1.0/13 | 9.7.3.3
 add .{$rnd}? .ftz? T={f32x2} | =T, T, T | 8.6/100 | 9.7.3.3
+add .{$rnd}? .sat? .f32 T={f16,bf16} | =f32, T, f32 | 8.6/100 | 9.7.5.1
 sub .{$rnd}? .ftz? .sat? T={f32} | =T, T, T | 1.0/10 | 9.7.3.4
 sub .{$rnd}? T={f64} | =T, T, T | 1.0/13 | 9.7.3.4
 sub .{$rnd}? .ftz? T={f32x2} | =T, T, T | 8.6/100 | 9.7.3.4
+sub .{$rnd}? .sat? .f32 T={f16,bf16} | =f32, T, f32 | 8.6/100 | 9.7.5.2
 mul .{$rnd}? .ftz? .sat? T={f32} | =T, T, T | 1.0/10 | 9.7.3.5
 mul .{$rnd}? T={f64} | =T, T, T | 1.0/13 | 9.7.3.5
 mul .{$rnd}? .ftz? T={f32x2} | =T, T, T | 8.6/100 | 9.7.3.5
 fma .{$rnd} .ftz? .sat? T={f32} | =T, T, T, T | 2.0/20 | 9.7.3.6
 fma .{$rnd} T={f64} | =T, T, T, T | 1.4/13 | 9.7.3.6
 fma .{$rnd} .ftz? T={f32x2} | =T, T, T, T | 8.6/100 | 9.7.3.6
+fma .{$rnd} .sat? .f32 T={f16,bf16} | =f32, T, T, f32 | 8.6/100 | 9.7.5.3
 mad .{$rnd} .ftz? .sat? T={f32} | =T, T, T, T | 2.0/20 | 9.7.3.7
 mad .{$rnd} T={f64} | =T, T, T, T | 1.4/13 | 9.7.3.7
 div .approx .ftz? T={f32} | =T, T, T | 1.4/10 | 9.7.3.8
@@ -67,10 +70,12 @@ abs .ftz? T={f32} | =T, T | 1.0/10 | 9.7.3.9
 abs T={f64} | =T, T | 1.0/13 | 9.7.3.9
 neg .ftz? T={f32} | =T, T | 1.0/10 | 9.7.3.10
 neg T={f64} | =T, T | 1.0/13 | 9.7.3.10
-min .ftz? .NaN?@7.0/80 T={f32} | =T, T, T | 1.0/10 | 9.7.3.11
+min .ftz? .NaN?@7.0/80 T={f32} | =T, T, T, T? | 1.0/10 | 9.7.3.11
+min .ftz? .NaN? .abs T={f32} | =T, T, T, T | 8.8/100 | 9.7.3.11
 min .ftz? .NaN? .xorsign .abs T={f32} | =T, T, T | 7.2/86 | 9.7.3.11
 min T={f64} | =T, T, T | 1.0/13 | 9.7.3.11
-max .ftz? .NaN?@7.0/80 T={f32} | =T, T, T | 1.0/10 | 9.7.3.12
+max .ftz? .NaN?@7.0/80 T={f32} | =T, T, T, T? | 1.0/10 | 9.7.3.12
+max .ftz? .NaN? .abs T={f32} | =T, T, T, T | 8.8/100 | 9.7.3.12
 max .ftz? .NaN? .xorsign .abs T={f32} | =T, T, T | 7.2/86 | 9.7.3.12
 max T={f64} | =T, T, T | 1.0/13 | 9.7.3.12
 rcp .approx .ftz? T={f32} | =T, T | 1.4/10 | 9.7.3.13

@@ -363,7 +363,22 @@ pub fn form_of(inst: &Inst) -> Option<Form> {
         let need = Need::new(PtxVersion::new(7, 1), 60);
         form.extra = form.extra.and(need);
     }
+    // And the third number of a minimum.
+    if is_of_three(inst) {
+        let need = Need::new(PtxVersion::new(8, 8), 100);
+        form.extra = form.extra.and(need);
+    }
     Some(form)
+}
+
+/// Whether what an instruction needs depends on its operands, so that [`form`] alone does not know it.
+pub(crate) fn needs_of_operands(inst: &Inst) -> bool {
+    matches!(inst.op, Op::Mbarrier | Op::Tex | Op::Tld4) || is_of_three(inst)
+}
+
+/// Whether it is the least or the greatest of three numbers.
+fn is_of_three(inst: &Inst) -> bool {
+    matches!(inst.op, Op::Min | Op::Max) && inst.operands.len() == 4
 }
 
 fn search(op: Op, quals: &Quals) -> Option<Form> {

@@ -4,7 +4,6 @@ use super::{TABLE, form, pattern, space_of};
 use crate::{
     op::Op,
     qual::{Qual, Quals},
-    types::Type,
 };
 
 /// Qualifiers that belong to the opcode and stand right behind it: `mul.lo`, `wmma.load.a`.
@@ -151,11 +150,6 @@ pub fn is_open(op: Op, quals: &Quals) -> bool {
         | Op::Vmad
         | Op::Cvt => true,
         Op::Red | Op::St => quals.has(Qual::Async) || quals.has(Qual::Bulk),
-        // Sums of mixed types: `add.f32.f16`.
-        Op::Add | Op::Sub | Op::Fma => {
-            let floats = [Type::F16, Type::BF16].map(Qual::T);
-            quals.has(Qual::T(Type::F32)) && floats.iter().any(|ty| quals.has(*ty))
-        }
         _ => false,
     }
 }

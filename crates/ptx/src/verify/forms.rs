@@ -57,8 +57,7 @@ impl Forms {
 
     #[inline]
     fn add(&mut self, inst: &Inst, module: &Module, recent: &mut Recent) -> u32 {
-        // The need of this one depends on its operands.
-        if inst.op == Op::Mbarrier {
+        if isa::needs_of_operands(inst) {
             return self.search(inst, module);
         }
         let place = Recent::place(inst);

@@ -268,7 +268,8 @@ pub(super) use by_float_hot;
 
 pub(super) fn lower(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
     let q = &inst.quals;
-    if odd_rounding(inst) || q.has(Qual::Xorsign) || inst.op == Op::Testp {
+    let mixed = q.types().nth(1).is_some();
+    if odd_rounding(inst) || q.has(Qual::Xorsign) || inst.op == Op::Testp || mixed {
         return Err(l.unsupported(inst));
     }
     let (sat, nan) = (q.has(Qual::Sat), q.has(Qual::NaN));

@@ -355,6 +355,10 @@ fn common(l: &Lowerer<'_>, inst: &Inst) -> Option<Kind> {
                 _ => None,
             }
         }
+        // Of mixed types.
+        Op::Add | Op::Sub | Op::Fma if ty == Type::F32 && inst.quals.types().nth(1).is_some() => {
+            None
+        }
         Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Min | Op::Max if ty == Type::F32 => {
             let op = match inst.op {
                 Op::Add => Float2::Add,

@@ -24,6 +24,7 @@ mod apart;
 mod bits;
 mod bytes;
 mod carry;
+mod chains;
 mod convert;
 mod double;
 mod emit;
@@ -321,9 +322,15 @@ impl Source<'_> {
                     continue;
                 }
                 let narrow = match self.target {
-                    Target::Avx512 => None,
+                    Target::Avx512 => {
+                        chains::group(&mut coder.nodes);
+                        None
+                    }
                     Target::Avx2 => match narrow::narrowed(&coder.nodes, &coder.exits) {
-                        Ok(nodes) => Some(nodes),
+                        Ok(mut nodes) => {
+                            chains::group(&mut nodes);
+                            Some(nodes)
+                        }
                         Err(_) => continue,
                     },
                 };

@@ -266,7 +266,7 @@ fn of_inst(inst: &Inst, all: &[Lanes], group: Group, low: &dyn Fn(usize) -> bool
             _ => Lanes::Varying,
         },
         // At the edge of a row it is not, and the code leaves there.
-        Op::Min | Op::Max => match (get(1), get(2)) {
+        Op::Min | Op::Max if inst.operands.len() == 3 => match (get(1), get(2)) {
             (Lanes::Affine(step), Lanes::Affine(0)) | (Lanes::Affine(0), Lanes::Affine(step)) => {
                 Lanes::Affine(step)
             }

@@ -11,6 +11,7 @@ use super::{
     values::{Coder, Forms, Skip, Source, ValueId},
 };
 use regalloc2::{Operand as Slot, RegClass, VReg};
+use std::collections::VecDeque;
 use warpsmith_ptx::ir::{Inst, Operand, RegId};
 
 impl Nodes {
@@ -192,17 +193,16 @@ impl Coder<'_, '_> {
 
     /// Makes the products that have not been made yet, two with the same A at once.
     pub(super) fn make_products(&mut self) {
-        let mut pending = std::mem::take(&mut self.pending);
-        while !pending.is_empty() {
-            let mut own = vec![pending.remove(0)];
+        let mut pending = VecDeque::from(std::mem::take(&mut self.pending));
+        while let Some(first) = pending.pop_front() {
+            let mut own = vec![first];
             let rows = |pending: &Pending| -> Vec<Tile> {
                 let tiles = pending.tiles.iter();
                 tiles.map(|tile| Tile { b: 0, ..*tile }).collect()
             };
             let same = |other: &Pending| rows(other) == rows(&own[0]);
-            if let Some(at) = pending.iter().position(same) {
-                own.push(pending.remove(at));
-            }
+            let at = pending.iter().position(same);
+            own.extend(at.and_then(|at| pending.remove(at)));
             let (mut starts, mut from) = (Vec::with_capacity(16), Vec::new());
             for start in own.iter().flat_map(|own| &own.from) {
                 match *start {

@@ -3,6 +3,7 @@
 //! `WARPSMITH_KERNELS` says how many kernels are tried, `WARPSMITH_SEED` where they begin.
 
 mod places;
+mod sums;
 mod writer;
 
 use warpsmith_ptx::{parse::parse, target::PtxVersion, verify::verify};

@@ -15,7 +15,10 @@ mod step;
 
 pub use options::{EngineOptions, EngineReport, Event, Penalties, Request, SequenceId, WhenFull};
 
-use super::model::Model;
+use super::{
+    cache::{CacheNeeds, cache_type},
+    model::Model,
+};
 use crate::{Error, sampling::SamplerConfig, watch::Watch};
 use bias::Bias;
 use passes::{Over, Passes, With};
@@ -26,8 +29,8 @@ use std::{
     sync::Arc,
 };
 use warpsmith_device::{Buffer, Stream};
-use warpsmith_graph::{PageSizes, PageStore, Pages, Precision, SamplerState, SharedDispatch};
-use warpsmith_library::{attention::CacheType, sample::Settings};
+use warpsmith_graph::{PageSizes, PageStore, Pages, SamplerState, SharedDispatch};
+use warpsmith_library::sample::Settings;
 
 /// Tokens that the repetition penalty looks back at.
 const WINDOW: usize = 64;
@@ -113,11 +116,14 @@ impl Engine {
             options.pages = blocks.saturating_mul(options.sequences);
         }
         let stream = model.device().stream()?;
+        let needs = CacheNeeds {
+            sequences: options.sequences,
+            context: options.context,
+            positions: u64::from(options.pages) * u64::from(options.page),
+            ty: cache_type(options.precision),
+        };
         let sizes = PageSizes {
-            ty: match options.precision {
-                Precision::Exact => CacheType::F32,
-                Precision::Fast => CacheType::F16,
-            },
+            ty: needs.ty,
             pages: options.pages,
             page: options.page,
             kv_heads: config.kv_heads,
@@ -130,7 +136,8 @@ impl Engine {
         stream.fill_zero(&mut table)?;
         let (mut stores, mut layers) = (Vec::new(), Vec::new());
         for _ in 0..config.layers {
-            let store = PageStore::new(&stream, sizes)?;
+            let store = PageStore::new(&stream, sizes)
+                .map_err(|error| needs.refused(config, stores.len(), error))?;
             layers.push(Arc::new(store.pages(&table, slots)?));
             stores.push(store);
         }

@@ -55,6 +55,13 @@ const RELU: u64 = 8;
 /// A NaN wins a minimum or maximum.
 const NAN: u64 = 16;
 const XORSIGN: u64 = 32;
+/// The least or greatest of three.
+const THREE: u64 = 64;
+/// Of magnitudes.
+const ABS: u64 = 128;
+/// All but the last source are `f16`, or `bf16`.
+const FROM_F16: u64 = 256;
+const FROM_BF16: u64 = 512;
 
 impl Ask {
     fn pack(self) -> u64 {
@@ -101,7 +108,15 @@ impl Ask {
             Do::Div => format.encode(soft::div(a, b), mode),
             Do::Rcp => format.encode(soft::div(soft::Num::integer(1), a), mode),
             Do::Sqrt => format.encode(soft::sqrt(a), mode),
-            Do::Min | Do::Max => self.extreme(x[0], x[1]),
+            Do::Min | Do::Max => {
+                let [a, b, c] = x.map(|x| if self.has(ABS) { x & !sign } else { x });
+                let two = self.extreme(a, b);
+                if self.has(THREE) {
+                    self.extreme(two, c)
+                } else {
+                    two
+                }
+            }
             Do::Neg => x[0] ^ sign,
             Do::Abs => x[0] & !sign,
         };
@@ -120,6 +135,23 @@ impl Ask {
         }
         let one = format.encode(soft::Num::integer(1), Mode::Nearest);
         if nan || negative { 0 } else { bits.min(one) }
+    }
+
+    /// Sources of one format, the instruction's.
+    fn widened(self, [a, b, c]: [u64; 3]) -> [u64; 3] {
+        let from = match () {
+            () if self.has(FROM_F16) => F16,
+            () if self.has(FROM_BF16) => BF16,
+            () => return [a, b, c],
+        };
+        let wide = |x: u64| {
+            let x = from.decode(x & (u64::MAX >> (64 - from.width)));
+            self.format.encode(x, Mode::Nearest)
+        };
+        match self.op {
+            Do::Fma => [wide(a), wide(b), c],
+            _ => [wide(a), b, c],
+        }
     }
 
     fn extreme(self, a: u64, b: u64) -> u64 {
@@ -160,7 +192,7 @@ impl Rule for Number {
     fn f(x: [u64; 3], imm: u64) -> u64 {
         let ask = Ask::unpack(imm);
         if !ask.has(PAIR) {
-            return ask.number(x);
+            return ask.number(ask.widened(x));
         }
         let width = ask.format.width;
         ask.number(x) | ask.number(x.map(|x| x >> width)) << width
@@ -183,7 +215,8 @@ pub(super) fn mode(inst: &Inst) -> Mode {
 
 /// Floating-point arithmetic; `None` for other instructions.
 pub(super) fn float(l: &mut Lowerer, inst: &Inst) -> Option<Result<(), Error>> {
-    let ty = inst.quals.types().next()?;
+    let mut types = inst.quals.types();
+    let (ty, small) = (types.next()?, types.next());
     let has = |word| inst.quals.has(word);
     let (format, pair) = match ty {
         Type::F16 => (F16, false),
@@ -219,6 +252,13 @@ pub(super) fn float(l: &mut Lowerer, inst: &Inst) -> Option<Result<(), Error>> {
         (has(Qual::Relu), RELU),
         (has(Qual::NaN), NAN),
         (has(Qual::Xorsign), XORSIGN),
+        (has(Qual::Abs) && !has(Qual::Xorsign), ABS),
+        (
+            matches!(op, Do::Min | Do::Max) && inst.operands.len() == 4,
+            THREE,
+        ),
+        (small == Some(Type::F16), FROM_F16),
+        (small == Some(Type::BF16), FROM_BF16),
     ];
     let ask = Ask {
         op,
@@ -229,7 +269,10 @@ pub(super) fn float(l: &mut Lowerer, inst: &Inst) -> Option<Result<(), Error>> {
             .filter(|(set, _)| *set)
             .fold(0, |all, (_, flag)| all | flag),
     };
-    let widths = vec![ty.bits(); inst.operands.len() - 1];
+    let mut widths = vec![ty.bits(); inst.operands.len() - 1];
+    if let (Some(small), [first @ .., _]) = (small, &mut widths[..]) {
+        first.fill(small.bits());
+    }
     (widths.len() <= 3).then(|| apply::<Number>(l, inst, &widths, ask.pack()))
 }
 

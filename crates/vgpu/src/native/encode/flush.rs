@@ -113,7 +113,7 @@ impl Encoder<'_> {
         }
         let v = self.shared.target.scratch();
         for (at, pair) in sums.chunks(2).enumerate() {
-            let (first, last) = (pair[0].1, pair[pair.len() - 1].1);
+            let first = pair[0].1;
             for (j, (to, alloc)) in pair.iter().enumerate() {
                 let reg = match alloc.as_reg() {
                     Some(reg) => reg.hw_enc() as u8,
@@ -126,7 +126,7 @@ impl Encoder<'_> {
                 self.put(Mem::at(FRAME, *to as i32), reg);
                 if j > 0 || pair.len() == 1 {
                     let found = if at == 0 { FOUND } else { SCRATCH_MASK };
-                    let other = self.anywhere(if j > 0 { first } else { last });
+                    let other = self.anywhere(first);
                     self.code
                         .vector_full(&vector::CMP_F32, Len::L512, found, reg, other, None, 3);
                     if at > 0 {

@@ -1,0 +1,55 @@
+//! What keys and values need of the device's memory, to say so where they do not fit.
+
+use super::config::Config;
+use crate::Error;
+use warpsmith_graph::Precision;
+use warpsmith_library::attention::CacheType;
+
+/// How many positions of how many sequences a cache has.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CacheNeeds {
+    pub(super) sequences: u32,
+    pub(super) context: u32,
+    /// Of all of them together, which may share.
+    pub(super) positions: u64,
+    pub(super) ty: CacheType,
+}
+
+/// The type of keys and values.
+pub(super) fn cache_type(precision: Precision) -> CacheType {
+    match precision {
+        Precision::Exact => CacheType::F32,
+        Precision::Fast => CacheType::F16,
+    }
+}
+
+impl CacheNeeds {
+    /// Bytes of the keys and values of one layer.
+    fn layer_bytes(&self, config: &Config) -> u64 {
+        let row = u64::from(config.kv_heads) * u64::from(config.head_dim);
+        let bytes = row.saturating_mul(2 * u64::from(self.ty.bytes()));
+        bytes.saturating_mul(self.positions)
+    }
+
+    /// The error of a layer behind `made` others; where memory is exhausted, with what all need.
+    pub(super) fn refused(
+        &self,
+        config: &Config,
+        made: usize,
+        error: warpsmith_graph::Error,
+    ) -> Error {
+        let warpsmith_graph::Error::Device(warpsmith_device::Error::OutOfMemory { free, .. }) =
+            error
+        else {
+            return error.into();
+        };
+        let layer = self.layer_bytes(config);
+        Error::CacheTooLarge {
+            sequences: self.sequences,
+            context: self.context,
+            positions: self.positions,
+            needed: layer.saturating_mul(u64::from(config.layers)),
+            free: free.saturating_add(layer.saturating_mul(made as u64)),
+        }
+    }
+}
