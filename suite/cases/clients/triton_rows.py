@@ -35,7 +35,7 @@ def softmax_kernel(x, o, rows, n, B: tl.constexpr):
         tl.store(o + row * n + i, e / tl.sum(e, 0), i < n)
 
 
-@check()
+@check
 def softmax():
     x = draw(19, 300)
     O = zeros(19, 300)
@@ -100,7 +100,7 @@ def rms_kernel(x, w, o, n, B: tl.constexpr):
     tl.store(o + row * n + i, v.to(tl.float16), i < n)
 
 
-@check()
+@check
 def rms_norm():
     x, w = draw(7, 90).astype(np.float16), draw(90)
     O = zeros(7, 90, dtype=np.float16)
@@ -191,7 +191,7 @@ def reductions_kernel(x, o, places, R: tl.constexpr, C: tl.constexpr):
     tl.store(places + 2 * C + i, tl.xor_sum((v * 1000).to(tl.int32), 0))
 
 
-@check()
+@check
 def reductions():
     x = draw(64, 32)
     O, PLACES = zeros(3, 32), zeros(3, 32, dtype=np.int32)
