@@ -37,6 +37,7 @@ fn an_engine_says_what_its_pages_need() {
             precision,
             ..EngineOptions::default()
         };
+        let before = bundle.model.device().memory_info().expect("a device").free;
         let refused = Engine::new(&bundle.model, &options).map(drop);
         let Err(Error::CacheTooLarge {
             sequences: 48,
@@ -50,8 +51,9 @@ fn an_engine_says_what_its_pages_need() {
         };
         assert_eq!(positions, 48 * 4000);
         assert_eq!(needed, bytes(&bundle, positions, element));
+        assert_eq!(free, before);
         assert!(free < MEMORY && free < needed, "{free} of {needed}");
-        // What it says is free is: half of that fits.
+        // Half of that fits.
         let token = bytes(&bundle, 1, element);
         let pages = free / 2 / token / u64::from(options.page);
         let options = EngineOptions {

@@ -8,7 +8,7 @@ use crate::{
 };
 use rustc_hash::FxHashMap;
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, hash_map::Entry},
     sync::{
         Arc, Mutex, OnceLock, Weak,
         atomic::{AtomicU64, Ordering::Relaxed},
@@ -46,8 +46,13 @@ impl Blocks {
 
     fn remove(&mut self, start: u64) {
         let removed = self.by_start.remove(&start);
-        if let Some((block, Owner::Pool(pool))) = removed.map(|block| (block, block.owner)) {
-            *self.pooled.entry(pool).or_default() -= block.bytes;
+        if let Some((block, Owner::Pool(pool))) = removed.map(|block| (block, block.owner))
+            && let Entry::Occupied(mut given) = self.pooled.entry(pool)
+        {
+            *given.get_mut() -= block.bytes;
+            if *given.get() == 0 {
+                given.remove();
+            }
         }
     }
 }

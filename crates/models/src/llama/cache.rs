@@ -13,6 +13,8 @@ pub(super) struct CacheNeeds {
     /// Of all of them together, which may share.
     pub(super) positions: u64,
     pub(super) ty: CacheType,
+    /// Bytes of the device that were free before the first layer.
+    pub(super) free: u64,
 }
 
 /// The type of keys and values.
@@ -24,32 +26,26 @@ pub(super) fn cache_type(precision: Precision) -> CacheType {
 }
 
 impl CacheNeeds {
-    /// Bytes of the keys and values of one layer.
-    fn layer_bytes(&self, config: &Config) -> u64 {
+    /// Bytes of the keys and values of all layers.
+    fn bytes(&self, config: &Config) -> u64 {
         let row = u64::from(config.kv_heads) * u64::from(config.head_dim);
         let bytes = row.saturating_mul(2 * u64::from(self.ty.bytes()));
-        bytes.saturating_mul(self.positions)
+        let layer = bytes.saturating_mul(self.positions);
+        layer.saturating_mul(config.layers.into())
     }
 
-    /// The error of a layer behind `made` others; where memory is exhausted, with what all need.
-    pub(super) fn refused(
-        &self,
-        config: &Config,
-        made: usize,
-        error: warpsmith_graph::Error,
-    ) -> Error {
-        let warpsmith_graph::Error::Device(warpsmith_device::Error::OutOfMemory { free, .. }) =
-            error
-        else {
-            return error.into();
-        };
-        let layer = self.layer_bytes(config);
-        Error::CacheTooLarge {
-            sequences: self.sequences,
-            context: self.context,
-            positions: self.positions,
-            needed: layer.saturating_mul(u64::from(config.layers)),
-            free: free.saturating_add(layer.saturating_mul(made as u64)),
+    /// The error of a layer; where memory is exhausted, with what all need.
+    pub(super) fn refused(&self, config: &Config, error: warpsmith_graph::Error) -> Error {
+        use warpsmith_device::Error::OutOfMemory;
+        match error {
+            warpsmith_graph::Error::Device(OutOfMemory { .. }) => Error::CacheTooLarge {
+                sequences: self.sequences,
+                context: self.context,
+                positions: self.positions,
+                needed: self.bytes(config),
+                free: self.free,
+            },
+            other => other.into(),
         }
     }
 }

@@ -136,14 +136,14 @@ impl Session {
             context,
             positions: context.into(),
             ty: cache_type(options.precision),
+            free: model.device().memory_info()?.free,
         };
         let shape = [config.kv_heads, context, config.head_dim];
-        let cache = |made| {
+        let cache = |_| {
             let cache = Cache::new(&stream, needs.ty, shape).map(Arc::new);
-            cache.map_err(|error| needs.refused(config, made, error))
+            cache.map_err(|error| needs.refused(config, error))
         };
-        let layers = 0..config.layers as usize;
-        let caches = layers.map(cache).collect::<Result<_, _>>()?;
+        let caches = (0..config.layers).map(cache).collect::<Result<_, _>>()?;
         let lookup = Lookup::new(&stream, options)?;
         let state = SamplerState::new(&stream, WINDOW, OUTPUT)?;
         let sampler = Arc::new(state.sampler());

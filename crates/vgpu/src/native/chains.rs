@@ -272,7 +272,7 @@ struct Plan<'a> {
     written: &'a [Written],
     /// Chains of a group.
     size: usize,
-    /// Groups that read each load.
+    /// The nodes of each group, as they stand in the span: loads are in all that read them.
     groups: Vec<Vec<u32>>,
     /// The first link of each chain, and the last.
     ends: Vec<[usize; 2]>,
@@ -284,7 +284,7 @@ impl<'a> Plan<'a> {
             span,
             written,
             size: size(nodes, span, written).expect("only such spans are kept"),
-            groups: vec![Vec::new(); span.parts.len()],
+            groups: Vec::new(),
             ends: vec![[usize::MAX; 2]; span.chains],
         };
         for (node, part) in span.nodes() {
@@ -293,30 +293,35 @@ impl<'a> Plan<'a> {
                 *ends = [ends[0].min(node), node];
             }
         }
-        // How often each register is read by what is no link.
+        // How often each register is read by what is no link, and the groups of each node.
         let of = |(node, _)| result(nodes, node).map_or(0, |reg| uses[reg.vreg()]);
         let mut others: Vec<u32> = span.nodes().map(of).collect();
+        let mut groups: Vec<Vec<u32>> = vec![Vec::new(); span.parts.len()];
         // From the last on, so that all that read a load were there before it.
         for at in (0..span.parts.len()).rev() {
-            let own = match span.parts[at] {
-                Part::Other => continue,
-                Part::Link(chain) => vec![plan.group_of(chain)],
+            let mut own = std::mem::take(&mut groups[at]);
+            match span.parts[at] {
+                // It comes with the first one.
+                Part::Other => own.push(0),
+                Part::Link(chain) => own.push(plan.group_of(chain)),
                 Part::Load => {
-                    let groups = &mut plan.groups[at];
-                    if others[at] > 0 && !groups.contains(&0) {
-                        groups.push(0);
-                    }
-                    groups.clone()
+                    own.extend((others[at] > 0).then_some(0));
+                    own.sort_unstable();
+                    own.dedup();
                 }
-            };
-            for reg in reads(nodes, span.from + at) {
-                let Some(load) = plan.load(reg) else { continue };
-                others[load] -= 1;
-                for group in &own {
-                    if !plan.groups[load].contains(group) {
-                        plan.groups[load].push(*group);
-                    }
+            }
+            if span.parts[at] != Part::Other {
+                for load in reads(nodes, span.from + at).filter_map(|reg| plan.load(reg)) {
+                    others[load] -= 1;
+                    groups[load].extend_from_slice(&own);
                 }
+            }
+            groups[at] = own;
+        }
+        plan.groups = vec![Vec::new(); span.chains.div_ceil(plan.size)];
+        for (at, own) in groups.into_iter().enumerate() {
+            for group in own {
+                plan.groups[group as usize].push(at as u32);
             }
         }
         plan
@@ -375,32 +380,27 @@ impl Rebuilt {
             .extend([Operand::reg_def(to), Operand::reg_use(from)]);
     }
 
-    /// Appends a span, group by group. What is no link and no load comes with the first one.
+    /// Appends a span, group by group.
     fn span(&mut self, nodes: &mut Nodes, plan: &Plan<'_>) {
         let span = plan.span;
         // What loads have written last.
         let mut names: Vec<Option<VReg>> = vec![None; span.parts.len()];
-        for group in 0..span.chains.div_ceil(plan.size) as u32 {
-            for (node, part) in span.nodes() {
-                let at = node - span.from;
-                match part {
-                    Part::Other if group == 0 => self.copy(nodes, node, |reg| reg),
-                    Part::Link(chain) if plan.group_of(chain) == group => {
-                        self.link(nodes, plan, (node, chain), &names);
-                    }
-                    Part::Load if plan.groups[at].contains(&group) => {
-                        let own = result(nodes, node).expect("a load writes a register");
-                        let new = match names[at] {
-                            Some(_) => nodes.register(own.class()),
-                            None => own,
-                        };
-                        self.copy(nodes, node, |reg| match plan.load(reg) {
-                            _ if reg == own => new,
-                            load => load.and_then(|load| names[load]).unwrap_or(reg),
-                        });
-                        names[at] = Some(new);
-                    }
-                    Part::Other | Part::Link(_) | Part::Load => {}
+        for at in plan.groups.iter().flatten().map(|at| *at as usize) {
+            let node = span.from + at;
+            match span.parts[at] {
+                Part::Other => self.copy(nodes, node, |reg| reg),
+                Part::Link(chain) => self.link(nodes, plan, (node, chain), &names),
+                Part::Load => {
+                    let own = result(nodes, node).expect("a load writes a register");
+                    let new = match names[at] {
+                        Some(_) => nodes.register(own.class()),
+                        None => own,
+                    };
+                    self.copy(nodes, node, |reg| match plan.load(reg) {
+                        _ if reg == own => new,
+                        load => load.and_then(|load| names[load]).unwrap_or(reg),
+                    });
+                    names[at] = Some(new);
                 }
             }
         }

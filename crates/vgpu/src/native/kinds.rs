@@ -227,8 +227,14 @@ pub(super) fn is_pred(l: &Lowerer<'_>, operand: Option<&Operand>) -> bool {
 
 /// What an instruction does, if that is compiled.
 pub(super) fn kind(l: &Lowerer<'_>, inst: &Inst) -> Option<Kind> {
-    // Products of sparse and of scaled matrices.
-    if inst.op == Op::Mma && inst.operands.len() > 4 {
+    let is_rare = match inst.op {
+        // Products of sparse and of scaled matrices.
+        Op::Mma => inst.operands.len() > 4,
+        // Sums of mixed types.
+        Op::Add | Op::Sub | Op::Fma => inst.quals.types().nth(1).is_some(),
+        _ => false,
+    };
+    if is_rare {
         return None;
     }
     common(l, inst).or_else(|| more::kind(l, inst).map(Kind::More))
@@ -354,10 +360,6 @@ fn common(l: &Lowerer<'_>, inst: &Inst) -> Option<Kind> {
                 }
                 _ => None,
             }
-        }
-        // Of mixed types.
-        Op::Add | Op::Sub | Op::Fma if ty == Type::F32 && inst.quals.types().nth(1).is_some() => {
-            None
         }
         Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Min | Op::Max if ty == Type::F32 => {
             let op = match inst.op {

@@ -121,6 +121,7 @@ impl Engine {
             context: options.context,
             positions: u64::from(options.pages) * u64::from(options.page),
             ty: cache_type(options.precision),
+            free: model.device().memory_info()?.free,
         };
         let sizes = PageSizes {
             ty: needs.ty,
@@ -136,8 +137,8 @@ impl Engine {
         stream.fill_zero(&mut table)?;
         let (mut stores, mut layers) = (Vec::new(), Vec::new());
         for _ in 0..config.layers {
-            let store = PageStore::new(&stream, sizes)
-                .map_err(|error| needs.refused(config, stores.len(), error))?;
+            let store =
+                PageStore::new(&stream, sizes).map_err(|error| needs.refused(config, error))?;
             layers.push(Arc::new(store.pages(&table, slots)?));
             stores.push(store);
         }
