@@ -282,6 +282,7 @@ table! {
     SHL_I16 = "vpsllw" 1 1 0 0x71 / 6 Part(1) Vex imm;
     SHR_U16 = "vpsrlw" 1 1 0 0x71 / 2 Part(1) Vex imm;
     SHR_I16 = "vpsraw" 1 1 0 0x71 / 4 Part(1) Vex imm;
+    ADD_I16 = "vpaddw" 1 1 0 0xFD Part(1) Vex;
     DOT_I16 = "vpmaddwd" 1 1 0 0xF5 Part(1) Vex;
     DOT_U8_I8_PAIRS = "vpmaddubsw" 2 1 0 0x04 Part(1) Vex;
     WHOLE_F32 = "vroundps" 3 1 0 0x08 Part(1) Vex imm;

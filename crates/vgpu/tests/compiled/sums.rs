@@ -89,3 +89,94 @@ fn many_sums_have_the_bits_of_the_interpreter() {
         }
     }
 }
+
+/// A kernel of products of bytes, of which some have only a few bits.
+fn bytes(random: &mut Random) -> String {
+    let mut text = String::from(
+        ".version 8.0\n.target sm_90\n.address_size 64\n\
+         .visible .entry k(.param .u64 in, .param .u64 out, .param .u32 n) {\n.reg .b64 %d<5>;\n\
+         .reg .b32 %t, %s<16>, %v<8>, %m<8>;\nld.param.u64 %d0, [in];\nld.param.u64 %d1, [out];\nmov.u32 %t, %tid.x;\n\
+         mad.wide.u32 %d2, %t, 256, %d1;\nmad.wide.u32 %d3, %t, 4, %d0;\n",
+    );
+    let mut line = |words: String| {
+        text += &words;
+        text.push('\n');
+    };
+    for i in 0..16 {
+        line(format!("ld.global.u32 %s{i}, [%d3+{}];", 128 * i));
+    }
+    for i in 0..8 {
+        let from = if i % 2 == 0 { "%d3" } else { "%d0" };
+        line(format!("ld.global.u32 %v{i}, [{from}+{}];", 4096 + 132 * i));
+        line(format!("mov.u32 %m{i}, %v{i};"));
+    }
+    let masks = [
+        0x0F0F_0F0Fu32,
+        0xF0F0_F0F0,
+        0xFEFE_FEFE,
+        0x7F7F_7F7F,
+        0x8080_8080,
+        0xF0F0_0F0F,
+        0xC0E0_80F0,
+        0x1F1F_1F1F,
+        0xFFFF_FFFF,
+    ];
+    for _ in 0..STEPS {
+        let (sum, v, m) = (random.below(16), random.below(8), random.below(8));
+        match random.below(24) {
+            0 => line(format!(
+                "ld.global.u32 %v{v}, [%d0+{}];",
+                4 * random.below(1000)
+            )),
+            1 => line(format!(
+                "ld.global.u32 %v{v}, [%d3+{}];",
+                4 * random.below(1000)
+            )),
+            2..5 => {
+                let mask = masks[random.below(masks.len())];
+                line(format!("and.b32 %m{m}, %v{v}, {mask};"));
+            }
+            5 => line(format!(
+                "shr.s32 %s{sum}, %s{sum}, {};",
+                1 + random.below(5)
+            )),
+            6 => line(format!("mov.u32 %s{sum}, %s{};", random.below(16))),
+            7 => line(format!("dp4a.s32.s32 %s{sum}, %m{m}, %v{v}, %s{sum};")),
+            8 => line(format!("dp4a.u32.u32 %s{sum}, %m{m}, %v{v}, %s{sum};")),
+            9 => {
+                let from = random.below(16);
+                line(format!("dp4a.u32.s32 %s{sum}, %m{m}, %v{v}, %s{from};"));
+            }
+            // Mostly of few sums, so that those go on.
+            _ => line(format!("dp4a.u32.s32 %s{0}, %m{m}, %v{v}, %s{0};", sum % 3)),
+        }
+    }
+    for i in 0..16 {
+        line(format!("st.global.u32 [%d2+{}], %s{i};", 4 * i));
+    }
+    let _ = write!(text, "ret;\n}}\n");
+    text
+}
+
+#[test]
+fn sums_of_products_of_bytes_have_the_bits_of_the_interpreter() {
+    for seed in 0..24 {
+        let mut random = Random(0x1234_5678_9ABC_DEF0 ^ (seed + 1));
+        let text = bytes(&mut random);
+        // Half of the bytes are the least and the largest.
+        let input: Vec<u8> = (0..INPUT)
+            .map(|_| match random.below(8) {
+                0 => 0x80,
+                1 => 0x7F,
+                2 => 0xFF,
+                3 => 0,
+                _ => random.below(256) as u8,
+            })
+            .collect();
+        let want = run(&text, [64, 1, 1], &input, None).expect("it runs");
+        for tier in tiers() {
+            let found = run(&text, [64, 1, 1], &input, Some(tier)).expect("it runs");
+            assert!(found == want, "{tier:?}, seed {seed}\n{text}");
+        }
+    }
+}

@@ -55,12 +55,46 @@ struct Narrow {
     quarters: FxHashMap<usize, [VReg; 2]>,
     /// Of vectors of bytes: the largest, if it is not 255.
     largest: FxHashMap<usize, u8>,
+    /// Of vectors of bytes: how many of the lowest bits are 0 in all of them, if any are.
+    zeros: FxHashMap<usize, u8>,
+    /// Some bits of registers of the part that is made.
+    bits: FxHashMap<(VReg, ByteBits), VReg>,
+    /// What sums of the part that is made are made of, where products can be added to that.
+    pairs: FxHashMap<VReg, Pairs>,
     /// Of general registers that are constants: those.
     numbers: FxHashMap<usize, u64>,
     /// Nodes that are only there for their results.
     idle: Vec<bool>,
     /// Bytes of the stack behind those that the nodes ask for.
     extra: u32,
+}
+
+/// Some of the bits of each byte: a number that is shifted up in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct ByteBits {
+    shift: u8,
+    /// How large it is at most.
+    most: u8,
+    /// Whether there are other bits, too.
+    among: bool,
+}
+
+/// A sum of products of bytes, before it was added up.
+#[derive(Clone)]
+struct Pairs {
+    /// What comes to it.
+    sum: VReg,
+    parts: Vec<PairsOf>,
+}
+
+/// Sums of two products each, or of several times two, as words of 16 bits.
+#[derive(Clone, Copy)]
+struct PairsOf {
+    /// How many bits they are shifted down.
+    shift: u8,
+    words: VReg,
+    /// How large a word is at most.
+    most: u32,
 }
 
 /// The nodes for AVX2.
@@ -75,6 +109,9 @@ pub(super) fn narrowed(from: &Nodes, exits: &[Exit]) -> Result<Nodes, Refused> {
         constants: FxHashMap::default(),
         quarters: FxHashMap::default(),
         largest: FxHashMap::default(),
+        zeros: FxHashMap::default(),
+        bits: FxHashMap::default(),
+        pairs: FxHashMap::default(),
         numbers: FxHashMap::default(),
         idle: Vec::new(),
         extra: 0,
@@ -95,6 +132,8 @@ impl Narrow {
         let own = &from.parts[at];
         // What another part has found need not have been found on the way to this one, and would hold registers.
         self.masks.values_mut().for_each(Mask::forget);
+        self.bits.clear();
+        self.pairs.clear();
         let params = own.params.iter().flat_map(|param| self.param(*param));
         let params = params.collect();
         self.to.parts.push(NodeBlock {

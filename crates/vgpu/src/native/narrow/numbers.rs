@@ -2,7 +2,7 @@
 
 use super::{
     super::nodes::Arg,
-    Narrow, Refused,
+    ByteBits, Narrow, Pairs, PairsOf, Refused,
     masks::Lanes,
     vectors::{From, Half, Node},
 };
@@ -123,7 +123,7 @@ impl Narrow {
     }
 
     /// Four products of bytes without sign and bytes with one, added to a number. Of bytes up to 128 two products are no
-    /// more than 16 bits with a sign hold; others are multiplied as words of 16 bits, even and odd ones.
+    /// more than 16 bits with a sign hold; of others both halves are multiplied.
     pub(super) fn dot(&mut self, node: &Node) -> Result<(), Refused> {
         let second = node.second.ok_or(Refused)?;
         let constant = self.constant_at(Some(From::Reg(second)));
@@ -131,28 +131,94 @@ impl Narrow {
             Some(bytes) => bytes.into_iter().max(),
             None => self.largest.get(&second).copied(),
         };
-        let small = most.is_some_and(|most| most <= 128);
+        let most = most.unwrap_or(255);
+        let shift = self.zeros.get(&second).map_or(0, |zeros| (*zeros).min(7));
+        let whole = |shift| ByteBits {
+            shift,
+            most: most >> shift,
+            among: false,
+        };
+        let half = |shift| ByteBits {
+            shift,
+            most: 15,
+            among: true,
+        };
+        let parts = match most {
+            0..=128 => vec![whole(0)],
+            _ if most >> shift <= 128 => vec![whole(shift)],
+            _ => vec![half(0), half(4)],
+        };
         self.each(node, false, |narrow, half| {
             let sum = half.start.ok_or(Refused)?;
             let (a, b) = (half.first()?, half.last()?);
-            if small {
-                let pairs = narrow.two(&vector::DOT_U8_I8_PAIRS, a, b);
-                let ones = narrow.words(0x0001_0001);
-                let fours = narrow.two(&vector::DOT_I16, pairs, ones);
-                return Ok(narrow.both(&vector::ADD_I32, sum, fours));
-            }
-            let b = narrow.held(b);
-            let low = narrow.words(0x00FF_00FF);
-            let even_a = narrow.two(&vector::AND_BITS, a, low);
-            let odd_a = narrow.by(&vector::SHR_U16, a, 8);
-            let even_b = narrow.by(&vector::SHL_I16, b, 8);
-            let even_b = narrow.by(&vector::SHR_I16, even_b, 8);
-            let odd_b = narrow.by(&vector::SHR_I16, b, 8);
-            let even = narrow.both(&vector::DOT_I16, even_a, even_b);
-            let odd = narrow.both(&vector::DOT_I16, odd_a, odd_b);
-            let both = narrow.both(&vector::ADD_I32, even, odd);
-            Ok(narrow.both(&vector::ADD_I32, sum, both))
+            Ok(narrow.dot_of_parts(a, &parts, b, sum))
         })
+    }
+
+    /// A number in some of the bits of each byte.
+    fn byte_bits(&mut self, a: VReg, of: ByteBits) -> VReg {
+        if of.shift == 0 && !of.among {
+            return a;
+        }
+        if let Some(found) = self.bits.get(&(a, of)) {
+            return *found;
+        }
+        let mut found = a;
+        if of.shift > 0 {
+            found = self.by(&vector::SHR_U16, found, of.shift);
+        }
+        // Where there are no others, none has come from the byte above.
+        if of.among {
+            let own = self.words(u32::from(of.most) * 0x0101_0101);
+            found = self.two(&vector::AND_BITS, found, own);
+        }
+        self.bits.insert((a, of), found);
+        found
+    }
+
+    /// Products of bytes that are taken apart. A sum that goes on is added up anew from what it was made of, in words of 16
+    /// bits as long as those hold it; what nobody reads then goes.
+    fn dot_of_parts(&mut self, a: VReg, parts: &[ByteBits], b: Arg, sum: VReg) -> VReg {
+        let mut own = Pairs {
+            sum,
+            parts: Vec::with_capacity(2),
+        };
+        for part in parts {
+            let a = self.byte_bits(a, *part);
+            own.parts.push(PairsOf {
+                shift: part.shift,
+                words: self.two(&vector::DOT_U8_I8_PAIRS, a, b),
+                most: 2 * 128 * u32::from(part.most),
+            });
+        }
+        if let Some(before) = self.pairs.get(&sum).cloned() {
+            let of = |shift| before.parts.iter().find(|part| part.shift == shift);
+            let fits = |part: &PairsOf| {
+                let before = of(part.shift).map_or(0, |before| before.most);
+                before + part.most <= i16::MAX as u32
+            };
+            if own.parts.iter().all(fits) {
+                for part in &mut own.parts {
+                    if let Some(before) = of(part.shift) {
+                        part.words = self.both(&vector::ADD_I16, before.words, part.words);
+                        part.most += before.most;
+                    }
+                }
+                let others = before.parts.iter();
+                let has = |part: &&PairsOf| own.parts.iter().any(|own| own.shift == part.shift);
+                let others: Vec<PairsOf> = others.filter(|part| !has(part)).copied().collect();
+                own.parts.extend(others);
+                own.sum = before.sum;
+            }
+        }
+        let mut found = own.sum;
+        for part in &own.parts {
+            let times = self.words(0x0001_0001 << part.shift);
+            let fours = self.two(&vector::DOT_I16, part.words, times);
+            found = self.both(&vector::ADD_I32, found, fours);
+        }
+        self.pairs.insert(found, own);
+        found
     }
 
     // Comparisons.

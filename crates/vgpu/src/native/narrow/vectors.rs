@@ -260,6 +260,31 @@ impl Narrow {
         if let Some(found) = found {
             self.largest.insert(node.dst.vreg(), found);
         }
+        self.low_zeros(node);
+    }
+
+    /// How many of the lowest bits of its bytes are 0, where that can be seen.
+    fn low_zeros(&mut self, node: &Node) {
+        let of = |narrow: &mut Self, from: Option<From>| {
+            let bytes = narrow.constant_at(from);
+            let bits = bytes.map(|bytes| bytes.into_iter().fold(0, |all, byte| all | byte));
+            let known = match from {
+                Some(From::Reg(old)) => narrow.zeros.get(&old).copied(),
+                Some(From::Mem(..)) | None => None,
+            };
+            bits.map_or(known.unwrap_or(0), |bits| bits.trailing_zeros() as u8)
+        };
+        let (second, last) = (of(self, node.second.map(From::Reg)), of(self, node.last));
+        let found = if node.op == &vector::LOAD {
+            last
+        } else if [&vector::AND, &vector::AND_I64].contains(&node.op) {
+            second.max(last)
+        } else {
+            0
+        };
+        if found > 0 {
+            self.zeros.insert(node.dst.vreg(), found);
+        }
     }
 
     /// A function of halves, once where they are the same; where a mask stands, what it gives is chosen by that.
