@@ -44,10 +44,9 @@ fn each_form_can_be_run() {
             continue;
         }
         count += 1;
-        let sm = row.needs[0].target.sm.max(90);
         let target = match row.needs[0].target.suffix {
-            Suffix::None => Target::sm(sm),
-            suffix => Target { sm, suffix },
+            Suffix::None => Target::sm(90),
+            suffix => Target { sm: 90, suffix },
         };
         for _ in 0..4 {
             if let Err(error) = refusal(&mut random, &machine, &stream, (op, &quals), target) {
