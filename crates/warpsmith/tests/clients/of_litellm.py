@@ -29,6 +29,8 @@ class Weather(pydantic.BaseModel):
 
 
 litellm.telemetry = False
+# Standard output is for the answer.
+litellm.suppress_debug_info = True
 to = dict(api_base=base, api_key=key, max_retries=0)
 messages = [{"role": "user", "content": asked}]
 chat = dict(model="openai/" + text_model, messages=messages, temperature=0, max_tokens=12, **to)
