@@ -5,7 +5,10 @@
 //! read stands in a row, groups of chains are gone through one after the other, and each loads what it reads again. No chain
 //! changes, and nothing is written meanwhile, so that all values are the same.
 
-use super::nodes::{Code, Last, Nodes, VectorShape};
+use super::{
+    narrow::operands_of,
+    nodes::{Code, Last, Nodes, VectorShape},
+};
 use regalloc2::{Operand, OperandConstraint, OperandKind, RegClass, VReg};
 use warpsmith_x86::vector;
 
@@ -100,14 +103,8 @@ pub(super) fn group(nodes: &mut Nodes) {
     nodes.operands = to.operands;
 }
 
-fn operands(nodes: &Nodes, node: usize) -> &[Operand] {
-    let from = nodes.firsts[node] as usize;
-    let to = nodes.firsts.get(node + 1);
-    &nodes.operands[from..to.map_or(nodes.operands.len(), |to| *to as usize)]
-}
-
 fn reads(nodes: &Nodes, node: usize) -> impl Iterator<Item = VReg> {
-    let all = operands(nodes, node).iter();
+    let all = operands_of(nodes, node).iter();
     all.filter(|operand| operand.kind() == OperandKind::Use)
         .map(|operand| operand.vreg())
 }
@@ -129,7 +126,7 @@ fn result(nodes: &Nodes, node: usize) -> Option<VReg> {
             | Code::Extend(..)
             | Code::Address(_)
     );
-    let all = operands(nodes, node).iter();
+    let all = operands_of(nodes, node).iter();
     let mut written = all.filter(|operand| operand.kind() == OperandKind::Def);
     let first = written.next().filter(|_| is_plain)?;
     written.next().is_none().then(|| first.vreg())
@@ -140,7 +137,7 @@ fn start(nodes: &Nodes, node: usize) -> Option<VReg> {
     let Code::Vector { shape, .. } = nodes.codes[node] else {
         return None;
     };
-    let [to, from, ..] = operands(nodes, node) else {
+    let [to, from, ..] = operands_of(nodes, node) else {
         return None;
     };
     let tied = shape.tied && matches!(to.constraint(), OperandConstraint::Reuse(1));
@@ -149,7 +146,7 @@ fn start(nodes: &Nodes, node: usize) -> Option<VReg> {
 
 /// What a link goes on from, and what it writes.
 fn ends(nodes: &Nodes, node: usize) -> [VReg; 2] {
-    let own = operands(nodes, node);
+    let own = operands_of(nodes, node);
     [own[1].vreg(), own[0].vreg()]
 }
 
@@ -351,7 +348,7 @@ impl Rebuilt {
     fn copy(&mut self, nodes: &Nodes, node: usize, name: impl Fn(VReg) -> VReg) {
         self.codes.push(nodes.codes[node]);
         self.firsts.push(self.operands.len() as u32);
-        for operand in operands(nodes, node) {
+        for operand in operands_of(nodes, node) {
             self.operands.push(Operand::new(
                 name(operand.vreg()),
                 operand.constraint(),

@@ -521,7 +521,7 @@ impl Narrow {
 
 use super::nodes::Arg;
 
-fn operands_of(nodes: &Nodes, node: usize) -> &[Operand] {
+pub(super) fn operands_of(nodes: &Nodes, node: usize) -> &[Operand] {
     let from = nodes.firsts[node] as usize;
     let to = nodes.firsts.get(node + 1);
     &nodes.operands[from..to.map_or(nodes.operands.len(), |to| *to as usize)]
