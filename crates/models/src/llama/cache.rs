@@ -13,8 +13,6 @@ pub(super) struct CacheNeeds {
     /// Of all of them together, which may share.
     pub(super) positions: u64,
     pub(super) ty: CacheType,
-    /// Bytes of the device that were free before the first layer.
-    pub(super) free: u64,
 }
 
 /// The type of keys and values.
@@ -26,24 +24,32 @@ pub(super) fn cache_type(precision: Precision) -> CacheType {
 }
 
 impl CacheNeeds {
-    /// Bytes of the keys and values of all layers.
-    fn bytes(&self, config: &Config) -> u64 {
+    /// Bytes of the keys and values of so many layers.
+    fn bytes(&self, config: &Config, layers: u32) -> u64 {
         let row = u64::from(config.kv_heads) * u64::from(config.head_dim);
         let bytes = row.saturating_mul(2 * u64::from(self.ty.bytes()));
         let layer = bytes.saturating_mul(self.positions);
-        layer.saturating_mul(config.layers.into())
+        layer.saturating_mul(layers.into())
     }
 
     /// The error of a layer; where memory is exhausted, with what all need.
-    pub(super) fn refused(&self, config: &Config, error: warpsmith_graph::Error) -> Error {
+    ///
+    /// What the layers before it took was free. Asked for beforehand, the figure might lack memory whose free is under
+    /// way, which an allocation waits for.
+    pub(super) fn refused(
+        &self,
+        config: &Config,
+        layer: u32,
+        error: warpsmith_graph::Error,
+    ) -> Error {
         use warpsmith_device::Error::OutOfMemory;
         match error {
-            warpsmith_graph::Error::Device(OutOfMemory { .. }) => Error::CacheTooLarge {
+            warpsmith_graph::Error::Device(OutOfMemory { free, .. }) => Error::CacheTooLarge {
                 sequences: self.sequences,
                 context: self.context,
                 positions: self.positions,
-                needed: self.bytes(config),
-                free: self.free,
+                needed: self.bytes(config, config.layers),
+                free: free.saturating_add(self.bytes(config, layer)),
             },
             other => other.into(),
         }

@@ -136,12 +136,11 @@ impl Session {
             context,
             positions: context.into(),
             ty: cache_type(options.precision),
-            free: model.device().memory_info()?.free,
         };
         let shape = [config.kv_heads, context, config.head_dim];
-        let cache = |_| {
+        let cache = |layer| {
             let cache = Cache::new(&stream, needs.ty, shape).map(Arc::new);
-            cache.map_err(|error| needs.refused(config, error))
+            cache.map_err(|error| needs.refused(config, layer, error))
         };
         let caches = (0..config.layers).map(cache).collect::<Result<_, _>>()?;
         let lookup = Lookup::new(&stream, options)?;

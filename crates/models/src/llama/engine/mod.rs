@@ -121,7 +121,6 @@ impl Engine {
             context: options.context,
             positions: u64::from(options.pages) * u64::from(options.page),
             ty: cache_type(options.precision),
-            free: model.device().memory_info()?.free,
         };
         let sizes = PageSizes {
             ty: needs.ty,
@@ -136,9 +135,9 @@ impl Engine {
         let mut table = stream.alloc(slots as usize * blocks as usize)?;
         stream.fill_zero(&mut table)?;
         let (mut stores, mut layers) = (Vec::new(), Vec::new());
-        for _ in 0..config.layers {
-            let store =
-                PageStore::new(&stream, sizes).map_err(|error| needs.refused(config, error))?;
+        for layer in 0..config.layers {
+            let store = PageStore::new(&stream, sizes)
+                .map_err(|error| needs.refused(config, layer, error))?;
             layers.push(Arc::new(store.pages(&table, slots)?));
             stores.push(store);
         }
