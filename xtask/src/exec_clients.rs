@@ -61,7 +61,6 @@ struct Row {
     target: &'static str,
     check: &'static str,
     ok: usize,
-    refused: usize,
     failed: usize,
     /// How it ended, if not well.
     end: Option<String>,
@@ -90,13 +89,12 @@ pub(crate) fn exec_clients(house: &House) -> Result<()> {
             }
         }
     }
-    println!("\n| client | target | check | right | refused | wrong |\n|---|---|---|---|---|---|");
+    println!("\n| client | target | check | right | wrong |\n|---|---|---|---|---|");
     for Row {
         name,
         target,
         check,
         ok,
-        refused,
         failed,
         end,
     } in &rows
@@ -105,7 +103,7 @@ pub(crate) fn exec_clients(house: &House) -> Result<()> {
             .as_deref()
             .map(|end| format!(" ({end})"))
             .unwrap_or_default();
-        println!("| {name} | sm_{target} | {check} | {ok} | {refused} | {failed}{end} |");
+        println!("| {name} | sm_{target} | {check} | {ok} | {failed}{end} |");
     }
     let bad = rows.iter().filter(|row| !row.is_well()).count();
     if bad > 0 {
@@ -150,13 +148,11 @@ fn row(run: Run, name: String, target: &'static str, check: &'static str) -> Row
         target,
         check,
         ok: 0,
-        refused: 0,
         failed: 0,
         end: None,
     };
     let ended = run.tee(|line| match line.split(' ').next() {
         Some("ok") => row.ok += 1,
-        Some("refused") => row.refused += 1,
         Some("FAIL") => row.failed += 1,
         Some(_) | None => {}
     });

@@ -146,6 +146,8 @@ pub enum Code {
     },
     #[error("constant {value} of `{form}` must be a multiple of {of}")]
     ConstantMultiple { form: String, value: i64, of: i64 },
+    #[error("constant {value} of `{form}` must be a power of two")]
+    ConstantPower { form: String, value: i64 },
     #[error("guard `{name}` is {found}, not a predicate")]
     GuardType { name: String, found: Type },
     #[error("label `{name}` is not placed")]

@@ -116,6 +116,15 @@ quals! {
     M64n96k256 "m64n96k256", M64n112k256 "m64n112k256", M64n128k256 "m64n128k256", M64n144k256 "m64n144k256",
     M64n160k256 "m64n160k256", M64n176k256 "m64n176k256", M64n192k256 "m64n192k256", M64n208k256 "m64n208k256",
     M64n224k256 "m64n224k256", M64n240k256 "m64n240k256", M64n256k256 "m64n256k256",
+    Alloc "alloc", Dealloc "dealloc", RelinquishAllocPermit "relinquish_alloc_permit", Ld "ld", Cp "cp", Commit "commit",
+    WaitLd "wait::ld", WaitSt "wait::st", FenceBefore "fence::before_thread_sync", FenceAfter "fence::after_thread_sync",
+    L32x32b "32x32b", L16x64b "16x64b", L16x128b "16x128b", L16x256b "16x256b", L16x32bx2 "16x32bx2", X8 "x8", X16 "x16",
+    X32 "x32", X64 "x64", X128 "x128", Pack16b "pack::16b", Unpack16b "unpack::16b",
+    MbarrierArriveOne "mbarrier::arrive::one", KindF16 "kind::f16", KindTf32 "kind::tf32", KindI8 "kind::i8",
+    Block16 "block16", Block32 "block32", CollectorAFill "collector::a::fill", CollectorAUse "collector::a::use",
+    CollectorALastuse "collector::a::lastuse", CollectorADiscard "collector::a::discard", C128x256b "128x256b",
+    C128x128b "128x128b", C64x128b "64x128b", C32x128b "32x128b", Warpx202 "warpx2::02_13",
+    Warpx201 "warpx2::01_23", Warpx4 "warpx4",
 }
 
 impl Qual {

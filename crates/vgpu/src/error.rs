@@ -264,6 +264,31 @@ pub enum Misuse {
     /// An access to a surface with `.trap`.
     #[error("an access outside of a surface")]
     SurfaceRange,
+    /// `tcgen05`: columns that were not given out, or no longer.
+    #[error("tensor memory that is not allocated")]
+    TensorMemory,
+    /// `tcgen05.alloc` and `tcgen05.dealloc`.
+    #[error("a number of columns that is no power of two from 32 to 512")]
+    TensorColumns,
+    /// `tcgen05.alloc`: another warp would have to give columns back.
+    #[error("no so many columns of tensor memory are free")]
+    TensorMemoryFull,
+    /// `tcgen05.alloc` behind `tcgen05.relinquish_alloc_permit`.
+    #[error("an allocation of tensor memory by a CTA that has relinquished its permit")]
+    TensorPermit,
+    /// `tcgen05.ld`, `tcgen05.st` and others: a warp has a quarter of the lanes.
+    #[error("lanes of tensor memory that are not the warp's, or none")]
+    TensorLanes,
+    /// `tcgen05.mma`.
+    #[error(
+        "an instruction descriptor that the kind of product does not have, or that is not done: sparse, or of a depth of 96"
+    )]
+    TensorProduct,
+    /// `tcgen05.mma` and `tcgen05.cp`.
+    #[error(
+        "a descriptor of a matrix that is not done: a pattern of 32 bytes, or an absolute leading offset"
+    )]
+    TensorDescriptor,
     /// A generic store to a parameter of the kernel.
     #[error("a store to a parameter of the kernel")]
     ParameterStore,

@@ -215,7 +215,7 @@ fn verdicts_tell_a_bug_from_what_is_not_done_here() {
         (format!("{HEAD}.global .texref t;\n{kernel}"), 2, "unsupported", "unsupported", other),
         (format!("{HEAD}.extern .func f();\n.visible .entry k() {{ call f; ret; }}"), 2, "unsupported", "unsupported", other),
         (format!(".version 9.9\n.target sm_80\n.address_size 64\n{kernel}"), 2, "unsupported", "unsupported", other),
-        (".version 9.5\n.target sm_100a\n.address_size 64\n.visible .entry k() { tcgen05.fence::before_thread_sync; ret; }".to_owned(), 2, "unsupported", "unsupported", other),
+        (".version 9.5\n.target sm_100a\n.address_size 64\n.visible .entry k() { tcgen05.relinquish_alloc_permit.cta_group::2.sync.aligned; ret; }".to_owned(), 2, "unsupported", "unsupported", other),
     ] {
         let folder = folder(&[("k.ptx", &text)]);
         let (found, out) = warpsmith(folder.path(), &["check", "k.ptx", "--format", "json"]);

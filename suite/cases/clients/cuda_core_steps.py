@@ -177,4 +177,4 @@ def rows_with_a_pitch():
     called(driver.cuMemFree(address))
 
 
-main(None)
+main()

@@ -256,4 +256,4 @@ def random_numbers():
 for function in (gradients, replayed, written_in_place, random_numbers):
     CHECKS[function.__name__] = (function, None)
 
-main(None)
+main()

@@ -5,8 +5,6 @@ from card import TARGET, Numbers, bfloat, eighths, near, triton, zeros
 from checks import check, main
 
 random = np.random.default_rng(1)
-# What Triton makes `tcgen05` of.
-OF_FIFTH = {"refused": (100, "tcgen05")}
 
 
 def draw(*shape):
@@ -49,19 +47,19 @@ def product(a, b, want, eps, kind="", bits=None, blocks=(64, 64, 32), warps=4):
     near(C.get(), want, terms=K, eps=eps)
 
 
-@check(**OF_FIFTH)
+@check
 def product_of_halves():
     a, b = halves(150, 96), halves(96, 130)
     product(a, b, a.astype(float) @ b.astype(float), 2.0**-23)
 
 
-@check(**OF_FIFTH)
+@check
 def product_of_halves_by_eight_warps():
     a, b = halves(256, 128), halves(128, 128)
     product(a, b, a.astype(float) @ b.astype(float), 2.0**-23, blocks=(128, 128, 64), warps=8)
 
 
-@check(**OF_FIFTH)
+@check
 def product_in_tf32():
     a, b = draw(128, 64), draw(64, 128)
     product(a, b, a.astype(float) @ b.astype(float), 2.0**-11)
@@ -73,7 +71,7 @@ def product_of_singles():
     product(a, b, a.astype(float) @ b.astype(float), 2.0**-23, kind="exact", blocks=(32, 32, 16))
 
 
-@check(**OF_FIFTH)
+@check
 def product_of_bfloats():
     (a, x), (b, y) = bfloat(draw(128, 64)), bfloat(draw(64, 128))
     product(a, b, x.astype(float) @ y.astype(float), 2.0**-23, bits="bf16")
@@ -85,7 +83,7 @@ def product_of_bytes():
     product(a, b, a.astype(int) @ b.astype(int), 0, kind="int", blocks=(32, 32, 64))
 
 
-@check(**OF_FIFTH)
+@check
 def product_of_eighths():
     # Cards before sm_89 have no other kind.
     kind = "fp8e4nv" if TARGET >= 89 else "fp8e5"
@@ -107,7 +105,7 @@ def persistent_kernel(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: 
         tl.store(c + m[:, None] * N + n[None, :], total.to(tl.float16))
 
 
-@check(**OF_FIFTH)
+@check
 def persistent_product():
     a, b = halves(256, 64), halves(64, 192)
     A, B, C = Numbers(a), Numbers(b), zeros(256, 192, dtype=np.float16)
@@ -163,7 +161,7 @@ def split_kernel(a, b, c, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.const
     tl.atomic_add(c + m[:, None] * N + n[None, :], total, sem="relaxed")
 
 
-@check(**OF_FIFTH)
+@check
 def split_product():
     a, b = halves(64, 512), halves(512, 128)
     C = zeros(64, 128)
@@ -181,7 +179,7 @@ def described_kernel(a, b, c, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.cons
     c.store([m, n], total.to(tl.float16))
 
 
-@check(**OF_FIFTH)
+@check
 def product_by_descriptors():
     from triton.tools.tensor_descriptor import TensorDescriptor
 
@@ -242,12 +240,12 @@ def attention(causal, blocks):
     near(O.get(), weights / weights.sum(-1, keepdims=True) @ v.astype(float), eps=2.0**-12)
 
 
-@check(**OF_FIFTH)
+@check
 def attention_of_all():
     attention(False, (64, 64))
 
 
-@check(**OF_FIFTH)
+@check
 def attention_of_what_came_before():
     attention(True, (64, 32))
 
@@ -304,7 +302,7 @@ def scaled_kernel(a, sa, b, sb, c, M: tl.constexpr, N: tl.constexpr, K: tl.const
     tl.store(c + m[:, None] * N + n[None, :], tl.dot_scaled(x, sx, "e5m2", y, sy, "e5m2"))
 
 
-@check(**OF_FIFTH)
+@check
 def product_with_scales_of_blocks():
     (a, x), (b, y) = eighths(random, (128, 64), "fp8e5"), eighths(random, (64, 64), "fp8e5")
     sa, sb = (random.integers(124, 130, (rows, 2)).astype(np.uint8) for rows in (128, 64))
@@ -315,4 +313,4 @@ def product_with_scales_of_blocks():
     near(C.get(), x @ y, terms=64, eps=2.0**-13)
 
 
-main(TARGET)
+main()

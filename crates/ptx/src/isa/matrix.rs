@@ -100,4 +100,80 @@ wgmma .mma_async .sync .aligned .{$wgmmas8} .s32 .s8 .u8 .satfinite | ={* s32}, 
 wgmma .mma_async .sync .aligned .{$wgmmas8} .satfinite? .s32 .u8 .s8 | ={* s32}, wgmma, b64, !pred | 8.4/90a | 9.7.15.5.2 | acts own warp
 wgmma .mma_async .sync .aligned .{$wgmmas8} .s32 .u8 .s8 .satfinite | ={* s32}, wgmma, b64, !pred | 8.4/90a | 9.7.15.5.2 | acts own warp
 wgmma .mma_async .sync .aligned .{$wgmma256} .s32 .b1 .b1 .and .popc | ={* s32}, wgmma, b64, !pred | 8.0/90a | 9.7.15.5.2 | acts own warp
+tcgen05 .alloc .cta_group::1 .sync .aligned .shared::cta? .b32 | [], b32 | 8.6/100f 8.6/101f | 9.7.16.7.1 | acts own warp
+tcgen05 .dealloc .cta_group::1 .sync .aligned .b32 | b32, b32 | 8.6/100f 8.6/101f | 9.7.16.7.1 | acts own warp
+tcgen05 .relinquish_alloc_permit .cta_group::1 .sync .aligned | | 8.6/100f 8.6/101f | 9.7.16.7.1 | acts own warp
+tcgen05 .ld .sync .aligned .{32x32b,16x64b} .x1 .pack::16b? .b32 | ={1 b32}, [tmem] | 8.6/100f 8.6/101f | 9.7.16.8.1 | acts own warp
+tcgen05 .st .sync .aligned .{32x32b,16x64b} .x1 .unpack::16b? .b32 | [tmem], {1 b32} | 8.6/100f 8.6/101f | 9.7.16.8.2 | acts own warp
+tcgen05 .ld .sync .aligned .16x128b .x1 .pack::16b? .b32 | ={2 b32}, [tmem] | 8.6/100f 8.6/101f | 9.7.16.8.1 | acts own warp
+tcgen05 .st .sync .aligned .16x128b .x1 .unpack::16b? .b32 | [tmem], {2 b32} | 8.6/100f 8.6/101f | 9.7.16.8.2 | acts own warp
+tcgen05 .ld .sync .aligned .16x256b .x1 .pack::16b? .b32 | ={4 b32}, [tmem] | 8.6/100f 8.6/101f | 9.7.16.8.1 | acts own warp
+tcgen05 .st .sync .aligned .16x256b .x1 .unpack::16b? .b32 | [tmem], {4 b32} | 8.6/100f 8.6/101f | 9.7.16.8.2 | acts own warp
+tcgen05 .ld .sync .aligned .16x32bx2 .x1 .pack::16b? .b32 | ={1 b32}, [tmem], # | 8.6/100f 8.6/101f | 9.7.16.8.1 | acts own warp
+tcgen05 .st .sync .aligned .16x32bx2 .x1 .unpack::16b? .b32 | [tmem], #, {1 b32} | 8.6/100f 8.6/101f | 9.7.16.8.2 | acts own warp
+tcgen05 .ld .sync .aligned .{32x32b,16x64b} .x2 .pack::16b? .b32 | ={2 b32}, [tmem] | 8.6/100f 8.6/101f | 9.7.16.8.1 | acts own warp
+tcgen05 .st .sync .aligned .{32x32b,16x64b} .x2 .unpack::16b? .b32 | [tmem], {2 b32} | 8.6/100f 8.6/101f | 9.7.16.8.2 | acts own warp
+tcgen05 .ld .sync .aligned .16x128b .x2 .pack::16b? .b32 | ={4 b32}, [tmem] | 8.6/100f 8.6/101f | 9.7.16.8.1 | acts own warp
+tcgen05 .st .sync .aligned .16x128b .x2 .unpack::16b? .b32 | [tmem], {4 b32} | 8.6/100f 8.6/101f | 9.7.16.8.2 | acts own warp
+tcgen05 .ld .sync .aligned .16x256b .x2 .pack::16b? .b32 | ={8 b32}, [tmem] | 8.6/100f 8.6/101f | 9.7.16.8.1 | acts own warp
+tcgen05 .st .sync .aligned .16x256b .x2 .unpack::16b? .b32 | [tmem], {8 b32} | 8.6/100f 8.6/101f | 9.7.16.8.2 | acts own warp
+tcgen05 .ld .sync .aligned .16x32bx2 .x2 .pack::16b? .b32 | ={2 b32}, [tmem], # | 8.6/100f 8.6/101f | 9.7.16.8.1 | acts own warp
+tcgen05 .st .sync .aligned .16x32bx2 .x2 .unpack::16b? .b32 | [tmem], #, {2 b32} | 8.6/100f 8.6/101f | 9.7.16.8.2 | acts own warp
+tcgen05 .ld .sync .aligned .{32x32b,16x64b} .x4 .pack::16b? .b32 | ={4 b32}, [tmem] | 8.6/100f 8.6/101f | 9.7.16.8.1 | acts own warp
+tcgen05 .st .sync .aligned .{32x32b,16x64b} .x4 .unpack::16b? .b32 | [tmem], {4 b32} | 8.6/100f 8.6/101f | 9.7.16.8.2 | acts own warp
+tcgen05 .ld .sync .aligned .16x128b .x4 .pack::16b? .b32 | ={8 b32}, [tmem] | 8.6/100f 8.6/101f | 9.7.16.8.1 | acts own warp
+tcgen05 .st .sync .aligned .16x128b .x4 .unpack::16b? .b32 | [tmem], {8 b32} | 8.6/100f 8.6/101f | 9.7.16.8.2 | acts own warp
+tcgen05 .ld .sync .aligned .16x256b .x4 .pack::16b? .b32 | ={16 b32}, [tmem] | 8.6/100f 8.6/101f | 9.7.16.8.1 | acts own warp
+tcgen05 .st .sync .aligned .16x256b .x4 .unpack::16b? .b32 | [tmem], {16 b32} | 8.6/100f 8.6/101f | 9.7.16.8.2 | acts own warp
+tcgen05 .ld .sync .aligned .16x32bx2 .x4 .pack::16b? .b32 | ={4 b32}, [tmem], # | 8.6/100f 8.6/101f | 9.7.16.8.1 | acts own warp
+tcgen05 .st .sync .aligned .16x32bx2 .x4 .unpack::16b? .b32 | [tmem], #, {4 b32} | 8.6/100f 8.6/101f | 9.7.16.8.2 | acts own warp
+tcgen05 .ld .sync .aligned .{32x32b,16x64b} .x8 .pack::16b? .b32 | ={8 b32}, [tmem] | 8.6/100f 8.6/101f | 9.7.16.8.1 | acts own warp
+tcgen05 .st .sync .aligned .{32x32b,16x64b} .x8 .unpack::16b? .b32 | [tmem], {8 b32} | 8.6/100f 8.6/101f | 9.7.16.8.2 | acts own warp
+tcgen05 .ld .sync .aligned .16x128b .x8 .pack::16b? .b32 | ={16 b32}, [tmem] | 8.6/100f 8.6/101f | 9.7.16.8.1 | acts own warp
+tcgen05 .st .sync .aligned .16x128b .x8 .unpack::16b? .b32 | [tmem], {16 b32} | 8.6/100f 8.6/101f | 9.7.16.8.2 | acts own warp
+tcgen05 .ld .sync .aligned .16x256b .x8 .pack::16b? .b32 | ={32 b32}, [tmem] | 8.6/100f 8.6/101f | 9.7.16.8.1 | acts own warp
+tcgen05 .st .sync .aligned .16x256b .x8 .unpack::16b? .b32 | [tmem], {32 b32} | 8.6/100f 8.6/101f | 9.7.16.8.2 | acts own warp
+tcgen05 .ld .sync .aligned .16x32bx2 .x8 .pack::16b? .b32 | ={8 b32}, [tmem], # | 8.6/100f 8.6/101f | 9.7.16.8.1 | acts own warp
+tcgen05 .st .sync .aligned .16x32bx2 .x8 .unpack::16b? .b32 | [tmem], #, {8 b32} | 8.6/100f 8.6/101f | 9.7.16.8.2 | acts own warp
+tcgen05 .ld .sync .aligned .{32x32b,16x64b} .x16 .pack::16b? .b32 | ={16 b32}, [tmem] | 8.6/100f 8.6/101f | 9.7.16.8.1 | acts own warp
+tcgen05 .st .sync .aligned .{32x32b,16x64b} .x16 .unpack::16b? .b32 | [tmem], {16 b32} | 8.6/100f 8.6/101f | 9.7.16.8.2 | acts own warp
+tcgen05 .ld .sync .aligned .16x128b .x16 .pack::16b? .b32 | ={32 b32}, [tmem] | 8.6/100f 8.6/101f | 9.7.16.8.1 | acts own warp
+tcgen05 .st .sync .aligned .16x128b .x16 .unpack::16b? .b32 | [tmem], {32 b32} | 8.6/100f 8.6/101f | 9.7.16.8.2 | acts own warp
+tcgen05 .ld .sync .aligned .16x256b .x16 .pack::16b? .b32 | ={64 b32}, [tmem] | 8.6/100f 8.6/101f | 9.7.16.8.1 | acts own warp
+tcgen05 .st .sync .aligned .16x256b .x16 .unpack::16b? .b32 | [tmem], {64 b32} | 8.6/100f 8.6/101f | 9.7.16.8.2 | acts own warp
+tcgen05 .ld .sync .aligned .16x32bx2 .x16 .pack::16b? .b32 | ={16 b32}, [tmem], # | 8.6/100f 8.6/101f | 9.7.16.8.1 | acts own warp
+tcgen05 .st .sync .aligned .16x32bx2 .x16 .unpack::16b? .b32 | [tmem], #, {16 b32} | 8.6/100f 8.6/101f | 9.7.16.8.2 | acts own warp
+tcgen05 .ld .sync .aligned .{32x32b,16x64b} .x32 .pack::16b? .b32 | ={32 b32}, [tmem] | 8.6/100f 8.6/101f | 9.7.16.8.1 | acts own warp
+tcgen05 .st .sync .aligned .{32x32b,16x64b} .x32 .unpack::16b? .b32 | [tmem], {32 b32} | 8.6/100f 8.6/101f | 9.7.16.8.2 | acts own warp
+tcgen05 .ld .sync .aligned .16x128b .x32 .pack::16b? .b32 | ={64 b32}, [tmem] | 8.6/100f 8.6/101f | 9.7.16.8.1 | acts own warp
+tcgen05 .st .sync .aligned .16x128b .x32 .unpack::16b? .b32 | [tmem], {64 b32} | 8.6/100f 8.6/101f | 9.7.16.8.2 | acts own warp
+tcgen05 .ld .sync .aligned .16x256b .x32 .pack::16b? .b32 | ={128 b32}, [tmem] | 8.6/100f 8.6/101f | 9.7.16.8.1 | acts own warp
+tcgen05 .st .sync .aligned .16x256b .x32 .unpack::16b? .b32 | [tmem], {128 b32} | 8.6/100f 8.6/101f | 9.7.16.8.2 | acts own warp
+tcgen05 .ld .sync .aligned .16x32bx2 .x32 .pack::16b? .b32 | ={32 b32}, [tmem], # | 8.6/100f 8.6/101f | 9.7.16.8.1 | acts own warp
+tcgen05 .st .sync .aligned .16x32bx2 .x32 .unpack::16b? .b32 | [tmem], #, {32 b32} | 8.6/100f 8.6/101f | 9.7.16.8.2 | acts own warp
+tcgen05 .ld .sync .aligned .{32x32b,16x64b} .x64 .pack::16b? .b32 | ={64 b32}, [tmem] | 8.6/100f 8.6/101f | 9.7.16.8.1 | acts own warp
+tcgen05 .st .sync .aligned .{32x32b,16x64b} .x64 .unpack::16b? .b32 | [tmem], {64 b32} | 8.6/100f 8.6/101f | 9.7.16.8.2 | acts own warp
+tcgen05 .ld .sync .aligned .16x128b .x64 .pack::16b? .b32 | ={128 b32}, [tmem] | 8.6/100f 8.6/101f | 9.7.16.8.1 | acts own warp
+tcgen05 .st .sync .aligned .16x128b .x64 .unpack::16b? .b32 | [tmem], {128 b32} | 8.6/100f 8.6/101f | 9.7.16.8.2 | acts own warp
+tcgen05 .ld .sync .aligned .16x32bx2 .x64 .pack::16b? .b32 | ={64 b32}, [tmem], # | 8.6/100f 8.6/101f | 9.7.16.8.1 | acts own warp
+tcgen05 .st .sync .aligned .16x32bx2 .x64 .unpack::16b? .b32 | [tmem], #, {64 b32} | 8.6/100f 8.6/101f | 9.7.16.8.2 | acts own warp
+tcgen05 .ld .sync .aligned .{32x32b,16x64b} .x128 .pack::16b? .b32 | ={128 b32}, [tmem] | 8.6/100f 8.6/101f | 9.7.16.8.1 | acts own warp
+tcgen05 .st .sync .aligned .{32x32b,16x64b} .x128 .unpack::16b? .b32 | [tmem], {128 b32} | 8.6/100f 8.6/101f | 9.7.16.8.2 | acts own warp
+tcgen05 .ld .sync .aligned .16x32bx2 .x128 .pack::16b? .b32 | ={128 b32}, [tmem], # | 8.6/100f 8.6/101f | 9.7.16.8.1 | acts own warp
+tcgen05 .st .sync .aligned .16x32bx2 .x128 .unpack::16b? .b32 | [tmem], #, {128 b32} | 8.6/100f 8.6/101f | 9.7.16.8.2 | acts own warp
+tcgen05 .{wait::ld,wait::st} .sync .aligned | | 8.6/100f 8.6/101f | 9.7.16.8.3 | acts own warp
+tcgen05 .{fence::before_thread_sync,fence::after_thread_sync} | | 8.6/100f 8.6/101f | 9.7.16.11.1 | acts own
+tcgen05 .commit .cta_group::1 .mbarrier::arrive::one .shared::cluster? .b64 | [] | 8.6/100f 8.6/101f | 9.7.16.12.1 | acts own
+tcgen05 .cp .cta_group::1 .{128x256b,128x128b} | [tmem], b64 | 8.6/100f 8.6/101f | 9.7.16.9.2 | acts own
+tcgen05 .cp .cta_group::1 .64x128b .{warpx2::02_13,warpx2::01_23} | [tmem], b64 | 8.6/100f 8.6/101f | 9.7.16.9.2 | acts own
+tcgen05 .cp .cta_group::1 .32x128b .warpx4 | [tmem], b64 | 8.6/100f 8.6/101f | 9.7.16.9.2 | acts own
+tcgen05 .mma .cta_group::1 .{kind::f16,kind::tf32} .{collector::a::fill,collector::a::use,collector::a::lastuse,collector::a::discard}? | [tmem], tmma, b64, b32, enable, enable?, enable? | 8.6/100f 8.6/101f | 9.7.16.10.9.1 | acts own
+tcgen05 .mma .cta_group::1 .kind::f8f6f4 .{collector::a::fill,collector::a::use,collector::a::lastuse,collector::a::discard}? | [tmem], tmma, b64, b32, enable, enable? | 8.6/100f 8.6/101f | 9.7.16.10.9.1 | acts own
+tcgen05 .mma .cta_group::1 .kind::i8 .{collector::a::fill,collector::a::use,collector::a::lastuse,collector::a::discard}? | [tmem], tmma, b64, b32, enable, enable? | 8.6/100a 8.6/101a 9.0/110a | 9.7.16.10.9.1 | acts own
+tcgen05 .mma .cta_group::1 .kind::mxf8f6f4 .block_scale .scale_vec::1X .{collector::a::fill,collector::a::use,collector::a::lastuse,collector::a::discard}? | [tmem], tmma, b64, b32, [tmem], [tmem], !pred | 8.6/100a 8.6/101a 8.8/103a 9.0/110a | 9.7.16.10.9.1 | acts own
+tcgen05 .mma .cta_group::1 .kind::mxf8f6f4 .block_scale .block32@8.8/100? .{collector::a::fill,collector::a::use,collector::a::lastuse,collector::a::discard}? | [tmem], tmma, b64, b32, [tmem], [tmem], !pred | 8.6/100f 8.6/101f | 9.7.16.10.9.1 | acts own
+tcgen05 .mma .cta_group::1 .kind::mxf4 .block_scale .scale_vec::2X .{collector::a::fill,collector::a::use,collector::a::lastuse,collector::a::discard}? | [tmem], tmma, b64, b32, [tmem], [tmem], !pred | 8.6/100a 8.6/101a 8.8/103a 9.0/110a | 9.7.16.10.9.1 | acts own
+tcgen05 .mma .cta_group::1 .kind::mxf4 .block_scale .block32@8.8/100? .{collector::a::fill,collector::a::use,collector::a::lastuse,collector::a::discard}? | [tmem], tmma, b64, b32, [tmem], [tmem], !pred | 8.6/100f 8.6/101f | 9.7.16.10.9.1 | acts own
+tcgen05 .mma .cta_group::1 .kind::mxf4nvf4 .block_scale .{scale_vec::2X,scale_vec::4X} .{collector::a::fill,collector::a::use,collector::a::lastuse,collector::a::discard}? | [tmem], tmma, b64, b32, [tmem], [tmem], !pred | 8.7/100a 8.7/101a 8.8/103a 9.0/110a | 9.7.16.10.9.1 | acts own
+tcgen05 .mma .cta_group::1 .kind::mxf4nvf4 .block_scale .{block16,block32} .{collector::a::fill,collector::a::use,collector::a::lastuse,collector::a::discard}? | [tmem], tmma, b64, b32, [tmem], [tmem], !pred | 8.8/100f 8.8/101f | 9.7.16.10.9.1 | acts own
 ";

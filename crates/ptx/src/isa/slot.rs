@@ -14,9 +14,11 @@
 //! | `_` | the sink and nothing else |
 //! | `!pred` | a predicate, possibly negated |
 //! | `[]`, `[shared]` | an address in the instruction's space, or in that one |
+//! | `[tmem]` | an address in tensor memory: 32 bits |
 //! | `addr`, `#`, `label`, `call` | an address in a register, an integer constant, a label, a callee with its lists |
 //! | `size`, `hint` | `cp.async`'s source size or ignore predicate; the cache policy that `.L2::cache_hint` asks for |
 //! | `texture`, `tensor`, `wgmma` | `[texture, coordinates]`, `[map, coordinates]`, a descriptor or fragment |
+//! | `tmma`, `enable` | a descriptor or `[tmem]`; of `tcgen05.mma` lanes that are left out, whether D is added to, and its scale |
 //!
 //! A `?` behind any of them: may be absent.
 
@@ -80,6 +82,8 @@ pub enum Shape {
     Predicate,
     /// `[address]` in the space given, or in the instruction's.
     Address(Option<Space>),
+    /// `[address]` in tensor memory, lane and column of 16 bits each.
+    TensorMemory,
     /// An address in a register, 32 or 64 bits.
     Pointer,
     /// An integer constant.
@@ -96,6 +100,10 @@ pub enum Shape {
     Tensor,
     /// `wgmma`'s first matrix: a descriptor or four registers.
     Wgmma,
+    /// `tcgen05.mma`'s first matrix: a descriptor or an address in tensor memory.
+    TensorMatrix,
+    /// `tcgen05.mma`: four words of lanes that are left out, if any, a predicate, and D's scale, if any.
+    Enable,
 }
 
 /// The signature of one operand.
@@ -199,6 +207,7 @@ fn shape(text: &str) -> Option<Shape> {
         "[]" => Shape::Address(None),
         "[global]" => Shape::Address(Some(Space::Global)),
         "[shared]" => Shape::Address(Some(Space::Shared)),
+        "[tmem]" => Shape::TensorMemory,
         "addr" => Shape::Pointer,
         "#" => Shape::Immediate,
         "label" => Shape::Label,
@@ -208,6 +217,8 @@ fn shape(text: &str) -> Option<Shape> {
         "texture" => Shape::Texture,
         "tensor" => Shape::Tensor,
         "wgmma" => Shape::Wgmma,
+        "tmma" => Shape::TensorMatrix,
+        "enable" => Shape::Enable,
         other => Shape::Value(ty(other)?),
     })
 }

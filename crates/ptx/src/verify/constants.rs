@@ -84,15 +84,6 @@ fn scales(inst: &Inst) -> impl Iterator<Item = (i64, i64, i64)> + '_ {
 }
 
 impl Check<'_> {
-    /// What says where elements of a sparse product are, and scales, are in registers.
-    fn companions(&mut self, place: Place<'_>) {
-        for operand in place.inst.operands.iter().skip(4).step_by(2) {
-            if !matches!(operand, Operand::Reg(_)) {
-                self.kind(place, "a register", operand);
-            }
-        }
-    }
-
     /// Constants that some forms limit.
     pub(super) fn constants(&mut self, place: Place<'_>) {
         let inst = place.inst;
@@ -174,12 +165,7 @@ impl Check<'_> {
             let code = Code::ConstantMultiple { form, value, of };
             self.report(place.function, code, place.span);
         }
-        if inst.op == Op::Mma {
-            self.companions(place);
-        }
-        if inst.op == Op::Wgmma && has(Qual::MmaAsync) {
-            self.product(place);
-        }
+        self.matrices(place, constant(1));
         let limits = limits.iter().copied();
         let limited = limits.filter_map(|(at, least, most)| Some((constant(at)?, least, most)));
         for (value, least, most) in limited.chain(scales(inst)) {
@@ -192,44 +178,6 @@ impl Check<'_> {
                 };
                 self.report(place.function, code, place.span);
             }
-        }
-    }
-    /// Signs of `wgmma`, and which of its matrices may be transposed: A in registers may not.
-    fn product(&mut self, place: Place<'_>) {
-        let inst = place.inst;
-        for at in [4, 5] {
-            if let Some(Operand::Imm(Imm::Int(value))) = inst.operands.get(at)
-                && !matches!(value, -1 | 1)
-            {
-                let code = Code::ConstantRange {
-                    form: form_text(inst),
-                    value: *value,
-                    least: -1,
-                    most: 1,
-                };
-                self.report(place.function, code, place.span);
-            }
-        }
-        let halves = [Type::F16, Type::BF16].map(Qual::T);
-        let transposes = inst
-            .quals
-            .as_slice()
-            .last()
-            .is_some_and(|ty| halves.contains(ty));
-        let registers = matches!(inst.operands.get(1), Some(Operand::Vec(_)));
-        let wanted = match (transposes, registers) {
-            (true, true) => 7,
-            (true, false) => 8,
-            (false, _) => return,
-        };
-        if inst.operands.len() != wanted {
-            let code = Code::OperandCount {
-                form: form_text(inst),
-                least: wanted,
-                most: wanted,
-                found: inst.operands.len(),
-            };
-            self.report(place.function, code, place.span);
         }
     }
 }

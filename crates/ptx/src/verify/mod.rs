@@ -8,6 +8,7 @@ mod constants;
 mod flow;
 mod forms;
 mod init;
+mod matrix;
 mod operands;
 mod tensor;
 mod texture;

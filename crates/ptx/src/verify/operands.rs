@@ -161,8 +161,11 @@ impl<'m> Check<'m> {
     }
 
     pub(super) fn register(&mut self, place: Place<'_>, id: RegId, ty: Type, width: Width) {
+        // Tensor memory has words of any type.
+        let any = place.inst.op == Op::Tcgen05 && ty == Type::B32;
         if let Some(found) = self.reg(place.function, id, place.span)
             && !fits(ty, found, width)
+            && !(any && found == Type::F32)
         {
             let code = Code::OperandType {
                 form: form_text(place.inst),
@@ -234,6 +237,9 @@ impl<'m> Check<'m> {
                 }
                 other => self.kind(place, "a memory address", other),
             },
+            Shape::TensorMemory | Shape::TensorMatrix | Shape::Enable => {
+                self.of_tensor_memory(place, operand, slot.shape);
+            }
             Shape::Pointer => match operand {
                 Operand::Reg(id) => self.register(place, *id, Type::U64, Width::Equal),
                 other => self.kind(place, "an address in a register", other),
@@ -326,6 +332,9 @@ impl<'m> Check<'m> {
             self.report(place.function, code, place.span);
         }
         let fragment = width == Width::Equal;
+        if place.inst.op == Op::Tcgen05 && place.access == Access::Write {
+            self.distinct(place, operand, items);
+        }
         self.kept(place, operand, items);
         for item in items {
             match item {
@@ -335,8 +344,12 @@ impl<'m> Check<'m> {
                     self.report(place.function, Code::Unsupported { what }, place.span);
                 }
                 Operand::Sink if place.access == Access::Write => {}
-                // Offsets of a tensor and derivatives are the only such vectors of numbers.
-                Operand::Imm(_) if fragment && ty != Type::U16 && place.inst.op != Op::Tex => {
+                // Only offsets of a tensor, derivatives, and words for tensor memory may be numbers.
+                Operand::Imm(_)
+                    if fragment
+                        && ty != Type::U16
+                        && !matches!(place.inst.op, Op::Tex | Op::Tcgen05) =>
+                {
                     self.kind(place, "a vector of registers", item);
                 }
                 item => self.value(place, item, ty, width),
@@ -418,7 +431,9 @@ impl<'m> Check<'m> {
                 let Some(found) = self.reg(place.function, id, place.span) else {
                     return;
                 };
-                let wide = matches!(space, Space::Global | Space::Generic);
+                // Of these a generic address may be one of 32 bits: it is of shared memory, whatever its form.
+                let narrow = place.inst.op == Op::Tcgen05;
+                let wide = matches!(space, Space::Global | Space::Generic) && !narrow;
                 let expected = if wide || found.bits() == 64 {
                     Type::U64
                 } else {

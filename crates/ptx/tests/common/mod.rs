@@ -43,6 +43,8 @@ const TYPES: &[(Type, &str)] = &[
     (Type::S64, "%sd"),
 ];
 const EACH: u32 = 9;
+/// Registers for loads from tensor memory, which are all different.
+const LOADED: u32 = 128;
 
 /// Opcodes that need more than operands of their types to mean something.
 pub fn needs_context(op: Op) -> bool {
@@ -59,6 +61,11 @@ pub fn module(target: Target) -> Module {
             number: Some(number),
         }));
     }
+    regs.extend((0..LOADED).map(|number| Reg {
+        ty: Type::B32,
+        prefix: "%loaded".into(),
+        number: Some(number),
+    }));
     let var = |name: &'static str, space| {
         let mut var = Var::new(name, space, Type::B8);
         var.align = Some(16);
@@ -182,6 +189,16 @@ pub fn instruction_of(random: &mut Random, op: Op, quals: &Quals, target: Target
     if op == Op::Wgmma && quals.has(Qual::MmaAsync) && registers {
         inst.operands[1] = Operand::Vec(several(random, Type::B32, 4));
     }
+    if op == Op::Tcgen05 && quals.has(Qual::Mma) && !quals.has(Qual::BlockScale) {
+        let scales = quals.has(Qual::KindF16) || quals.has(Qual::KindTf32);
+        let lanes = count == 7 || count == 6 && (!scales || random.below(2) == 0);
+        if lanes {
+            inst.operands[4] = Operand::Vec(several(random, Type::B32, 4));
+        }
+        if count > 5 + usize::from(lanes) {
+            inst.operands[count - 1] = Operand::Imm(Imm::Int(random.below(16) as i64));
+        }
+    }
     isa::form_of(&inst)?.lowest_version(target)?;
     Some(inst)
 }
@@ -255,6 +272,12 @@ fn address(random: &mut Random, inst: &Inst, space: Space) -> Operand {
     Operand::Addr(Address { base, offset })
 }
 
+fn tensor_memory(random: &mut Random) -> Operand {
+    let base = Base::Reg(register(random, Type::B32));
+    let offset = [0, 32][random.below(2)];
+    Operand::Addr(Address { base, offset })
+}
+
 /// The dimensions of the tensor that a copy is of.
 fn dimensions(inst: &Inst) -> usize {
     let all = [Qual::D1d, Qual::D2d, Qual::D3d, Qual::D4d, Qual::D5d];
@@ -313,6 +336,13 @@ fn operand(random: &mut Random, inst: &Inst, form: &Form, slot: &Slot, at: usize
         (op, Shape::Value(ty)) if op.name().starts_with('v') && op != Op::Vote => {
             return reg(random, form.ty(ty));
         }
+        (Op::Tcgen05, Shape::Value(_)) if has(Qual::Alloc) || has(Qual::Dealloc) => {
+            return if at == 1 {
+                int(128)
+            } else {
+                reg(random, Type::B32)
+            };
+        }
         (Op::Setmaxnreg, Shape::Immediate) => return int(64),
         (Op::Tensormap | Op::Fence, Shape::Immediate) => {
             let whole = has(Qual::CpFenceproxy) || inst.op == Op::Fence;
@@ -345,6 +375,11 @@ fn operand(random: &mut Random, inst: &Inst, form: &Form, slot: &Slot, at: usize
                 0 => vector,
                 _ => Operand::Pair(Box::new((vector, reg(random, Type::Pred)))),
             }
+        }
+        Shape::Fragment(Some(count), _) if inst.op == Op::Tcgen05 && has(Qual::Ld) => {
+            let first = TYPES.len() as u32 * EACH;
+            let all = first..first + u32::from(count);
+            Operand::Vec(all.map(|id| Operand::Reg(RegId(id))).collect())
         }
         Shape::Fragment(count, ty) => {
             let count = count.unwrap_or_else(|| match inst.op {
@@ -393,6 +428,11 @@ fn operand(random: &mut Random, inst: &Inst, form: &Form, slot: &Slot, at: usize
             Operand::List(Box::new([reg(random, Type::U64), coordinates]))
         }
         Shape::Wgmma => reg(random, Type::B64),
+        Shape::TensorMemory => tensor_memory(random),
+        Shape::TensorMatrix if random.below(2) == 0 => tensor_memory(random),
+        Shape::TensorMatrix => reg(random, Type::B64),
+        // As many as there are: `instruction_of` gives others in their places.
+        Shape::Enable => reg(random, Type::Pred),
         Shape::Label | Shape::Call => Operand::Sink,
     }
 }

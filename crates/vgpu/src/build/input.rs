@@ -7,7 +7,10 @@ use crate::{
     op::{Compiled, MicroOp},
 };
 use std::sync::Arc;
-use warpsmith_ptx::ir::{Function, Module, Stmt};
+use warpsmith_ptx::{
+    ir::{Function, Module, Stmt},
+    op::Op,
+};
 
 /// Compiles runs of a lowered kernel: its instructions and blocks, the ops of each, first and last, and which blocks run
 /// with all lanes. `None` where there are no runs, or the system lets no code be made.
@@ -35,4 +38,13 @@ pub(crate) struct Input<'a> {
     pub(crate) apart: bool,
     /// What compiles runs of instructions, if they are.
     pub(crate) compile: Option<Compile>,
+}
+
+impl Input<'_> {
+    /// Whether it has instructions of tensor memory.
+    pub(crate) fn has_tensor(&self) -> bool {
+        let body = self.function.body.as_deref().unwrap_or(&[]);
+        let mut insts = body.iter().filter_map(Stmt::inst);
+        insts.any(|inst| inst.op == Op::Tcgen05)
+    }
 }

@@ -548,6 +548,7 @@ impl<'a> Lowerer<'a> {
             extra: self.extra,
             frame_bytes: self.next.next_multiple_of(64),
             local_bytes: self.input.layout.local_bytes,
+            has_tensor: self.input.has_tensor(),
             consts: self.const_list,
             per_launch: self.per_launch,
             per_cta: self.per_cta,

@@ -44,6 +44,7 @@ mod copy_async;
 mod count;
 mod cvt;
 pub(crate) mod deferred;
+mod descriptor;
 mod dot;
 mod float;
 mod flow;
@@ -62,6 +63,7 @@ mod rare;
 pub(crate) mod shadows;
 mod stored;
 mod texture;
+mod tmem;
 pub(crate) mod unset;
 mod warp;
 mod warpgroup;
@@ -76,6 +78,7 @@ pub(crate) use flow::{FUEL, begin_guard, emit_flow, end_guard, gate};
 pub(crate) use ldst::extend;
 pub(crate) use ordered::emit_early;
 pub(crate) use shadows::Reach;
+pub(crate) use tmem::{BYTES as TENSOR_MEMORY, take_back};
 pub(crate) use warp::{Mode, mode_of, source};
 pub(crate) use watched::{awaited, mark, watched};
 // What the compiler knows of the interpreter.
@@ -174,6 +177,7 @@ fn common(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
         Op::Tex | Op::Tld4 | Op::Txq | Op::Suld | Op::Sust | Op::Sured | Op::Suq => {
             texture::lower(l, inst)
         }
+        Op::Tcgen05 => tmem::lower(l, inst),
         Op::Call => rare::print::lower(l, inst),
         Op::Addc
         | Op::Alloca
@@ -195,7 +199,6 @@ fn common(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
         | Op::Stackrestore
         | Op::Stacksave
         | Op::Subc
-        | Op::Tcgen05
         | Op::Tensormap
         | Op::Testp
         | Op::Trap

@@ -3,16 +3,11 @@
 //! `analysis/warpgroup.rs` makes them of `wgmma.mma_async`. Register `i` of A has the bytes `16 * (i / 2) + 4 * t` to `+ 3` of
 //! row `8 * (i % 2) + g` of the warp, where `g` is the lane's number by 4 and `t` the rest; register `i` of B those of `i % 2` of
 //! column `8 * (i / 2) + g`.
-//!
-//! # Layouts (PTX ISA 9.7.15.5.1)
-//! A descriptor has the first address, the leading and the stride offset (all in 16 bytes), and a swizzle mode. Rows with
-//! their elements of k together ("K-major") lie in groups of eight, `stride` apart; in a group each is a unit of 16 bytes, or
-//! a row of the swizzle's 32, 64 or 128, behind the one before. Without swizzle the second 16 bytes of k are `leading` away.
-//! Transposed ("MN-major"), eight steps of k lie behind each other, and it is rows that lie together, 8 of them or as many as
-//! a row of the swizzle has.
 
-use super::{Ctx, Handler, Micro, Slot, Words, args, checked, choices, operand};
-use crate::{build::Lowerer, check, error::Error, ids::AccessId, memory::Bad, tensor_map::Swizzle};
+use super::{
+    Ctx, Handler, Micro, Slot, Words, args, checked, choices, descriptor::Descriptor, operand,
+};
+use crate::{build::Lowerer, check, error::Error, ids::AccessId, memory::Bad};
 use warpsmith_ptx::{
     ir::{Imm, Inst, Operand},
     op::Op,
@@ -47,72 +42,13 @@ args! {
     }
 }
 
-/// Where a matrix is.
-#[derive(Clone, Copy)]
-struct Descriptor {
-    start: u64,
-    leading: u64,
-    stride: u64,
-    /// What is taken off the number of a row of 128 bytes before it decides on the pattern.
-    base: u64,
-    swizzle: Swizzle,
-}
-
-impl Descriptor {
-    fn of(bits: u64) -> Descriptor {
-        let field = |at: u32| (bits >> at & 0x3FFF) << 4;
-        Descriptor {
-            start: field(0),
-            leading: field(16),
-            stride: field(32),
-            base: bits >> 49 & 7,
-            swizzle: match bits >> 62 {
-                0 => Swizzle::None,
-                1 => Swizzle::B128,
-                2 => Swizzle::B64,
-                _ => Swizzle::B32,
-            },
-        }
-    }
-
-    fn placed(&self, address: u64) -> u64 {
-        let moved = address.wrapping_sub(self.base << 7);
-        address ^ moved ^ self.swizzle.place(moved)
-    }
-
-    /// The address of byte `byte` of the elements of k of a row.
-    fn along_k(&self, row: u64, byte: u64) -> u64 {
-        let (pitch, second) = match self.swizzle.row() {
-            None => (16, self.leading),
-            Some(row) => (u64::from(row), 16),
-        };
-        let group = row / 8 * self.stride + row % 8 * pitch;
-        self.placed(self.start + group + byte / 16 * second + byte % 16)
-    }
-
-    /// The address of element `k` of a row, of 2 bytes each, where rows lie together.
-    fn along_rows(&self, row: u64, k: u64) -> u64 {
-        let (units, rows) = (row / 8, row % 8);
-        let offset = match self.swizzle.row() {
-            None => units * self.stride + k % 8 * 16 + k / 8 * self.leading,
-            Some(pitch) => {
-                let pitch = u64::from(pitch);
-                let each = pitch / 16;
-                let group = units / each * self.leading + units % each * 16;
-                group + k % 8 * pitch + k / 8 * self.stride
-            }
-        };
-        self.placed(self.start + offset + 2 * rows)
-    }
-}
-
 /// Fragments of a matrix.
 struct Loads;
 impl Handler for Loads {
     type Args = Load;
     fn run(ctx: &mut Ctx, op: &Micro<Load>) {
         let lane = ctx.mask.trailing_zeros() as usize & 31;
-        let matrix = Descriptor::of(ctx.cells::<u64>(op.descriptor)[lane]);
+        let matrix = Descriptor::of_warpgroup(ctx.cells::<u64>(op.descriptor)[lane]);
         let first = match op.which {
             Which::A => u64::from(ctx.warp.index % 4) * 16,
             Which::B => 0,
@@ -169,7 +105,7 @@ fn register(
     for part in 0..2 {
         let at = std::array::from_fn(|lane| {
             let (g, t) = (lane as u64 / 4, lane as u64 % 4);
-            matrix.along_rows(row + g, byte / 2 + 2 * t + part)
+            matrix.along_rows(2 * (row + g), byte / 2 + 2 * t + part)
         });
         reach(&at);
         look(ctx, op, &at);

@@ -37,6 +37,8 @@ pub(crate) struct Ctx {
     pub(crate) global: Window,
     /// The CTA's shared memory at address 0.
     pub(crate) shared: Window,
+    /// The CTA's tensor memory, column after column, if its program has any.
+    pub(crate) tensor: Window,
     /// Local memory of the whole CTA at address 0: thread after thread.
     pub(crate) local: Window,
     /// The parameters at their generic address; nobody writes them.
@@ -84,6 +86,7 @@ impl Ctx {
             program,
             global,
             shared: Window::EMPTY,
+            tensor: Window::EMPTY,
             local: Window::EMPTY,
             params: Window::EMPTY,
             view: LaunchView::default(),

@@ -21,6 +21,8 @@ pub(crate) struct Program {
     pub(crate) extra: Vec<u32>,
     pub(crate) frame_bytes: u32,
     pub(crate) local_bytes: u32,
+    /// Whether its CTAs have tensor memory.
+    pub(crate) has_tensor: bool,
     /// Scalars that never change.
     pub(crate) consts: Vec<(Slot, u64)>,
     /// Slots set for each launch.
@@ -89,6 +91,7 @@ impl Program {
             extra: Vec::new(),
             frame_bytes: 0,
             local_bytes: 0,
+            has_tensor: false,
             consts: Vec::new(),
             per_launch: Vec::new(),
             per_cta: Vec::new(),

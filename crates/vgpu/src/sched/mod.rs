@@ -16,6 +16,7 @@ use spin::Watch;
 use crate::{
     check::Checker,
     error::{Fault, FaultKind},
+    exec::{TENSOR_MEMORY, take_back},
     job::Job,
     memory::{Buffer, Own, PARAM_BASE, Window},
     op::{Ctx, LaneOrder, Program, Stop, Warp},
@@ -27,6 +28,7 @@ use std::sync::{Arc, PoisonError, atomic::Ordering};
 pub(crate) struct Cta {
     frames: Buffer,
     shared: Buffer,
+    tensor: Buffer,
     local: Buffer,
     #[expect(
         clippy::vec_box,
@@ -207,6 +209,7 @@ impl Cta {
         Cta {
             frames: Buffer::new(),
             shared: Buffer::new(),
+            tensor: Buffer::new(),
             local: Buffer::new(),
             warps: Vec::new(),
             blocked: Vec::new(),
@@ -246,6 +249,10 @@ impl Cta {
         self.frames
             .reserve(program.frame_bytes as usize * warps as usize);
         self.shared.reserve(job.shared_bytes as usize);
+        if program.has_tensor {
+            self.tensor.reserve(TENSOR_MEMORY);
+            take_back(&self.tensor.window(0, TENSOR_MEMORY as u64));
+        }
         self.local
             .reserve(program.local_bytes as usize * warps as usize * 32);
         let serial = job.serial.load(Ordering::Relaxed);
@@ -293,6 +300,10 @@ impl Cta {
         self.aim(ctx, job);
         ctx.view.cta = self.cta;
         ctx.shared = self.shared.window(0, u64::from(job.shared_bytes));
+        ctx.tensor = match job.program(self.compiled).has_tensor {
+            true => self.tensor.window(0, TENSOR_MEMORY as u64),
+            false => Window::EMPTY,
+        };
         let local =
             u64::from(job.program(self.compiled).local_bytes) * 32 * self.warps.len() as u64;
         ctx.local = self.local.window(0, local);

@@ -230,6 +230,22 @@ fn misuse(what: Misuse) -> (Kind, &'static str) {
             Kind::OobGlobal,
             "compare the place with the extents, of which the first is in bytes, or choose another boundary mode",
         ),
+        Misuse::TensorMemory => (
+            Kind::OobShared,
+            "name columns that tcgen05.alloc has given, and that tcgen05.dealloc has not taken back",
+        ),
+        Misuse::TensorLanes => (
+            Kind::OobShared,
+            "let warp w of four have the lanes from 32 w on",
+        ),
+        Misuse::TensorColumns | Misuse::TensorMemoryFull | Misuse::TensorPermit => (
+            Kind::BadSpace,
+            "allocate 32, 64, 128, 256 or 512 columns of the 512 of a CTA, all before the permit is relinquished",
+        ),
+        Misuse::TensorProduct | Misuse::TensorDescriptor => (
+            Kind::BadSpace,
+            "make the descriptors as PTX ISA 9.7.16.4 and 9.7.16.5 lay them out",
+        ),
         Misuse::ParameterStore => (
             Kind::BadSpace,
             "kernels do not write their parameters: copy what changes",

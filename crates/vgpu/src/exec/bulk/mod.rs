@@ -11,8 +11,8 @@ mod watch;
 pub(super) use emit::lower;
 pub(crate) use reduce::Combine;
 pub(super) use reduce::apply as combine;
-pub(super) use watch::may;
 pub(crate) use watch::{emit_stored, is_read_by_proxy};
+pub(super) use watch::{may, may_read};
 
 use super::{
     AccessId, Ctx, Handler, Micro, OptSlot, Slot, SpanId, Words, args, choices, ldst,

@@ -25,7 +25,7 @@ pub(in crate::exec) fn may(
 }
 
 /// The same of shared memory that the asynchronous proxy reads; `lends` it until the copy's group is waited for.
-pub(super) fn may_read(
+pub(in crate::exec) fn may_read(
     ctx: &mut Ctx,
     from: (SpanId, AccessId),
     lane: u32,

@@ -32,9 +32,9 @@ mod int;
 mod native;
 mod nibble;
 mod scaled;
-mod small;
+pub(super) mod small;
 mod sparse;
-mod tile;
+pub(super) mod tile;
 #[cfg_attr(target_arch = "x86_64", path = "wide_x86.rs")]
 #[cfg_attr(not(target_arch = "x86_64"), path = "wide_other.rs")]
 mod wide;

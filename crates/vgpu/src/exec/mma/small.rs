@@ -4,7 +4,7 @@ use super::super::{choices, half::F16};
 
 choices! {
     /// How the bits of an element are a number.
-    pub(super) enum Format {
+    pub(in crate::exec) enum Format {
         E4m3,
         E5m2,
         /// Six bits, the lower ones of a byte.
@@ -49,13 +49,13 @@ fn finite(bits: u8, [exponents, fractions]: [u32; 2]) -> f32 {
 }
 
 /// Four bits.
-pub(super) fn e2m1(bits: u8) -> f32 {
+pub(in crate::exec) fn e2m1(bits: u8) -> f32 {
     finite(bits, [2, 1])
 }
 
 impl Format {
     /// The number in a byte.
-    pub(super) fn of_byte(self, byte: u8) -> f32 {
+    pub(in crate::exec) fn of_byte(self, byte: u8) -> f32 {
         match self {
             Format::E4m3 => e4m3(byte),
             Format::E5m2 => e5m2(byte),
@@ -67,7 +67,7 @@ impl Format {
 }
 
 /// A scale: a power of two, or an 8-bit float without a sign.
-pub(super) fn scale(byte: u8, is_power: bool) -> f64 {
+pub(in crate::exec) fn scale(byte: u8, is_power: bool) -> f64 {
     match (is_power, byte) {
         (true, 0xFF) => f64::NAN,
         (true, _) => f64::from_bits((u64::from(byte) + 1023 - 127) << 52),

@@ -11,7 +11,7 @@ pub(super) type Sums = [Lanes; 4];
 /// The columns of a [`TileB`] row.
 pub(super) const COLUMNS: [usize; 8] = [0, 2, 4, 6, 1, 3, 5, 7];
 /// The bits of every NaN that comes out.
-pub(super) const NAN: u32 = 0x7FFF_FFFF;
+pub(in crate::exec) const NAN: u32 = 0x7FFF_FFFF;
 
 /// How the elements of A and B become f32 and are multiplied.
 pub(super) trait Engine: 'static {
