@@ -15,6 +15,7 @@ use super::{
     proxy::Proxy,
     report::{Findings, New},
     subject::Subject,
+    tensor::Tensor,
     undefined::Origins,
 };
 use crate::{ids::SpanId, memory::Own, view::LaunchView};
@@ -96,6 +97,8 @@ pub(super) struct Cta {
     pub(super) objects: FxHashMap<u64, (u32, SpanId)>,
     /// What the asynchronous proxy knows of shared memory.
     pub(super) proxy: Proxy,
+    /// What is known of tensor memory.
+    pub(super) tensor: Tensor,
     /// What stores left undefined, of shared memory, and of the local memories thread after thread.
     pub(super) holes: [Holes; 2],
 }
@@ -262,6 +265,7 @@ impl Checker {
         cta.origins.clear();
         cta.objects.clear();
         cta.proxy.clear();
+        cta.tensor.clear();
         cta.holes.iter_mut().for_each(Holes::clear);
         self.park();
         self.current = Some((index, cta));
@@ -287,8 +291,11 @@ impl Checker {
         self.current = self.waiting.remove(&index).map(|cta| (index, cta));
     }
 
-    /// A CTA has ended.
-    pub(crate) fn end_cta(&mut self) {
+    /// A CTA has ended, of itself if it `came` to its end.
+    pub(crate) fn end_cta(&mut self, came: bool) {
+        if came {
+            self.columns_left();
+        }
         if let Some((index, cta)) = self.current.take() {
             if !self.peer_marks.is_empty() {
                 self.peer_marks

@@ -67,6 +67,7 @@ impl Checker {
             }
             ObjectEvent::Wait { acquires } => {
                 self.untie(inside);
+                self.lands(inside);
                 let Some((index, cta)) = &mut self.current else {
                     return;
                 };

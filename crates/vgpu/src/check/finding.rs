@@ -66,6 +66,8 @@ kinds! {
     ProxyFence = "proxy_fence";
     /// A register of a product of a warp group, read or written before the product was waited for.
     WgmmaEarly = "wgmma_early";
+    /// Tensor memory that a product or a store has, before that was waited for.
+    Tcgen05Early = "tcgen05_early";
     /// Memory that was given back.
     UseAfterFree = "use_after_free";
     /// A host read of an element that no kernel wrote, or that one wrote with undefined bytes.

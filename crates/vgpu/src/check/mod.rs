@@ -44,6 +44,7 @@ mod report;
 mod states;
 mod stretch;
 mod subject;
+mod tensor;
 mod undefined;
 mod words;
 
@@ -61,3 +62,4 @@ pub(crate) use proxy::Reader;
 pub(crate) use report::New;
 pub(crate) use stretch::Stretch;
 pub(crate) use subject::Subject;
+pub(crate) use tensor::Columns;

@@ -37,6 +37,8 @@ pub(crate) enum Reader {
     Copy,
     /// A product of a warp.
     Product,
+    /// A product into tensor memory, or a copy to it, of a thread.
+    Tensor,
 }
 
 /// Shared memory that is still read.
@@ -46,6 +48,8 @@ struct Lent {
     reader: Reader,
     thread: u32,
     group: Option<u32>,
+    /// The objects that a reader into tensor memory arrives at.
+    objects: Vec<u64>,
     span: SpanId,
 }
 
@@ -79,6 +83,20 @@ impl Proxy {
     }
 }
 
+impl Proxy {
+    /// What a thread reads into tensor memory is read once an object's phase ends.
+    pub(super) fn commit_to(&mut self, thread: u32, object: u64) {
+        let mine = |lent: &&mut Lent| lent.reader == Reader::Tensor && lent.thread == thread;
+        let lent = self.lent.iter_mut().filter(mine);
+        lent.for_each(|lent| lent.objects.push(object));
+    }
+
+    /// A phase of an object has ended.
+    pub(super) fn returns(&mut self, object: u64) {
+        self.lent.retain(|lent| !lent.objects.contains(&object));
+    }
+}
+
 /// A store of which nothing more is known.
 struct Whole;
 impl Stored for Whole {
@@ -103,7 +121,7 @@ fn sectors(from: u64, len: u64) -> impl Iterator<Item = u64> {
 /// The thread that a group is of: of products it is the warp.
 fn owner(reader: Reader, warp: u32, lane: u32) -> u32 {
     match reader {
-        Reader::Copy => warp * 32 + lane,
+        Reader::Copy | Reader::Tensor => warp * 32 + lane,
         Reader::Product => warp * 32,
     }
 }
@@ -166,7 +184,9 @@ impl Checker {
         };
         let what = match lent.reader {
             Reader::Copy => "the bulk copy that reads this address was not waited for",
-            Reader::Product => "the product that reads this address was not waited for",
+            Reader::Product | Reader::Tensor => {
+                "the product that reads this address was not waited for"
+            }
         };
         self.findings.add(New {
             kind: Kind::AsyncEarly,
@@ -245,6 +265,7 @@ impl Checker {
                 reader,
                 thread: owner(reader, at.warp, lane),
                 group: None,
+                objects: Vec::new(),
                 span: at.span,
             });
         }

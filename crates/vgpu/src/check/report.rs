@@ -160,6 +160,9 @@ fn help(kind: Kind) -> &'static str {
         Kind::WgmmaEarly => {
             "put wgmma.wait_group between the product and what has its registers; other products may add to them"
         }
+        Kind::Tcgen05Early => {
+            "commit products to an mbarrier and wait for its phase; put tcgen05.wait::st behind stores"
+        }
         Kind::UseAfterFree => "the memory was given back before this launch",
         Kind::UnwrittenOutput => {
             "every element needs a value: is the last part covered, and was what it was made of written?"

@@ -161,6 +161,18 @@ impl Handler for Holds {
     }
 }
 
+/// The stores of a warp to tensor memory are done.
+struct StoresDone;
+impl Handler for StoresDone {
+    type Args = ();
+    fn run(ctx: &mut Ctx, op: &Micro<()>) {
+        let mask = ctx.mask;
+        ask(ctx, op.span(), mask, |checker, at, _| {
+            checker.waits_for_stores(at)
+        });
+    }
+}
+
 /// Registers that products may hold still are read or written.
 struct Early;
 impl Handler for Early {
@@ -329,6 +341,9 @@ pub(crate) fn emit_order(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
                 let args = holding(l, &regs);
                 l.emit(l.cold::<Holds>(args));
             }
+        }
+        Op::Tcgen05 if has(Qual::WaitSt) => {
+            l.emit(l.cold::<StoresDone>(()));
         }
         Op::Membar | Op::Fence => {
             let within = has(Qual::Cta);

@@ -106,7 +106,7 @@ impl Group {
             cta.is_parked = round == Round::Stuck;
             if round == Round::Done {
                 cta.is_over = true;
-                cta.end(ctx);
+                cta.end(ctx, !job.aborted());
                 job.end(cta.index, cta.watch.waited);
                 if let Some(peer) = self.peers.get_mut(i) {
                     peer.lives = false;

@@ -288,10 +288,10 @@ impl Cta {
         }
     }
 
-    /// Tells the checker that the CTA is over.
-    fn end(&self, ctx: &mut Ctx) {
+    /// Tells the checker that the CTA is over, and whether it came to its end.
+    fn end(&self, ctx: &mut Ctx, came: bool) {
         if let Some(checker) = &mut ctx.checker {
-            checker.end_cta();
+            checker.end_cta(came);
         }
     }
 

@@ -142,6 +142,7 @@ pub(crate) fn is_read_by_proxy(inst: &Inst) -> bool {
             has(Qual::Bulk) && has(Qual::SharedCta) && !has(Qual::Global) || has(Qual::BulkGroup)
         }
         Op::Wgmma => has(Qual::Load),
+        Op::Tcgen05 => has(Qual::Mma) || has(Qual::Cp),
         _ => false,
     }
 }

@@ -3,6 +3,7 @@
 use super::{
     moves::{Copies, Copy, Give, Gives, Move, Moves, Relinquishes, Shape, Take, Takes},
     product::{Kind, Mma, Products},
+    watch::{Commit, Commits},
 };
 use crate::{
     build::Lowerer,
@@ -97,7 +98,26 @@ fn commit(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
         quals.push(Qual::SharedCluster);
     }
     quals.push(Qual::T(Type::B64));
-    let operands = vec![Operand::Sink, operand(l, inst, 0)?.clone()];
+    let at = operand(l, inst, 0)?.clone();
+    if l.is_checked()
+        && let Operand::Addr(address) = &at
+    {
+        let offset = address.offset as u32;
+        let (slot, wide) = match address.base {
+            Base::Reg(reg) if l.type_of(reg).bits() <= 32 => (l.src32(&Operand::Reg(reg))?, false),
+            Base::Reg(reg) => (l.src64(&Operand::Reg(reg))?, true),
+            Base::Var(var) => (l.src64(&Operand::Var(var, 0))?, true),
+            Base::Absolute => return Err(l.unsupported(inst)),
+        };
+        let args = Commit {
+            at: slot,
+            wide,
+            generic: !inst.quals.has(Qual::SharedCluster),
+            offset,
+        };
+        l.emit(l.cold::<Commits>(args));
+    }
+    let operands = vec![Operand::Sink, at];
     exec::lower(l, &Inst::new(Op::Mbarrier, &quals, operands))
 }
 

@@ -10,6 +10,8 @@ mod emit;
 mod moves;
 mod numbers;
 mod product;
+mod sums;
+mod watch;
 
 pub(super) use emit::lower;
 

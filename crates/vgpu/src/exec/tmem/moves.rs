@@ -13,7 +13,10 @@
 //!
 //! Packed, the halves of a register are in two columns, which have nothing else: those of column `c` in `2 * c` and the next.
 
-use super::{Place, UNIT, address, holds, misuse, tell, told, units};
+use super::{
+    Place, UNIT, address, holds, misuse, tell, told, units,
+    watch::{self, Touched},
+};
 use crate::{
     error::Misuse,
     exec::{
@@ -103,6 +106,7 @@ impl Handler for Gives {
             return misuse(ctx, span, lane, Misuse::TensorMemoryFull, None);
         };
         tell(ctx, 0, given | taken);
+        watch::given(ctx, span, lane, (first, first + columns));
         let to = if op.wide {
             let &[slot, offset] = ctx.extra(op.to, 2) else {
                 return;
@@ -143,6 +147,7 @@ impl Handler for Takes {
         }
         let taken = units(place.column, columns).unwrap_or(0);
         tell(ctx, 0, told(ctx, 0) & !taken);
+        watch::taken(ctx, span, lane, (place.column, place.column + columns));
     }
 }
 
@@ -190,60 +195,101 @@ impl Handler for Moves {
         if place.lane != own && !(half && place.lane == own + 16) {
             return misuse(ctx, span, lane, Misuse::TensorLanes, Some(at.into()));
         }
-        let parts = if op.packed { 2 } else { 1 };
-        let columns = op.shape.columns(op.count) * parts;
+        let columns = op.shape.columns(op.count) * op.parts();
         if !holds(ctx, span, lane, place, columns) {
             return;
         }
-        let (split, second) = match op.shape {
-            Shape::L16x32bx2 => {
-                let column = place.column.saturating_add(op.split);
-                (op.split, Place { column, ..place })
-            }
-            _ => (0, place),
+        let second = match op.shape {
+            Shape::L16x32bx2 => place.column.saturating_add(op.split),
+            _ => place.column,
         };
-        if !holds(ctx, span, lane, second, columns) {
+        let beside = Place {
+            column: second,
+            ..place
+        };
+        if !holds(ctx, span, lane, beside, columns) {
             return;
+        }
+        if ctx.checker.is_some() {
+            let cells = op.all(place, ctx.mask);
+            let range = (place.column.min(second), place.column.max(second) + columns);
+            watch::moved(ctx, span, op.stores, (range, &cells));
         }
         for register in 0..op.count {
             let slot = Slot(ctx.extra(op.registers, op.count as usize)[register as usize]);
-            let cell = |thread: u32, part: u32| {
-                let [lane, column] = op.shape.cell(thread, register);
-                let beside = if thread < 16 { 0 } else { split };
-                let column = column * parts + part + beside;
-                let (lane, column) = (place.lane + lane, place.column + column);
-                Place { lane, column }.cell()
-            };
             if op.stores {
-                let values = *ctx.cells::<u32>(slot);
-                for thread in (0..32).filter(|thread| ctx.mask >> thread & 1 != 0) {
-                    for part in 0..parts {
-                        let value = values[thread as usize];
-                        let value = if op.packed {
-                            value >> (16 * part) & 0xFFFF
-                        } else {
-                            value
-                        };
-                        let stored = ctx.tensor.store(cell(thread, part), value);
-                        debug_assert!(stored.is_ok(), "the columns are there");
-                    }
-                }
+                store(ctx, op, place, (register, slot));
             } else {
-                let mut values = [0u32; 32];
-                for (thread, value) in values.iter_mut().enumerate() {
-                    for part in 0..parts {
-                        let cell = ctx
-                            .tensor
-                            .load::<u32>(cell(thread as u32, part))
-                            .unwrap_or(0);
-                        let cell = if op.packed { cell & 0xFFFF } else { cell };
-                        *value |= cell << (16 * part);
-                    }
-                }
-                ctx.put_cells(slot, values);
+                load(ctx, op, place, (register, slot));
             }
         }
     }
+}
+
+impl Move {
+    /// Columns that a register is in.
+    fn parts(&self) -> u32 {
+        if self.packed { 2 } else { 1 }
+    }
+
+    /// Where a part of a thread's register is.
+    fn place(&self, first: Place, thread: u32, (register, part): (u32, u32)) -> Place {
+        let [lane, column] = self.shape.cell(thread, register);
+        let split = self.shape == Shape::L16x32bx2 && thread >= 16;
+        let beside = if split { self.split } else { 0 };
+        Place {
+            lane: first.lane + lane,
+            column: first.column + column * self.parts() + part + beside,
+        }
+    }
+
+    /// Lane and column of all cells that these threads have.
+    fn all(&self, first: Place, mask: u32) -> Vec<[u32; 2]> {
+        let threads = (0..32).filter(|thread| mask >> thread & 1 != 0);
+        let of = |thread: u32| {
+            let registers = 0..self.count * self.parts();
+            registers.map(move |at| {
+                let at = (at / self.parts(), at % self.parts());
+                let place = self.place(first, thread, at);
+                [place.lane, place.column]
+            })
+        };
+        threads.flat_map(of).collect()
+    }
+}
+
+/// A register to its cells.
+fn store(ctx: &mut Ctx, op: &Move, first: Place, (register, slot): (u32, Slot)) {
+    let values = *ctx.cells::<u32>(slot);
+    let mask = ctx.mask;
+    for thread in (0..32).filter(|thread| mask >> thread & 1 != 0) {
+        for part in 0..op.parts() {
+            let value = match op.packed {
+                true => values[thread as usize] >> (16 * part) & 0xFFFF,
+                false => values[thread as usize],
+            };
+            let cell = op.place(first, thread, (register, part)).cell();
+            let stored = ctx.tensor.store(cell, value);
+            debug_assert!(stored.is_ok(), "the columns are there");
+        }
+    }
+}
+
+/// A register from its cells.
+fn load(ctx: &mut Ctx, op: &Move, first: Place, (register, slot): (u32, Slot)) {
+    let values = std::array::from_fn(|thread| {
+        let parts = (0..op.parts()).map(|part| {
+            let cell = op.place(first, thread as u32, (register, part)).cell();
+            let value = ctx.tensor.load::<u32>(cell).unwrap_or(0);
+            if op.packed {
+                (value & 0xFFFF) << (16 * part)
+            } else {
+                value
+            }
+        });
+        parts.fold(0, |all, part| all | part)
+    });
+    ctx.put_cells(slot, values);
 }
 
 /// Rows of shared memory to tensor memory, by one thread.
@@ -265,29 +311,54 @@ impl Handler for Copies {
             if place.lane != 0 {
                 return misuse(ctx, span, lane, Misuse::TensorLanes, None);
             }
-            for row in 0..op.rows {
-                for byte in (0..op.bytes).step_by(4) {
-                    let from = matrix.along_k(row.into(), byte.into());
-                    if !may_read(ctx, (span, op.reads), lane, (from, 4), false) {
-                        return;
-                    }
-                    let Ok(value) = ctx.shared.load::<u32>(from) else {
-                        return ctx.refuse(span, Bad::Bounds, lane, from, 4);
-                    };
-                    let first = if op.doubled {
-                        row / 32 * 64 + row % 32
-                    } else {
-                        row
-                    };
-                    let end = if op.doubled { first + 64 } else { super::LANES };
-                    for to in (first..end).step_by(op.again as usize) {
-                        let column = place.column + byte / 4;
-                        let stored = ctx.tensor.store(Place { lane: to, column }.cell(), value);
-                        debug_assert!(stored.is_ok(), "the columns are there");
-                    }
-                }
+            if copy(ctx, op, lane, (place, matrix)).is_none() {
+                return;
             }
         }
         ctx.changes += 1;
     }
+}
+
+/// The rows of a matrix, each to the lanes that get it; `None` after a fault.
+fn copy(
+    ctx: &mut Ctx,
+    op: &Micro<Copy>,
+    lane: u32,
+    (place, matrix): (Place, Descriptor),
+) -> Option<()> {
+    let mut touched = Touched {
+        writes: (place.column, place.column + op.bytes / 4),
+        ..Touched::default()
+    };
+    let mut range = (u64::MAX, 0);
+    for row in 0..op.rows {
+        for byte in (0..op.bytes).step_by(4) {
+            let from = matrix.along_k(row.into(), byte.into());
+            range = (range.0.min(from), range.1.max(from + 4));
+            if !may_read(ctx, (op.span(), op.reads), lane, (from, 4), false) {
+                return None;
+            }
+            let Ok(value) = ctx.shared.load::<u32>(from) else {
+                ctx.refuse(op.span(), Bad::Bounds, lane, from, 4);
+                return None;
+            };
+            let first = if op.doubled {
+                row / 32 * 64 + row % 32
+            } else {
+                row
+            };
+            let end = if op.doubled { first + 64 } else { super::LANES };
+            for to in (first..end).step_by(op.again as usize) {
+                let column = place.column + byte / 4;
+                let stored = ctx.tensor.store(Place { lane: to, column }.cell(), value);
+                debug_assert!(stored.is_ok(), "the columns are there");
+                touched.written.push([to, column]);
+            }
+        }
+    }
+    if ctx.checker.is_some() {
+        touched.shared.push(range);
+        touched.tell(ctx, op.span(), lane);
+    }
+    Some(())
 }

@@ -9,16 +9,17 @@
 //! Numbers are those of `mma` (`exec/mma/mod.rs`): chains of fused multiply-adds in f32 in ascending k from D, and integers
 //! that wrap or are clamped once.
 
-use super::{LANES, Place, address, holds, misuse, numbers::Element};
+use super::{
+    LANES, Place, address, holds, misuse,
+    numbers::Element,
+    sums::{self, Matrix, Scales},
+    watch::Touched,
+};
 use crate::{
     error::Misuse,
     exec::{
-        AccessId, Ctx, Handler, Micro, OptPred, Slot, SpanId, Words, args,
-        bulk::may_read,
-        choices,
-        descriptor::Descriptor,
-        half::F16,
-        mma::{small::scale, tile::NAN},
+        AccessId, Ctx, Handler, Micro, OptPred, Slot, SpanId, Words, args, bulk::may_read, choices,
+        descriptor::Descriptor, mma::small::scale,
     },
     memory::Bad,
 };
@@ -153,58 +154,11 @@ impl Shape {
     }
 }
 
-/// A matrix: its numbers by k, then by row.
-struct Matrix {
-    rows: usize,
-    numbers: Vec<f32>,
-}
-
-impl Matrix {
-    fn new(element: Element, rows: u32) -> Matrix {
-        let rows = rows as usize;
-        Matrix {
-            rows,
-            numbers: vec![0.0; 2 * element.each() * rows],
-        }
-    }
-
-    fn step(&self, k: usize) -> &[f32] {
-        &self.numbers[k * self.rows..][..self.rows]
-    }
-
-    /// The numbers of 16 bytes of a row's k, from step `first` on.
-    fn set(&mut self, element: Element, row: usize, first: usize, bytes: [u8; 16]) {
-        let mut at = first * self.rows + row;
-        element.numbers(bytes, |number| {
-            self.numbers[at] = number;
-            at += self.rows;
-        });
-    }
-
-    /// Whether all products of two numbers of these are exact in f32, which none is that is very large or small.
-    fn is_exact(&self, other: &Matrix) -> bool {
-        let exponents = |matrix: &Matrix| {
-            let all = matrix
-                .numbers
-                .iter()
-                .map(|number| number.to_bits() << 1 >> 24);
-            all.filter(|exponent| !matches!(exponent, 255))
-                .filter(|exponent| *exponent != 0)
-                .fold((254, 1), |(low, high): (u32, u32), one| {
-                    (low.min(one), high.max(one))
-                })
-        };
-        let ((low, high), (lower, higher)) = (exponents(self), exponents(other));
-        let is_tiny = |matrix: &Matrix| {
-            let mut all = matrix.numbers.iter();
-            all.any(|number| number.is_subnormal())
-        };
-        high + higher < 127 + 254 && low + lower > 127 + 24 && !is_tiny(self) && !is_tiny(other)
-    }
-}
-
 /// Who reads, and by which access.
 type By = (SpanId, AccessId, u32);
+
+/// A matrix, and between which addresses it was.
+type Read = (Matrix, (u64, u64));
 
 /// 16 bytes of shared memory; `None` after a fault.
 fn read(ctx: &mut Ctx, (span, access, lane): By, from: u64) -> Option<[u8; 16]> {
@@ -225,7 +179,7 @@ fn shared(
     by: By,
     (descriptor, transposed): (u64, bool),
     (element, rows): (Element, u32),
-) -> Option<Matrix> {
+) -> Option<Read> {
     let at = Descriptor::of_tensor(descriptor);
     let Some(at) = at.filter(|_| !transposed || element != Element::Packed) else {
         misuse(ctx, by.0, by.2, Misuse::TensorDescriptor, None);
@@ -233,29 +187,27 @@ fn shared(
     };
     let mut matrix = Matrix::new(element, rows);
     let each = element.each();
+    let mut range = (u64::MAX, 0);
+    let mut read = |ctx: &mut Ctx, from: u64| {
+        range = (range.0.min(from), range.1.max(from + 16));
+        read(ctx, by, from)
+    };
     if !transposed {
         for row in 0..rows {
             for half in 0..2 {
-                let bytes = read(ctx, by, at.along_k(row.into(), 16 * half as u64))?;
+                let bytes = read(ctx, at.along_k(row.into(), 16 * half as u64))?;
                 matrix.set(element, row as usize, half * each, bytes);
             }
         }
-        return Some(matrix);
+        return Some((matrix, range));
     }
     for k in 0..2 * each {
         for first in (0..rows as usize).step_by(each) {
-            let bytes = read(ctx, by, at.along_rows((first / each * 16) as u64, k as u64))?;
-            let mut to = k * matrix.rows + first;
-            let end = (k + 1) * matrix.rows;
-            element.numbers(bytes, |number| {
-                if to < end {
-                    matrix.numbers[to] = number;
-                }
-                to += 1;
-            });
+            let bytes = read(ctx, at.along_rows((first / each * 16) as u64, k as u64))?;
+            matrix.set_rows(element, first, k, bytes);
         }
     }
-    Some(matrix)
+    Some((matrix, range))
 }
 
 /// A matrix in tensor memory, in the lanes of D.
@@ -336,192 +288,180 @@ impl Handler for Products {
     }
 }
 
-fn product(ctx: &mut Ctx, op: &Micro<Mma>, lane: u32) -> Option<()> {
+/// What a product is of, read.
+struct Operands {
+    a: Matrix,
+    b: Matrix,
+    scales: Option<Scales>,
+    /// Where D is, and in which lanes.
+    d: Place,
+    lanes: Vec<u32>,
+    adds: bool,
+    left_out: [u32; 4],
+    touched: Touched,
+}
+
+/// The operands; `None` after a fault.
+fn operands(ctx: &mut Ctx, op: &Micro<Mma>, lane: u32, shape: &Shape) -> Option<Operands> {
     let (by, i) = ((op.span(), op.reads, lane), lane as usize);
     let slot = |ctx: &Ctx, at: u32| Slot(ctx.extra(op.words.behind(at), 1)[0]);
-    let word = |ctx: &Ctx, at: u32| ctx.cells::<u32>(slot(ctx, at))[i];
     let wide = |ctx: &Ctx, at: u32| ctx.cells::<u64>(slot(ctx, at))[i];
-    let Some(shape) = Shape::of(op.kind, word(ctx, Mma::DESCRIPTOR)) else {
-        misuse(ctx, op.span(), lane, Misuse::TensorProduct, None);
-        return None;
-    };
+    let refuse = |ctx: &mut Ctx, what: Misuse| misuse(ctx, op.span(), lane, what, None);
     let d = Place::of(address(ctx, op.words, i));
     if !holds(ctx, op.span(), lane, d, shape.n) {
         return None;
     }
-    let last = d.lane + shape.lane(shape.m - 1);
-    if last >= LANES {
-        misuse(ctx, op.span(), lane, Misuse::TensorLanes, None);
+    if d.lane + shape.lane(shape.m - 1) >= LANES {
+        refuse(ctx, Misuse::TensorLanes);
         return None;
     }
+    let lanes: Vec<u32> = (0..shape.m).map(|row| shape.lane(row)).collect();
+    let mut touched = Touched::default();
     let mut a = if op.in_tensor {
         if shape.transposes[0] {
-            misuse(ctx, op.span(), lane, Misuse::TensorProduct, None);
+            refuse(ctx, Misuse::TensorProduct);
             return None;
         }
         let at = address(ctx, op.words.behind(Mma::A), i);
-        tensor(ctx, by, at, &shape)?
+        let a = tensor(ctx, by, at, shape)?;
+        let place = Place::of(at);
+        let own: Vec<u32> = lanes.iter().map(|lane| place.lane + lane).collect();
+        touched.reads(place, &own, 8);
+        a
     } else {
         let from = (wide(ctx, Mma::A), shape.transposes[0]);
-        shared(ctx, by, from, (shape.a, shape.m))?
+        let (a, range) = shared(ctx, by, from, (shape.a, shape.m))?;
+        touched.shared.push(range);
+        a
     };
     let from = (wide(ctx, Mma::B), shape.transposes[1]);
-    let mut b = shared(ctx, by, from, (shape.b, shape.n))?;
+    let (mut b, range) = shared(ctx, by, from, (shape.b, shape.n))?;
+    touched.shared.push(range);
     for (matrix, negates) in [(&mut a, shape.negates[0]), (&mut b, shape.negates[1])] {
         if negates {
-            matrix
-                .numbers
-                .iter_mut()
-                .for_each(|number| *number = -*number);
+            matrix.negate();
         }
     }
-    let mut without = [0u32; 4];
-    if op.leaves_out {
-        for (at, to) in (Mma::LEFT_OUT..).zip(&mut without) {
-            *to = word(ctx, at);
-        }
-    }
-    let lanes: Vec<u32> = (0..shape.m).map(|row| d.lane + shape.lane(row)).collect();
-    let adds = op
-        .adds
-        .get()
-        .is_none_or(|adds| ctx.pred(adds) >> lane & 1 != 0);
-    let by_scales = match op.blocks {
+    let scales = match op.blocks {
         0 => None,
         blocks => {
-            let [at_a, at_b] = Mma::SCALES.map(|at| address(ctx, op.words.behind(at), i));
-            Some(Scales::read(ctx, by, [at_a, at_b], &shape, blocks)?)
+            let at = Mma::SCALES.map(|at| address(ctx, op.words.behind(at), i));
+            for (at, count) in at.into_iter().zip([4, shape.n.div_ceil(32)]) {
+                let all: Vec<u32> = (0..LANES).collect();
+                touched.reads(Place::of(at), &all, count);
+            }
+            Some(scales_of(ctx, by, at, shape, blocks)?)
         }
     };
-    let exact = by_scales.is_none() && op.kind != Kind::I8 && a.is_exact(&b);
+    let adds = op.adds.get();
+    let adds = adds.is_none_or(|adds| ctx.pred(adds) >> lane & 1 != 0);
+    let mut left_out = [0u32; 4];
+    if op.leaves_out {
+        for (at, to) in (Mma::LEFT_OUT..).zip(&mut left_out) {
+            *to = ctx.cells::<u32>(slot(ctx, at))[i];
+        }
+    }
+    Some(Operands {
+        a,
+        b,
+        scales,
+        d,
+        lanes: lanes.iter().map(|lane| d.lane + lane).collect(),
+        adds,
+        left_out,
+        touched,
+    })
+}
+
+impl Operands {
+    /// The lanes of D that are written.
+    fn kept(&self) -> impl Iterator<Item = u32> + '_ {
+        let is_kept = |lane: &u32| self.left_out[*lane as usize / 32] >> (lane % 32) & 1 == 0;
+        self.lanes.iter().copied().filter(is_kept)
+    }
+
+    /// Tells the checker of what it read and will write.
+    fn tell(&mut self, ctx: &mut Ctx, by: By, n: u32) {
+        if ctx.checker.is_none() {
+            return;
+        }
+        let mut touched = std::mem::take(&mut self.touched);
+        touched.writes = (self.d.column, self.d.column + n);
+        for column in touched.writes.0..touched.writes.1 {
+            touched
+                .written
+                .extend(self.kept().map(|lane| [lane, column]));
+        }
+        if self.adds {
+            touched.cells.extend_from_slice(&touched.written);
+        }
+        touched.tell(ctx, by.0, by.2);
+    }
+}
+
+/// One thread's product; `None` after a fault.
+fn product(ctx: &mut Ctx, op: &Micro<Mma>, lane: u32) -> Option<()> {
+    let by = (op.span(), op.reads, lane);
+    let slot = Slot(ctx.extra(op.words.behind(Mma::DESCRIPTOR), 1)[0]);
+    let Some(shape) = Shape::of(op.kind, ctx.cells::<u32>(slot)[lane as usize]) else {
+        misuse(ctx, op.span(), lane, Misuse::TensorProduct, None);
+        return None;
+    };
+    let mut of = operands(ctx, op, lane, &shape)?;
+    of.tell(ctx, by, shape.n);
+    let exact = of.scales.is_none() && op.kind != Kind::I8 && of.a.is_exact(&of.b);
     for n in 0..shape.n {
-        let mut column = Vec::with_capacity(lanes.len());
-        for row in &lanes {
-            let cell = Place {
-                lane: *row,
-                column: d.column + n,
-            };
-            column.push(match adds {
-                true => load(ctx, by, cell)?,
+        let column = of.d.column + n;
+        let mut sums = Vec::with_capacity(of.lanes.len());
+        for lane in &of.lanes {
+            let lane = *lane;
+            sums.push(match of.adds {
+                true => load(ctx, by, Place { lane, column })?,
                 false => 0,
             });
         }
-        match (&by_scales, op.kind) {
-            (_, Kind::I8) => whole(&mut column, &a, &b, n as usize, shape.saturates),
-            (Some(scales), _) => {
-                scaled(&mut column, (&a, &b), n as usize, scales);
-            }
-            (None, _) => {
+        let (a, b, n) = (&of.a, &of.b, n as usize);
+        match &of.scales {
+            _ if op.kind == Kind::I8 => sums::whole(&mut sums, (a, b), n, shape.saturates),
+            Some(scales) => sums::scaled(&mut sums, (a, b), n, scales),
+            None => {
                 let by = f32::powi(0.5, op.halved as i32);
-                sums(&mut column, (&a, &b), n as usize, (shape.half, exact, by));
+                sums::plain(&mut sums, (a, b), n, (shape.half, exact, by));
             }
         }
-        for (row, value) in lanes.iter().zip(column) {
-            if without[*row as usize / 32] >> (row % 32) & 1 != 0 {
+        for (at, lane) in of.lanes.iter().enumerate() {
+            let lane = *lane;
+            if of.left_out[lane as usize / 32] >> (lane % 32) & 1 != 0 {
                 continue;
             }
-            let cell = Place {
-                lane: *row,
-                column: d.column + n,
-            };
-            let stored = ctx.tensor.store(cell.cell(), value);
+            let stored = ctx.tensor.store(Place { lane, column }.cell(), sums[at]);
             debug_assert!(stored.is_ok(), "the columns are there");
         }
     }
     Some(())
 }
 
-/// One column of D: floats without scales.
-fn sums(
-    column: &mut [u32],
-    (a, b): (&Matrix, &Matrix),
-    n: usize,
-    (half, exact, by): (bool, bool, f32),
-) {
-    let mut sums: Vec<f32> = column
-        .iter()
-        .map(|bits| match half {
-            true => F16(*bits as u16).to_f32() * by,
-            false => f32::from_bits(*bits) * by,
-        })
-        .collect();
-    for (k, b) in b.numbers.iter().skip(n).step_by(b.rows).enumerate() {
-        let steps = sums.iter_mut().zip(a.step(k));
-        if exact {
-            steps.for_each(|(sum, a)| *sum += a * b);
-        } else {
-            steps.for_each(|(sum, a)| *sum = a.mul_add(*b, *sum));
-        }
+/// The scales of A and B.
+fn scales_of(
+    ctx: &mut Ctx,
+    by: By,
+    [a, b]: [u32; 2],
+    shape: &Shape,
+    blocks: u32,
+) -> Option<Scales> {
+    let how = (blocks, shape.powers);
+    let mut rows = Vec::new();
+    let mut columns = [const { Vec::new() }; 4];
+    for (quarter, columns) in (0..).zip(&mut columns) {
+        // Of A each quarter has a column of its own.
+        let own = (a.wrapping_add(quarter), shape.scales[0]);
+        rows.extend(scales(ctx, by, own, (32 * quarter, 32), how)?);
+        let all = (b, shape.scales[1]);
+        *columns = scales(ctx, by, all, (32 * quarter, shape.n), how)?;
     }
-    for (to, sum) in column.iter_mut().zip(sums) {
-        *to = match half {
-            true if sum.is_nan() => 0x7FFF,
-            true => F16::from_f32(sum).0.into(),
-            false if sum.is_nan() => NAN,
-            false => sum.to_bits(),
-        };
-    }
-}
-
-/// One column of D: integers.
-fn whole(column: &mut [u32], a: &Matrix, b: &Matrix, n: usize, saturates: bool) {
-    for (row, to) in column.iter_mut().enumerate() {
-        let pairs = a.numbers.iter().skip(row).step_by(a.rows);
-        let pairs = pairs.zip(b.numbers.iter().skip(n).step_by(b.rows));
-        // Of 32 products of bytes the sum is far below 2^24.
-        let sum: i64 = pairs.map(|(a, b)| (a * b) as i64).sum();
-        let sum = sum + i64::from(*to as i32);
-        *to = if saturates {
-            sum.clamp(i32::MIN.into(), i32::MAX.into()) as u32
-        } else {
-            sum as u32
-        };
-    }
-}
-
-/// The scales of a product.
-struct Scales {
-    /// By row and block.
-    a: Vec<f64>,
-    /// By quarter of the lanes, column and block.
-    b: [Vec<f64>; 4],
-    blocks: usize,
-}
-
-impl Scales {
-    fn read(ctx: &mut Ctx, by: By, [a, b]: [u32; 2], shape: &Shape, blocks: u32) -> Option<Scales> {
-        let how = (blocks, shape.powers);
-        let mut rows = Vec::new();
-        let mut columns = [const { Vec::new() }; 4];
-        for (quarter, columns) in (0..).zip(&mut columns) {
-            // Of A each quarter has a column of its own.
-            let own = (a.wrapping_add(quarter), shape.scales[0]);
-            rows.extend(scales(ctx, by, own, (32 * quarter, 32), how)?);
-            let all = (b, shape.scales[1]);
-            *columns = scales(ctx, by, all, (32 * quarter, shape.n), how)?;
-        }
-        Some(Scales {
-            a: rows,
-            b: columns,
-            blocks: blocks as usize,
-        })
-    }
-}
-
-/// One column of D: floats with scales.
-fn scaled(column: &mut [u32], (a, b): (&Matrix, &Matrix), n: usize, scales: &Scales) {
-    let blocks = scales.blocks;
-    let each = a.numbers.len() / a.rows / blocks;
-    for (row, to) in column.iter_mut().enumerate() {
-        let pairs = a.numbers.iter().skip(row).step_by(a.rows);
-        let pairs = pairs.zip(b.numbers.iter().skip(n).step_by(b.rows));
-        let mut sum = f32::from_bits(*to);
-        for (k, (a, b)) in pairs.enumerate() {
-            let block = k / each;
-            let by = scales.a[row * blocks + block] * scales.b[row / 32][n * blocks + block];
-            // Both factors have a few bits: their product is exact.
-            sum = (f64::from(sum) + f64::from(a * b) * by) as f32;
-        }
-        *to = if sum.is_nan() { NAN } else { sum.to_bits() };
-    }
+    Some(Scales {
+        a: rows,
+        b: columns,
+        blocks: blocks as usize,
+    })
 }
