@@ -185,6 +185,47 @@ entries! {
     }
 }
 
+/// The linker's functions under the names of each version of its header, which programs and libraries (cuSPARSE) link.
+macro_rules! by_version {
+    ([$($module:ident $version:literal)*] $functions:tt) => {
+        $(mod $module {
+            use super::*;
+            by_version!(@all $version $functions);
+        })*
+    };
+    (@all $version:literal { $($name:ident($($arg:ident: $ty:ty),*);)* }) => {
+        $(
+            // SAFETY: the names are those of the linker's functions, which this library is made to stand for.
+            #[unsafe(export_name = concat!("__", stringify!($name), "_", $version))]
+            extern "C" fn $name($($arg: $ty),*) -> u32 {
+                super::$name($($arg),*)
+            }
+        )*
+    };
+}
+
+by_version! {
+    [
+        v12_0 "12_0" v12_1 "12_1" v12_2 "12_2" v12_3 "12_3" v12_4 "12_4" v12_5 "12_5"
+        v12_6 "12_6" v12_7 "12_7" v12_8 "12_8" v12_9 "12_9" v13_0 "13_0" v13_1 "13_1"
+        v13_2 "13_2" v13_3 "13_3" v13_4 "13_4" v13_5 "13_5"
+    ] {
+        nvJitLinkCreate(link: Out<Handle>, count: c_uint, options: In<*const u8>);
+        nvJitLinkAddData(link: Handle, kind: c_int, data: Image, len: usize, name: Text);
+        nvJitLinkAddFile(link: Handle, kind: c_int, path: Text);
+        nvJitLinkComplete(link: Handle);
+        nvJitLinkGetLinkedCubinSize(link: Handle, len: Out<usize>);
+        nvJitLinkGetLinkedCubin(link: Handle, out: Out<u8>);
+        nvJitLinkGetLinkedPtxSize(link: Handle, len: Out<usize>);
+        nvJitLinkGetLinkedPtx(link: Handle, out: Out<u8>);
+        nvJitLinkGetErrorLogSize(link: Handle, len: Out<usize>);
+        nvJitLinkGetErrorLog(link: Handle, out: Out<u8>);
+        nvJitLinkGetInfoLogSize(link: Handle, len: Out<usize>);
+        nvJitLinkGetInfoLog(link: Handle, out: Out<u8>);
+        nvJitLinkDestroy(link: Out<Handle>);
+    }
+}
+
 /// `nvJitLinkInputType`: code, PTX, LTO-IR, a fat binary, an object, an archive, a text, anything.
 fn jit_kind(kind: c_int) -> Result<c_int, Status> {
     match kind {

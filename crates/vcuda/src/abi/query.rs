@@ -7,6 +7,17 @@ use crate::{
 };
 use std::ffi::{c_char, c_int, c_uint};
 
+/// How the names of tables begin that NVIDIA's CUDA runtime asks for.
+const OF_THE_RUNTIME: [u32; 7] = [
+    0xf8cf_f951,
+    0x6bd5_fb6c,
+    0xa094_798c,
+    0x42d8_5a81,
+    0xc693_336e,
+    0x263e_8860,
+    0xd408_2055,
+];
+
 entries! {
     cuInit(flags: c_uint) {
         if flags != 0 {
@@ -16,10 +27,18 @@ entries! {
     }
 
     /// Tables that only the toolkit's own libraries know.
-    cuGetExportTable(table: Out<usize>, _id: In<[u8; 16]>) {
+    cuGetExportTable(table: Out<usize>, id: In<[u8; 16]>) {
         table.put_if_wanted(0);
+        let id = id.value().unwrap_or_default();
+        let first = u32::from_be_bytes([id[0], id[1], id[2], id[3]]);
+        crate::report::missed(&format!("a private table of the driver ({first:08x})"));
         // NVRTC asks, too, and does without.
-        crate::report::missed("a private table of the driver");
+        if OF_THE_RUNTIME.contains(&first) {
+            crate::report::lacks(
+                "NVIDIA's own CUDA runtime, which needs private tables of its driver: programs that nvcc links by \
+                 `-cudart shared` have ours; CuPy, torch and what is linked with a static runtime do not run",
+            );
+        }
         Err(Status::NotSupported)
     }
 
