@@ -5,5 +5,6 @@ mod bulk;
 mod clusters;
 mod harness;
 mod products;
+mod tensor_memory;
 mod tensors;
 mod triton;
