@@ -208,7 +208,7 @@ pub(crate) fn misuse(case: &Case) -> Misuse {
 }
 
 /// Where `at` is in a mode of a layout, given as extents and strides (CuTe).
-fn place(mode: &[(usize, usize)], mut at: usize) -> usize {
+pub(crate) fn place(mode: &[(usize, usize)], mut at: usize) -> usize {
     let mut sum = 0;
     for &(extent, stride) in mode {
         sum += at % extent * stride;
