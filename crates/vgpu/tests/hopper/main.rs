@@ -6,6 +6,7 @@ mod clusters;
 mod harness;
 mod products;
 mod tensor_copies;
+mod tensor_kinds;
 mod tensor_memory;
 mod tensor_numbers;
 mod tensor_products;

@@ -1,17 +1,14 @@
 //! Products in tensor memory: kinds, shapes, layouts, and what is added to what, against sums of the host.
 
 use crate::{
-    tensor_copies::{Tile, outside_of_shared},
-    tensor_memory::{Work, committed, misuse, random},
-    tensor_numbers::{
-        BF16, E2M1, E2M3, E3M2, E4M3, E5M2, F16, Number, PACKED, S8, TF32, U8, matrix, scale,
-    },
+    tensor_copies::Tile,
+    tensor_memory::{Work, committed, random},
+    tensor_numbers::{E2M1, E4M3, E5M2, F16, Number, PACKED, S8, TF32, U8, matrix, scale},
 };
-use warpsmith_vgpu::{Misuse, check::Kind};
 
 /// What D is of.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Sum {
+pub(crate) enum Sum {
     F16,
     F32,
     S32,
@@ -19,56 +16,54 @@ enum Sum {
 
 /// Scales of blocks of k.
 #[derive(Clone, Copy)]
-struct Scales<'a> {
+pub(crate) struct Scales<'a> {
     /// Blocks of each 32 bytes of k.
-    blocks: usize,
+    pub(crate) blocks: usize,
     /// The bytes that the first blocks of A and B have.
-    first: [usize; 2],
-    is_power: bool,
+    pub(crate) first: [usize; 2],
+    pub(crate) is_power: bool,
     /// The scale of a row of A or of B, and a block.
-    of: &'a dyn Fn(usize, usize, usize) -> u8,
+    pub(crate) of: &'a dyn Fn(usize, usize, usize) -> u8,
 }
 
 /// A product, or several that are added up.
 #[derive(Clone, Copy)]
-struct Product<'a> {
-    kind: &'a str,
-    m: usize,
-    n: usize,
-    a: Number,
-    b: Number,
-    tiles: [Tile; 2],
+pub(crate) struct Product<'a> {
+    pub(crate) kind: &'a str,
+    pub(crate) m: usize,
+    pub(crate) n: usize,
+    pub(crate) a: Number,
+    pub(crate) b: Number,
+    pub(crate) tiles: [Tile; 2],
     /// So many products, of steps of 32 bytes of k.
-    steps: usize,
-    in_tensor: bool,
-    sum: Sum,
+    pub(crate) steps: usize,
+    pub(crate) in_tensor: bool,
+    pub(crate) sum: Sum,
     /// More of the instruction descriptor.
-    more: u32,
+    pub(crate) more: u32,
     /// What says whether the first adds to D.
-    adds: &'a str,
+    pub(crate) adds: &'a str,
     /// So often D is halved before the first.
-    halved: u32,
-    left_out: Option<[u32; 4]>,
+    pub(crate) halved: u32,
+    pub(crate) left_out: Option<[u32; 4]>,
     /// The first lane of D, 16 only of 64 rows.
-    lane: usize,
-    scales: Option<Scales<'a>>,
+    pub(crate) lane: usize,
+    pub(crate) scales: Option<Scales<'a>>,
     /// D before.
-    start: &'a dyn Fn(usize, usize) -> u32,
+    pub(crate) start: &'a dyn Fn(usize, usize) -> u32,
 }
 
 /// Bits of an instruction descriptor.
-const SATURATES: u32 = 1 << 3;
-const NEGATES: [u32; 2] = [1 << 13, 1 << 14];
+pub(crate) const SATURATES: u32 = 1 << 3;
+pub(crate) const NEGATES: [u32; 2] = [1 << 13, 1 << 14];
 
 /// Where B starts in shared memory.
 const B: usize = 32768;
 const SHARED: usize = 65536;
-/// Columns of D, of A and of the scales.
+/// The first column of D.
 const D: usize = 3;
-const A: usize = 260;
-const SCALES: [usize; 2] = [300, 305];
 
-fn tile(pattern: usize, transposed: bool) -> Tile {
+pub(crate) fn tile(pattern: usize, transposed: bool) -> Tile {
     // Patterns repeat each 8 rows of them; in between there is some room.
     let (leading, stride) = match (pattern, transposed) {
         (0, false) => (128, 272),
@@ -99,7 +94,7 @@ fn small(lane: usize, column: usize) -> u32 {
     ((random(9, 512 * lane + column) % 255) as f32 * 0.25 - 32.0).to_bits()
 }
 
-const BASE: Product<'static> = Product {
+pub(crate) const BASE: Product<'static> = Product {
     kind: "f16",
     m: 128,
     n: 32,
@@ -119,13 +114,21 @@ const BASE: Product<'static> = Product {
 };
 
 impl Product<'_> {
+    /// The first columns of A and of the scales, behind D, and how many columns there are.
+    fn columns(&self) -> ([usize; 3], usize) {
+        let a = D + self.n + 5;
+        let scales = a + if self.in_tensor { 8 * self.steps } else { 0 } + 1;
+        let end = scales + if self.scales.is_some() { 16 } else { 0 };
+        ([a, scales, scales + 5], end.next_power_of_two().max(32))
+    }
+
     /// Elements of 32 bytes of k.
     fn depth(&self) -> usize {
         2 * self.a.per
     }
 
     /// The instruction descriptor (PTX ISA 9.7.16.4.2).
-    fn instruction(&self) -> u32 {
+    pub(crate) fn instruction(&self) -> u32 {
         let turned = self.tiles.map(|tile| u32::from(tile.transposed));
         let (m, n) = (self.m as u32, self.n as u32);
         let shape = match self.scales {
@@ -179,15 +182,16 @@ impl Product<'_> {
     }
 
     fn body(&self) -> String {
+        let [at_a, scales_a, scales_b] = self.columns().0;
         let mut body = "  setp.eq.u32 %p4, %r0, %r0; setp.ne.u32 %p5, %r0, %r0;\n".to_owned();
         for step in 0..self.steps {
             let [a, b] = [(0, 0), (1, B)].map(|(which, start)| self.step_of(which, start, step));
             let from = match self.in_tensor {
-                true => format!("[%r14+{}]", A + 8 * step),
+                true => format!("[%r14+{}]", at_a + 8 * step + (self.lane << 16)),
                 false => "%d10".to_owned(),
             };
             let scales = match self.scales {
-                Some(_) => format!(", [%r14+{}], [%r14+{}]", SCALES[0], SCALES[1]),
+                Some(_) => format!(", [%r14+{scales_a}], [%r14+{scales_b}]"),
                 None => String::new(),
             };
             let left_out = match self.left_out {
@@ -223,13 +227,18 @@ impl Product<'_> {
     }
 
     /// What runs it: with A, B, scales and D at their places, and words that look like chance elsewhere.
-    fn work(&self, a: &dyn Fn(usize, usize) -> u32, b: &dyn Fn(usize, usize) -> u32) -> Work {
-        let mut work = Work::new(512, self.body());
+    pub(crate) fn work(
+        &self,
+        a: &dyn Fn(usize, usize) -> u32,
+        b: &dyn Fn(usize, usize) -> u32,
+    ) -> Work {
+        let ([at_a, scales_a, scales_b], columns) = self.columns();
+        let mut work = Work::new(columns, self.body());
         let chance = (0..SHARED).map(|at| random(7, at) as u8);
         work.shared = chance.collect();
         self.put(&mut work.shared, (1, B), self.n, b);
         let mut set =
-            |lane: usize, column: usize, word: u32| work.image[512 * lane + column] = word;
+            |lane: usize, column: usize, word: u32| work.image[columns * lane + column] = word;
         for lane in 0..128 {
             for column in 0..self.n {
                 set(lane, D + column, (self.start)(lane, column));
@@ -240,7 +249,7 @@ impl Product<'_> {
                 for row in 0..rows {
                     for quarter in 0..4 {
                         let lane = 32 * quarter + row % 32;
-                        let column = SCALES[which] + row / 32;
+                        let column = [scales_a, scales_b][which] + row / 32;
                         let mut word = random(6, 512 * lane + column).to_le_bytes();
                         for block in 0..scales.blocks {
                             word[scales.first[which] + block] = (scales.of)(which, row, block);
@@ -256,7 +265,7 @@ impl Product<'_> {
                 for word in 0..8 * self.steps {
                     let bits = (0..per).map(|at| a(row, word * per + at) << (at * self.a.bits));
                     let word_of = bits.fold(0, |all, one| all | one);
-                    set(self.lane_of(row), A + word, word_of);
+                    set(self.lane_of(row), at_a + word, word_of);
                 }
             }
         } else {
@@ -299,8 +308,9 @@ impl Product<'_> {
 
     /// It is run, and each word of tensor memory is as it must be: sums must be exact.
     #[track_caller]
-    fn check(&self, a: &dyn Fn(usize, usize) -> u32, b: &dyn Fn(usize, usize) -> u32) {
+    pub(crate) fn check(&self, a: &dyn Fn(usize, usize) -> u32, b: &dyn Fn(usize, usize) -> u32) {
         let work = self.work(a, b);
+        let columns = work.columns;
         let (found, _) = work.run();
         let mut of_d = vec![None; found.len()];
         for row in 0..self.m {
@@ -308,12 +318,17 @@ impl Product<'_> {
             let left_out = self.left_out.unwrap_or_default();
             if left_out[lane / 32] >> (lane % 32) & 1 == 0 {
                 for column in 0..self.n {
-                    of_d[512 * lane + D + column] = Some((row, column));
+                    of_d[columns * lane + D + column] = Some((row, column));
                 }
             }
         }
         for (at, found) in found.into_iter().enumerate() {
-            let place = format!("{}, lane {}, column {}", self.kind, at / 512, at % 512);
+            let place = format!(
+                "{}, lane {}, column {}",
+                self.kind,
+                at / columns,
+                at % columns
+            );
             let Some((row, column)) = of_d[at] else {
                 assert_eq!(found, work.image[at], "{place}: not of D");
                 continue;
@@ -345,7 +360,7 @@ impl Product<'_> {
 
     /// With numbers that look like chance.
     #[track_caller]
-    fn check_some(&self) {
+    pub(crate) fn check_some(&self) {
         let a = matrix(self.a, 11, SMALL);
         let b = matrix(self.b, 12, SMALL);
         self.check(&a, &b);
@@ -359,44 +374,43 @@ fn each_layout_in_shared_memory_gives_the_same_product() {
         // Each is once A and once B; the other is another each time.
         let second = layouts.as_flattened()[(3 * at + 2) % 8];
         let tiles = [*first, second];
+        let base = Product { tiles, ..BASE };
         Product {
-            tiles,
             m: 64,
             n: 72,
-            ..BASE
+            ..base
         }
         .check_some();
-        for (kind, a, b) in [("f16", F16, F16), ("f8f6f4", E4M3, E2M1)] {
-            Product {
-                kind,
-                a,
-                b,
-                tiles,
-                n: 48,
-                ..BASE
-            }
-            .check_some();
+        // Elements of less than a byte are together by k only.
+        let b = if second.transposed { E5M2 } else { E2M1 };
+        let (kind, a) = ("f8f6f4", E4M3);
+        Product {
+            kind,
+            a,
+            b,
+            n: 48,
+            ..base
         }
+        .check_some();
         let (kind, sum) = ("i8", Sum::S32);
-        let i8 = Product {
+        let byte = |seed| move |row, k| random(seed, 64 * row + k) & 0xFF;
+        let product = Product {
             kind,
             a: S8,
             b: U8,
-            tiles,
             sum,
             start: &whole,
-            ..BASE
+            ..base
         };
-        i8.check(&|row, k| random(31, 64 * row + k) & 0xFF, &|row, k| {
-            random(32, 64 * row + k) & 0xFF
-        });
+        product.check(&byte(31), &byte(32));
     }
     for pattern in 0..4 {
         let tiles = [tile(pattern, false), tile((pattern + 1) % 4, false)];
+        let (kind, a, b) = ("tf32", TF32, TF32);
         Product {
-            kind: "tf32",
-            a: TF32,
-            b: TF32,
+            kind,
+            a,
+            b,
             tiles,
             m: 64,
             n: 24,
@@ -406,6 +420,54 @@ fn each_layout_in_shared_memory_gives_the_same_product() {
     }
 }
 
-fn whole(lane: usize, column: usize) -> u32 {
+#[test]
+fn products_of_several_steps_are_added_up() {
+    // In K-major layouts a step is 32 bytes further in each row.
+    for (pattern, steps) in [(2, 2), (3, 3), (3, 4)] {
+        let tiles = [tile(pattern, false), tile(3, false)];
+        Product {
+            steps,
+            tiles,
+            n: 40,
+            adds: "%p5",
+            ..BASE
+        }
+        .check_some();
+    }
+    // Transposed it is as many steps of 8 further.
+    for pattern in 0..4 {
+        let tiles = [tile(pattern, true), tile(3 - pattern, true)];
+        Product {
+            steps: 3,
+            tiles,
+            m: 64,
+            n: 16,
+            ..BASE
+        }
+        .check_some();
+    }
+    let (kind, a, b) = ("mxf4.block_scale", PACKED, PACKED);
+    let of = &|which, row, block| 126 + (random(41 + which as u64, 2 * row + block) % 3) as u8;
+    let scales = Some(Scales {
+        blocks: 2,
+        first: [2, 0],
+        is_power: true,
+        of,
+    });
+    Product {
+        kind,
+        a,
+        b,
+        scales,
+        steps: 2,
+        in_tensor: true,
+        n: 136,
+        ..BASE
+    }
+    .check_some();
+}
+
+/// Any word.
+pub(crate) fn whole(lane: usize, column: usize) -> u32 {
     random(5, 512 * lane + column)
 }

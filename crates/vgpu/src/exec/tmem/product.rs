@@ -9,7 +9,7 @@
 //! Numbers are those of `mma` (`exec/mma/mod.rs`): chains of fused multiply-adds in f32 in ascending k from D, and integers
 //! that wrap or are clamped once.
 
-use super::{LANES, Place, address, holds, misuse, numbers::Element};
+use super::{Place, address, holds, misuse, numbers::Element};
 use crate::{
     error::Misuse,
     exec::{
@@ -116,24 +116,31 @@ impl Shape {
         let fits = match kind {
             Kind::F16 | Kind::F8f6f4 => ty <= 1,
             Kind::Tf32 => ty == 1,
-            Kind::I8 => ty == 2,
+            // Integers are not negated.
+            Kind::I8 => ty == 2 && field(13, 2) == 0,
             Kind::Mxf8f6f4 | Kind::Mxf4 => powers,
             Kind::Mxf4nvf4 => true,
         };
-        let rows = match m {
-            64 => !scaled && n.is_multiple_of(8),
-            128 => n.is_multiple_of(16),
+        let rows = match (kind, m) {
+            (Kind::I8, 64 | 128) => n <= 32 || n.is_multiple_of(16),
+            (_, 64) => !scaled,
+            (_, 128) => true,
             _ => false,
         };
         let is_sparse = flag(2);
         if !fits || !rows || !(8..=256).contains(&n) || is_sparse || scaled && flag(31) {
             return None;
         }
+        let (a, b) = (element(kind, field(7, 3))?, element(kind, field(10, wide))?);
+        // Transposed bytes of B come by 16.
+        if flag(16) && b.each() == 16 && !n.is_multiple_of(16) {
+            return None;
+        }
         Some(Shape {
             m,
             n,
-            a: element(kind, field(7, 3))?,
-            b: element(kind, field(10, wide))?,
+            a,
+            b,
             half: !scaled && kind != Kind::I8 && ty == 0,
             saturates: flag(3),
             negates: [flag(13), flag(14)],
@@ -227,7 +234,9 @@ fn shared(
     (element, rows): (Element, u32),
 ) -> Option<Matrix> {
     let at = Descriptor::of_tensor(descriptor);
-    let Some(at) = at.filter(|_| !transposed || element != Element::Packed) else {
+    // Transposed, 32 bits are only in patterns of 32 bytes, and packed numbers in none.
+    let can_be = !transposed || !matches!(element, Element::Packed | Element::Tf32);
+    let Some(at) = at.filter(|_| can_be) else {
         misuse(ctx, by.0, by.2, Misuse::TensorDescriptor, None);
         return None;
     };
@@ -349,8 +358,7 @@ fn product(ctx: &mut Ctx, op: &Micro<Mma>, lane: u32) -> Option<()> {
     if !holds(ctx, op.span(), lane, d, shape.n) {
         return None;
     }
-    let last = d.lane + shape.lane(shape.m - 1);
-    if last >= LANES {
+    if d.lane != 0 && (shape.m != 64 || d.lane != 16) {
         misuse(ctx, op.span(), lane, Misuse::TensorLanes, None);
         return None;
     }
@@ -360,6 +368,10 @@ fn product(ctx: &mut Ctx, op: &Micro<Mma>, lane: u32) -> Option<()> {
             return None;
         }
         let at = address(ctx, op.words.behind(Mma::A), i);
+        if Place::of(at).lane != d.lane {
+            misuse(ctx, op.span(), lane, Misuse::TensorLanes, Some(at.into()));
+            return None;
+        }
         tensor(ctx, by, at, &shape)?
     } else {
         let from = (wide(ctx, Mma::A), shape.transposes[0]);
