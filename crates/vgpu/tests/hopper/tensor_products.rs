@@ -1,10 +1,12 @@
 //! Products in tensor memory: kinds, shapes, layouts, and what is added to what, against sums of the host.
 
 use crate::{
+    harness::Case,
     tensor_copies::Tile,
     tensor_memory::{Work, committed, random},
     tensor_numbers::{E2M1, E4M3, E5M2, F16, Number, PACKED, S8, TF32, U8, matrix, scale},
 };
+use warpsmith_vgpu::check::Kind;
 
 /// What D is of.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -309,7 +311,17 @@ impl Product<'_> {
     /// It is run, and each word of tensor memory is as it must be: sums must be exact.
     #[track_caller]
     pub(crate) fn check(&self, a: &dyn Fn(usize, usize) -> u32, b: &dyn Fn(usize, usize) -> u32) {
-        let work = self.work(a, b);
+        self.check_work(&self.work(a, b), a, b);
+    }
+
+    /// The same of what else does it.
+    #[track_caller]
+    fn check_work(
+        &self,
+        work: &Work,
+        a: &dyn Fn(usize, usize) -> u32,
+        b: &dyn Fn(usize, usize) -> u32,
+    ) {
         let columns = work.columns;
         let (found, _) = work.run();
         let mut of_d = vec![None; found.len()];
@@ -465,6 +477,108 @@ fn products_of_several_steps_are_added_up() {
         ..BASE
     }
     .check_some();
+}
+
+#[test]
+fn products_wait_for_one_another_by_several_commits() {
+    // The second adds to what the first left, after a wait for it; by a generic address of the barrier too.
+    let product = Product {
+        tiles: [plain(2); 2],
+        steps: 2,
+        m: 64,
+        n: 32,
+        ..BASE
+    };
+    let [a, b] = [(F16, 13), (F16, 14)].map(|(of, seed)| matrix(of, seed, SMALL));
+    let mut work = product.work(&a, &b);
+    let second = work
+        .body
+        .rfind("  mov.b64 %d10")
+        .expect("the second product");
+    let first = committed(0).replace(".shared::cluster.b64 [%r12]", ".b64 [%d13]");
+    let generic = "  mov.u64 %d13, bar; cvta.shared.u64 %d13, %d13;\n";
+    let last = work
+        .body
+        .split_off(second)
+        .replace(&committed(0), &committed(1));
+    work.body = format!("{generic}{}{first}  bar.sync 0;\n{last}", work.body);
+    let kept = "collector::a::fill";
+    work.body = work
+        .body
+        .replacen("kind::f16 ", &format!("kind::f16.{kept} "), 1);
+    product.check_work(&work, &a, &b);
+}
+
+#[test]
+fn scales_come_by_copies() {
+    // 32 rows of 16 bytes are all scales of 128 rows of A or B, and go to each quarter of the lanes (CUTLASS).
+    let of = &|which, row, block| 126 + (random(43 + which as u64, row + 7 * block) % 3) as u8;
+    let scales = Some(Scales {
+        blocks: 1,
+        first: [2, 1],
+        is_power: true,
+        of,
+    });
+    let (kind, a, b) = ("mxf8f6f4.block_scale.block32", E4M3, E5M2);
+    let product = Product {
+        kind,
+        a,
+        b,
+        scales,
+        n: 128,
+        ..BASE
+    };
+    let [a, b] = [(a, 44), (b, 45)].map(|(of, seed)| matrix(of, seed, (0.25, 6.0)));
+    let mut work = product.work(&a, &b);
+    let ([_, scales_a, scales_b], columns) = product.columns();
+    let copied = Tile {
+        leading: 0,
+        ..tile(0, false)
+    };
+    for (which, start, column) in [(0, 24576, scales_a), (1, 28672, scales_b)] {
+        for row in 0..32 {
+            for word in 0..4 {
+                let at = copied.unit(start, 0, row) + 4 * word;
+                let from = columns * row + column + word;
+                work.shared[at..at + 4].copy_from_slice(&work.image[from].to_le_bytes());
+            }
+        }
+        for lane in 0..128 {
+            for word in 0..4 {
+                work.image[columns * lane + column + word] = 0xFFFF_FFFF;
+            }
+        }
+        let descriptor = copied.descriptor(start);
+        work.body = format!(
+            "  mov.b64 %d{0}, {descriptor}; add.u64 %d{0}, %d{0}, %d9;\n  \
+             @%p1 tcgen05.cp.cta_group::1.32x128b.warpx4 [%r14+{column}], %d{0};\n{1}",
+            20 + which,
+            work.body
+        );
+    }
+    let found = work.run().0;
+    for row in 0..128 {
+        for column in 0..128 {
+            let cell = f32::from_bits(found[columns * row + D + column]);
+            let sum = product.sum((row, column), &a, &b);
+            assert_eq!(f64::from(cell), sum, "row {row}, column {column}");
+        }
+    }
+}
+
+#[test]
+#[ignore = "stores are not noted for tcgen05: `is_read_by_proxy` in exec/bulk/watch.rs does not name it"]
+fn operands_are_fenced_or_it_is_found() {
+    let right = Product { n: 8, ..BASE }.work(&|_, _| 0, &|_, _| 0).case();
+    assert_eq!(right.finds(), []);
+    let text = right.text.replacen("  fence.proxy.async;\n", "", 1);
+    let found = Case { text, ..right }.finds();
+    let is_product =
+        |one: &(Kind, String)| one.0 == Kind::ProxyFence && one.1.starts_with("@%p1 tcgen05.mma");
+    assert!(
+        !found.is_empty() && found.iter().all(is_product),
+        "{found:?}"
+    );
 }
 
 /// Any word.
