@@ -172,7 +172,7 @@ fn each_number_of_few_bits_is_known() {
 fn integers_wrap_or_are_clamped() {
     let near = |lane: usize, column: usize| {
         let far = random(61, 512 * lane + column) % 200_000;
-        if column % 2 == 0 {
+        if column.is_multiple_of(2) {
             i32::MAX as u32 - far
         } else {
             i32::MIN as u32 + far
@@ -450,28 +450,6 @@ fn a_descriptor_that_is_wrong_is_a_fault() {
         tiles: [tile(0, false), tile(0, true)],
         ..F8
     });
-    // Lanes where no D of so many rows begins, and columns that were not given out.
-    assert_eq!(
-        of(Product {
-            m: 64,
-            lane: 8,
-            ..BASE
-        }),
-        Misuse::TensorLanes
-    );
-    let mut wide = Product { n: 256, ..BASE }.work(&|_, _| 0, &|_, _| 0);
-    wide.columns = 256;
-    wide.image.truncate(128 * 256);
-    assert_eq!(misuse(&wide.case()), Misuse::TensorMemory);
-    // Layouts that there are not for the numbers.
-    let turned = [tile(3, true), tile(3, false)];
-    assert_eq!(
-        of(Product {
-            tiles: turned,
-            ..T32
-        }),
-        Misuse::TensorDescriptor
-    );
     let scales = Some(Scales {
         blocks: 2,
         first: [0, 0],
@@ -495,6 +473,65 @@ fn a_descriptor_that_is_wrong_is_a_fault() {
         more: 1 << 31,
         ..mx
     });
+}
+
+#[test]
+fn matrices_that_are_elsewhere_are_a_fault() {
+    let none = |_: usize, _: usize| 0;
+    let of = |product: Product<'_>| misuse(&product.work(&none, &none).case());
+    // Lanes where no D of so many rows begins, and columns that were not given out.
+    assert_eq!(
+        of(Product {
+            m: 64,
+            lane: 8,
+            ..BASE
+        }),
+        Misuse::TensorLanes
+    );
+    let mut wide = Product { n: 256, ..BASE }.work(&|_, _| 0, &|_, _| 0);
+    wide.columns = 256;
+    wide.image.truncate(128 * 256);
+    assert_eq!(misuse(&wide.case()), Misuse::TensorMemory);
+    // A in other lanes than D.
+    let upper = Product {
+        m: 64,
+        lane: 16,
+        in_tensor: true,
+        n: 24,
+        ..BASE
+    };
+    let mut work = upper.work(&none, &none);
+    let at = upper.columns().0[0];
+    let other = work.body.replace(
+        &format!("[%r14+{}]", at + (16 << 16)),
+        &format!("[%r14+{at}]"),
+    );
+    assert_ne!(other, work.body);
+    work.body = other;
+    assert_eq!(misuse(&work.case()), Misuse::TensorLanes);
+    // Layouts that there are not for the numbers.
+    let turned = [tile(3, true), tile(3, false)];
+    assert_eq!(
+        of(Product {
+            tiles: turned,
+            ..T32
+        }),
+        Misuse::TensorDescriptor
+    );
+    let scales = Some(Scales {
+        blocks: 2,
+        first: [0, 0],
+        is_power: true,
+        of: &|_, _, _| 127,
+    });
+    let (kind, a, b) = ("mxf4.block_scale", PACKED, PACKED);
+    let mx = Product {
+        kind,
+        a,
+        b,
+        scales,
+        ..BASE
+    };
     assert_eq!(
         of(Product {
             tiles: turned,

@@ -108,7 +108,7 @@ impl Number {
     }
 }
 
-/// A matrix whose numbers look like chance: all of them, if no unit is named.
+/// A matrix of multiples of a unit up to the most, that look like chance.
 pub(crate) fn matrix(
     number: Number,
     seed: u64,

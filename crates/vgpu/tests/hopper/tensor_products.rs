@@ -117,7 +117,7 @@ pub(crate) const BASE: Product<'static> = Product {
 
 impl Product<'_> {
     /// The first columns of A and of the scales, behind D, and how many columns there are.
-    fn columns(&self) -> ([usize; 3], usize) {
+    pub(crate) fn columns(&self) -> ([usize; 3], usize) {
         let a = D + self.n + 5;
         let scales = a + if self.in_tensor { 8 * self.steps } else { 0 } + 1;
         let end = scales + if self.scales.is_some() { 16 } else { 0 };
