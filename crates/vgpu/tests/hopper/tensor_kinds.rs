@@ -473,6 +473,34 @@ fn a_descriptor_that_is_wrong_is_a_fault() {
         more: 1 << 31,
         ..mx
     });
+    // Two scales begin at the first or third byte, four at the first; parts of two are only by four.
+    product(Product {
+        more: 1 << 29,
+        ..mx
+    });
+    product(Product { more: 3 << 4, ..mx });
+    let (kind, of) = (
+        "mxf4nvf4.block_scale.block16",
+        &|_: usize, _: usize, _: usize| 127,
+    );
+    let scales = Some(Scales {
+        blocks: 4,
+        first: [0, 0],
+        is_power: false,
+        of,
+    });
+    product(Product {
+        more: 2 << 29,
+        kind,
+        scales,
+        ..mx
+    });
+    let kind = "mxf4nvf4.block_scale.block32";
+    product(Product {
+        kind,
+        more: 1 << 23,
+        ..mx
+    });
 }
 
 #[test]

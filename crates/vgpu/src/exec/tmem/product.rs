@@ -100,7 +100,7 @@ fn element(kind: Kind, bits: u32) -> Option<Element> {
 
 impl Shape {
     /// `None` for what the kind has not, and what is not done: sparse products, and a depth of 96.
-    fn of(kind: Kind, bits: u32) -> Option<Shape> {
+    fn of(kind: Kind, blocks: u32, bits: u32) -> Option<Shape> {
         let field = |at: u32, width: u32| bits >> at & ((1 << width) - 1);
         let flag = |at: u32| field(at, 1) != 0;
         let scaled = matches!(kind, Kind::Mxf8f6f4 | Kind::Mxf4 | Kind::Mxf4nvf4);
@@ -119,7 +119,7 @@ impl Shape {
             // Integers are not negated.
             Kind::I8 => ty == 2 && field(13, 2) == 0,
             Kind::Mxf8f6f4 | Kind::Mxf4 => powers,
-            Kind::Mxf4nvf4 => true,
+            Kind::Mxf4nvf4 => powers || blocks == 4,
         };
         let rows = match (kind, m) {
             (Kind::I8, 64 | 128) => n <= 32 || n.is_multiple_of(16),
@@ -127,8 +127,17 @@ impl Shape {
             (_, 128) => true,
             _ => false,
         };
+        // Bytes of scales do not begin in the middle of so many.
+        let scales = [field(29, 2), field(4, 2)];
+        let begins = |first: &u32| !scaled || first.is_multiple_of(blocks);
         let is_sparse = flag(2);
-        if !fits || !rows || !(8..=256).contains(&n) || is_sparse || scaled && flag(31) {
+        if !fits
+            || !rows
+            || !scales.iter().all(begins)
+            || !(8..=256).contains(&n)
+            || is_sparse
+            || scaled && flag(31)
+        {
             return None;
         }
         let (a, b) = (element(kind, field(7, 3))?, element(kind, field(10, wide))?);
@@ -145,7 +154,7 @@ impl Shape {
             saturates: flag(3),
             negates: [flag(13), flag(14)],
             transposes: [flag(15), flag(16)],
-            scales: [field(29, 2), field(4, 2)],
+            scales,
             powers,
         })
     }
@@ -350,7 +359,7 @@ fn product(ctx: &mut Ctx, op: &Micro<Mma>, lane: u32) -> Option<()> {
     let slot = |ctx: &Ctx, at: u32| Slot(ctx.extra(op.words.behind(at), 1)[0]);
     let word = |ctx: &Ctx, at: u32| ctx.cells::<u32>(slot(ctx, at))[i];
     let wide = |ctx: &Ctx, at: u32| ctx.cells::<u64>(slot(ctx, at))[i];
-    let Some(shape) = Shape::of(op.kind, word(ctx, Mma::DESCRIPTOR)) else {
+    let Some(shape) = Shape::of(op.kind, op.blocks, word(ctx, Mma::DESCRIPTOR)) else {
         misuse(ctx, op.span(), lane, Misuse::TensorProduct, None);
         return None;
     };
