@@ -9,6 +9,8 @@ use warpsmith_vgpu::{
 /// A kernel, and a launch of it.
 #[derive(Clone)]
 pub(crate) struct Case {
+    /// Version and target of the module.
+    pub(crate) head: &'static str,
     /// The text of the module behind its head; the kernel is `k`, with 64-bit parameters.
     pub(crate) text: String,
     pub(crate) grid: [u32; 3],
@@ -21,8 +23,10 @@ pub(crate) struct Case {
     pub(crate) out: usize,
 }
 
-/// The head of every module here.
-pub(crate) const HEAD: &str = ".version 8.6\n.target sm_90a\n.address_size 64\n";
+/// The head of a module, if nothing else is said.
+const HEAD: &str = ".version 8.6\n.target sm_90a\n.address_size 64\n";
+/// The head of a module that has tensor memory.
+pub(crate) const BLACKWELL: &str = ".version 8.8\n.target sm_100a\n.address_size 64\n";
 
 /// What every kernel here declares.
 pub(crate) const DECLARED: &str = "
@@ -50,6 +54,7 @@ impl Case {
     /// Of one CTA of 32 threads that writes `out` words.
     pub(crate) fn new(text: String, out: usize) -> Case {
         Case {
+            head: HEAD,
             text,
             grid: [1; 3],
             block: 32,
@@ -62,7 +67,7 @@ impl Case {
 
     /// What it writes on such a machine, and what is found.
     pub(crate) fn run_on(&self, config: Config) -> (Result<Vec<u32>, Error>, Vec<Finding>) {
-        let text = format!("{HEAD}{}", self.text);
+        let text = format!("{}{}", self.head, self.text);
         let module = parse(&text).unwrap_or_else(|found| panic!("{found:#?}"));
         let module = verify(module).unwrap_or_else(|found| panic!("{found:#?}"));
         let machine = Machine::new(config).expect("a machine");
@@ -131,7 +136,7 @@ impl Case {
     /// The kinds that are found, each with its line in the kernel.
     pub(crate) fn finds(&self) -> Vec<(Kind, String)> {
         let (_, found) = self.checked(None);
-        let text = format!("{HEAD}{}", self.text);
+        let text = format!("{}{}", self.head, self.text);
         let line = |finding: &Finding| match finding.place.span {
             warpsmith_ptx::ir::Span::Ptx { line, .. } => {
                 let line = text.lines().nth(line as usize - 1).unwrap_or("");

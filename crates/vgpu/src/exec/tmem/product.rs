@@ -101,7 +101,7 @@ fn element(kind: Kind, bits: u32) -> Option<Element> {
 
 impl Shape {
     /// `None` for what the kind has not, and what is not done: sparse products, and a depth of 96.
-    fn of(kind: Kind, bits: u32) -> Option<Shape> {
+    fn of(kind: Kind, blocks: u32, bits: u32) -> Option<Shape> {
         let field = |at: u32, width: u32| bits >> at & ((1 << width) - 1);
         let flag = |at: u32| field(at, 1) != 0;
         let scaled = matches!(kind, Kind::Mxf8f6f4 | Kind::Mxf4 | Kind::Mxf4nvf4);
@@ -117,29 +117,45 @@ impl Shape {
         let fits = match kind {
             Kind::F16 | Kind::F8f6f4 => ty <= 1,
             Kind::Tf32 => ty == 1,
-            Kind::I8 => ty == 2,
+            // Integers are not negated.
+            Kind::I8 => ty == 2 && field(13, 2) == 0,
             Kind::Mxf8f6f4 | Kind::Mxf4 => powers,
-            Kind::Mxf4nvf4 => true,
+            Kind::Mxf4nvf4 => powers || blocks == 4,
         };
-        let rows = match m {
-            64 => !scaled && n.is_multiple_of(8),
-            128 => n.is_multiple_of(16),
+        let rows = match (kind, m) {
+            (Kind::I8, 64 | 128) => n <= 32 || n.is_multiple_of(16),
+            (_, 64) => !scaled,
+            (_, 128) => true,
             _ => false,
         };
+        // Bytes of scales do not begin in the middle of so many.
+        let scales = [field(29, 2), field(4, 2)];
+        let begins = |first: &u32| !scaled || first.is_multiple_of(blocks);
         let is_sparse = flag(2);
-        if !fits || !rows || !(8..=256).contains(&n) || is_sparse || scaled && flag(31) {
+        if !fits
+            || !rows
+            || !scales.iter().all(begins)
+            || !(8..=256).contains(&n)
+            || is_sparse
+            || scaled && flag(31)
+        {
+            return None;
+        }
+        let (a, b) = (element(kind, field(7, 3))?, element(kind, field(10, wide))?);
+        // Transposed bytes of B come by 16.
+        if flag(16) && b.each() == 16 && !n.is_multiple_of(16) {
             return None;
         }
         Some(Shape {
             m,
             n,
-            a: element(kind, field(7, 3))?,
-            b: element(kind, field(10, wide))?,
+            a,
+            b,
             half: !scaled && kind != Kind::I8 && ty == 0,
             saturates: flag(3),
             negates: [flag(13), flag(14)],
             transposes: [flag(15), flag(16)],
-            scales: [field(29, 2), field(4, 2)],
+            scales,
             powers,
         })
     }
@@ -181,7 +197,9 @@ fn shared(
     (element, rows): (Element, u32),
 ) -> Option<Read> {
     let at = Descriptor::of_tensor(descriptor);
-    let Some(at) = at.filter(|_| !transposed || element != Element::Packed) else {
+    // Transposed, 32 bits are only in patterns of 32 bytes, and packed numbers in none.
+    let can_be = !transposed || !matches!(element, Element::Packed | Element::Tf32);
+    let Some(at) = at.filter(|_| can_be) else {
         misuse(ctx, by.0, by.2, Misuse::TensorDescriptor, None);
         return None;
     };
@@ -311,7 +329,7 @@ fn operands(ctx: &mut Ctx, op: &Micro<Mma>, lane: u32, shape: &Shape) -> Option<
     if !holds(ctx, op.span(), lane, d, shape.n) {
         return None;
     }
-    if d.lane + shape.lane(shape.m - 1) >= LANES {
+    if d.lane != 0 && (shape.m != 64 || d.lane != 16) {
         refuse(ctx, Misuse::TensorLanes);
         return None;
     }
@@ -323,8 +341,12 @@ fn operands(ctx: &mut Ctx, op: &Micro<Mma>, lane: u32, shape: &Shape) -> Option<
             return None;
         }
         let at = address(ctx, op.words.behind(Mma::A), i);
-        let a = tensor(ctx, by, at, shape)?;
         let place = Place::of(at);
+        if place.lane != d.lane {
+            refuse(ctx, Misuse::TensorLanes);
+            return None;
+        }
+        let a = tensor(ctx, by, at, shape)?;
         let own: Vec<u32> = lanes.iter().map(|lane| place.lane + lane).collect();
         touched.reads(place, &own, 8);
         a
@@ -403,7 +425,7 @@ impl Operands {
 fn product(ctx: &mut Ctx, op: &Micro<Mma>, lane: u32) -> Option<()> {
     let by = (op.span(), op.reads, lane);
     let slot = Slot(ctx.extra(op.words.behind(Mma::DESCRIPTOR), 1)[0]);
-    let Some(shape) = Shape::of(op.kind, ctx.cells::<u32>(slot)[lane as usize]) else {
+    let Some(shape) = Shape::of(op.kind, op.blocks, ctx.cells::<u32>(slot)[lane as usize]) else {
         misuse(ctx, op.span(), lane, Misuse::TensorProduct, None);
         return None;
     };
