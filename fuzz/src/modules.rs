@@ -4,6 +4,7 @@ use crate::rng::Rng;
 use std::path::{Path, PathBuf};
 use warpsmith_ptx::{
     findings::{Limits, find},
+    ir::Span,
     parse::parse,
     print::print,
     verify::{Verified, verify},
