@@ -23,7 +23,7 @@ use super::{
 use crate::lower::Lowerer;
 use regalloc2::{RegClass, VReg};
 use warpsmith_ptx::{
-    ir::{Inst, Operand},
+    ir::{Inst, Operand, RegId},
     qual::Qual,
     types::Type,
 };
@@ -83,6 +83,19 @@ pub(super) enum Side {
 
 /// Products with the same fragment of A from which on it is spread once for all, where that is worth its stores.
 const OFTEN: usize = 3;
+
+/// The most bytes of fragments beside each other.
+const MOST_KEPT: u32 = 8 << 10;
+
+/// The registers of an operand that is nothing else.
+fn registers(inst: &Inst, operand: usize) -> Option<Vec<RegId>> {
+    let items = items(inst.operands.get(operand)?);
+    let regs = items.iter().map(|item| match item {
+        Operand::Reg(reg) => Some(*reg),
+        _ => None,
+    });
+    regs.collect()
+}
 
 /// What `mma.sync` is, if it is compiled.
 pub(super) fn product(l: &Lowerer<'_>, inst: &Inst) -> Option<Product> {
@@ -205,7 +218,48 @@ impl Coder<'_, '_> {
         }
         self.make_products();
         self.fragments.clear();
+        self.kept.clear();
         self.nodes.first_room(bytes)
+    }
+
+    /// Room for the fragment of an operand of the current instruction. Behind it is that of the same operand of products
+    /// that go on with its sums, so that one piece of code makes all of them.
+    fn room_of(&mut self, inst: &Inst, operand: usize, bytes: u32) -> u32 {
+        let Some(own) = registers(inst, operand) else {
+            return self.room(bytes);
+        };
+        if let Some(at) = self.kept.remove(&(operand, own)) {
+            return at;
+        }
+        let behind = self.goes_on_as(inst, operand, MOST_KEPT / bytes);
+        let at = self.room(bytes * (1 + behind.len() as u32));
+        for (own, place) in behind.into_iter().zip(1..) {
+            self.kept.insert((operand, own), at + bytes * place);
+        }
+        at
+    }
+
+    /// The registers of an operand of the products behind this one that go on with its sums, in order.
+    fn goes_on_as(&self, inst: &Inst, operand: usize, most: u32) -> Vec<Vec<RegId>> {
+        let behind = self.insts[self.block].get(self.at + 1..);
+        let mut sums = inst.operands.first();
+        let mut found: Vec<Vec<RegId>> = Vec::new();
+        for other in behind.into_iter().flatten() {
+            let Some(other) = other else {
+                break;
+            };
+            let same = other.op == inst.op && other.quals == inst.quals;
+            let own = registers(other, operand).filter(|_| same && other.guard.is_none());
+            let Some(own) = own.filter(|_| other.operands.get(3) == sums) else {
+                break;
+            };
+            if found.len() as u32 + 1 >= most || found.contains(&own) {
+                break;
+            }
+            found.push(own);
+            sums = other.operands.first();
+        }
+        found
     }
 
     fn fragment(
@@ -221,11 +275,11 @@ impl Coder<'_, '_> {
         Ok(made)
     }
 
-    /// A of floats: for each block of k, part, half of the rows and vector register the widened elements, for spread
+    /// A of floats, of an instruction: for each block of k, part, half of the rows and vector register the widened elements, for spread
     /// ones each of the four of a group in a register of its own.
     pub(super) fn rows_of_floats(
         &mut self,
-        product: Product,
+        (product, inst): (Product, &Inst),
         a: Vec<ValueId>,
         spread: bool,
     ) -> Result<Fragment, Skip> {
@@ -237,7 +291,8 @@ impl Coder<'_, '_> {
         let key = (a, element, Side::A { spread });
         self.fragment(key, |coder, a| {
             let each = if spread { 256 } else { 64 };
-            let at = coder.room(each * blocks * element.parts() * halves * 2);
+            let bytes = each * blocks * element.parts() * halves * 2;
+            let at = coder.room_of(inst, 1, bytes);
             let mut to = at;
             for block in 0..blocks {
                 for part in 0..element.parts() {
@@ -263,14 +318,14 @@ impl Coder<'_, '_> {
     /// B of floats: for each block of k, part and lane of a group the even columns, then the odd ones.
     pub(super) fn columns_of_floats(
         &mut self,
-        product: Product,
+        (product, inst): (Product, &Inst),
         b: Vec<ValueId>,
     ) -> Result<Fragment, Skip> {
         let Product {
             element, blocks, ..
         } = product;
         self.fragment((b, element, Side::B), |coder, b| {
-            let at = coder.room(128 * blocks * element.parts());
+            let at = coder.room_of(inst, 2, 128 * blocks * element.parts());
             let mut to = at;
             for value in b {
                 let lanes = coder.lanes(*value)?;

@@ -33,6 +33,14 @@ impl Nodes {
     }
 }
 
+impl Tile {
+    /// Bytes of the fragments of A and B.
+    pub(super) fn bytes(self) -> [u32; 2] {
+        let b = 128 * self.parts * self.blocks;
+        [if self.spread { 8 * b } else { 2 * b }, b]
+    }
+}
+
 /// Products of floats that have not been made yet: what comes later may have the same A, or go on with the sums.
 #[derive(Debug)]
 pub(super) struct Pending {
@@ -99,12 +107,12 @@ impl Coder<'_, '_> {
             return Err(Skip);
         };
         let often = self.is_spread(inst);
-        let mut rows = self.rows_of_floats(product, a.clone(), often)?;
-        let b = self.columns_of_floats(product, b)?;
+        let mut rows = self.rows_of_floats((product, inst), a.clone(), often)?;
+        let b = self.columns_of_floats((product, inst), b)?;
         let key = (a, product.element, Side::A { spread: often });
         if !self.fragments.contains_key(&key) {
             // There was no room for both: B is the first of what stands there now.
-            rows = self.rows_of_floats(product, key.0, often)?;
+            rows = self.rows_of_floats((product, inst), key.0, often)?;
         }
         let tile = Tile {
             a: rows.at,
@@ -214,9 +222,10 @@ impl Coder<'_, '_> {
                 }
             }
             let second = own.get(1).map_or(&[][..], |other| &other.tiles);
+            let (steps, second) = joined(&own[0].tiles, second);
             let tiles = Tiles {
-                steps: own[0].tiles.clone(),
-                second: second.iter().map(|tile| tile.b).collect(),
+                steps,
+                second,
                 starts,
             };
             let sums = self.nodes.floats(tiles, &from);
@@ -226,4 +235,34 @@ impl Coder<'_, '_> {
             }
         }
     }
+}
+
+/// Tiles, and B of others with the same A: those whose fragments lie behind each other are one of more blocks.
+fn joined(tiles: &[Tile], others: &[Tile]) -> (Vec<Tile>, Vec<u32>) {
+    let (mut steps, mut second): (Vec<Tile>, Vec<u32>) = (Vec::new(), Vec::new());
+    for (at, tile) in tiles.iter().enumerate() {
+        let other = others.get(at).map(|other| other.b);
+        if let Some(last) = steps.last_mut() {
+            let [a, b] = last.bytes();
+            let behind = last.a + a == tile.a && last.b + b == tile.b;
+            let alike = Tile {
+                a: 0,
+                b: 0,
+                blocks: 0,
+                ..*last
+            } == Tile {
+                a: 0,
+                b: 0,
+                blocks: 0,
+                ..*tile
+            };
+            if behind && alike && second.last().map(|last| last + b) == other {
+                last.blocks += tile.blocks;
+                continue;
+            }
+        }
+        steps.push(*tile);
+        second.extend(other);
+    }
+    (steps, second)
 }

@@ -109,6 +109,8 @@ pub(super) struct Coder<'a, 'b> {
     pub(super) reached: FxHashMap<(ValueId, bool), Vec<Reach>>,
     /// Fragments of matrices that have been prepared.
     pub(super) fragments: FxHashMap<FragmentKey, Fragment>,
+    /// Room that is kept for fragments of products that will go on with the same sums: by the operand, and its registers.
+    pub(super) kept: FxHashMap<(usize, Vec<RegId>), u32>,
     /// Products that have not been made yet.
     pub(super) pending: Vec<Pending>,
     /// Where turns of a loop end, and the loop that this run is.
@@ -146,6 +148,7 @@ impl<'a, 'b> Coder<'a, 'b> {
             windows: FxHashMap::default(),
             reached: FxHashMap::default(),
             fragments: FxHashMap::default(),
+            kept: FxHashMap::default(),
             pending: Vec::new(),
             turns: Vec::new(),
             own_loop: None,

@@ -48,7 +48,7 @@ impl Encoder<'_> {
     }
 
     /// A place in the run's room on the stack, and what the scratch register has, shifted to the left, behind it.
-    fn stack_behind(&self, at: u32, shift: u8) -> Mem {
+    pub(super) fn stack_behind(&self, at: u32, shift: u8) -> Mem {
         Mem::Base {
             base: Gpr::RSP,
             index: Some((SCRATCH, shift)),

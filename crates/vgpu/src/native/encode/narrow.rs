@@ -141,35 +141,44 @@ impl Encoder<'_> {
         }
     }
 
-    /// Adds half of the rows of a product to `sums[2 (2 odd + register) + half of the register]`.
+    /// Adds half of the rows of a product to `sums[2 (2 odd + register) + half of the register]`. Blocks are taken one after
+    /// the other by the same code, so that that of many products stays short.
     fn half_tile(&mut self, tile: Tile, half: u32, (sums, free): (&[u8; 8], [u8; 3])) {
+        // Bytes of B for a part; A has as many for `shift` bits more.
+        const PART: u32 = 128;
         let (columns, row) = ([free[0], free[1]], free[2]);
-        let each = if tile.spread { 256 } else { 64 };
-        for block in 0..tile.blocks {
-            for t in 0..4 {
-                for part in 0..tile.parts {
-                    let place = block * tile.parts + part;
-                    for (odd, to) in (0..).zip(columns) {
-                        let at = tile.b + 128 * place + 32 * t + 16 * odd;
-                        let from = Rm::Mem(self.stack(at));
-                        self.narrow(&vector::SPLAT_PAIR_128, to, 0, from, 0);
+        let (each, shift) = if tile.spread { (256, 3) } else { (64, 1) };
+        let again = self.code.label();
+        self.code.mov_imm(SCRATCH, 0);
+        self.code.bind(again);
+        for t in 0..4 {
+            for part in 0..tile.parts {
+                for (odd, to) in (0..).zip(columns) {
+                    let at = tile.b + PART * part + 32 * t + 16 * odd;
+                    let from = Rm::Mem(self.stack_behind(at, 0));
+                    self.narrow(&vector::SPLAT_PAIR_128, to, 0, from, 0);
+                }
+                for (register, piece) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+                    let at = tile.a + each * (4 * part + 2 * half + register) + 32 * piece;
+                    if tile.spread {
+                        let from = Rm::Mem(self.stack_behind(at + 64 * t, shift));
+                        self.narrow(&vector::LOAD, row, 0, from, 0);
+                    } else {
+                        let from = Rm::Mem(self.stack_behind(at, shift));
+                        self.narrow(&vector::SHUFFLE_I32, row, 0, from, one_of_four(t));
                     }
-                    for (register, piece) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
-                        let at = tile.a + each * (4 * place + 2 * half + register) + 32 * piece;
-                        if tile.spread {
-                            let from = Rm::Mem(self.stack(at + 64 * t));
-                            self.narrow(&vector::LOAD, row, 0, from, 0);
-                        } else {
-                            let from = Rm::Mem(self.stack(at));
-                            self.narrow(&vector::SHUFFLE_I32, row, 0, from, one_of_four(t));
-                        }
-                        for (odd, column) in (0..).zip(columns) {
-                            let sum = sums[(2 * (2 * odd + register) + piece) as usize];
-                            self.narrow(&vector::FMA_F32, sum, row, Rm::Reg(column), 0);
-                        }
+                    for (odd, column) in (0..).zip(columns) {
+                        let sum = sums[(2 * (2 * odd + register) + piece) as usize];
+                        self.narrow(&vector::FMA_F32, sum, row, Rm::Reg(column), 0);
                     }
                 }
             }
+        }
+        let (block, end) = (PART * tile.parts, PART * tile.parts * tile.blocks);
+        if tile.blocks > 1 {
+            self.code.alu_imm(Alu::Add, false, SCRATCH, block as i32);
+            self.code.alu_imm(Alu::Cmp, false, SCRATCH, end as i32);
+            self.code.jump_if(Cond::Below, again);
         }
     }
 
