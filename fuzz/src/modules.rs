@@ -298,7 +298,7 @@ impl Bench {
         let same = findings.iter().all(|found| match found.kind {
             Kind::Misaligned | Kind::BenignRace => true,
             // What nobody stored is as it was; what was stored undefined may be anything.
-            Kind::UnwrittenOutput => found.place.span == Span::None,
+            Kind::UnwrittenOutput => matches!(found.place.span, Span::None),
             Kind::OobGlobal | Kind::OobShared | Kind::OobParam => stopped,
             _ => false,
         });
