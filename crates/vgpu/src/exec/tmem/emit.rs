@@ -9,7 +9,7 @@ use crate::{
     build::Lowerer,
     check::{Access, Space},
     error::Error,
-    exec::{self, OptPred, Words, checked, ldst::items, operand},
+    exec::{self, OptPred, Slot, Words, checked, ldst::items, operand},
     op::{Memory, Note},
 };
 use warpsmith_ptx::{
@@ -63,17 +63,22 @@ fn words(l: &mut Lowerer, at: &Operand) -> Result<Words, Error> {
     Ok(l.extra(&all))
 }
 
-fn give(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
+/// The address of shared memory that an instruction has first: its slot, whether that is of 64 bits, and what is added.
+fn in_memory(l: &mut Lowerer, inst: &Inst) -> Result<(Slot, bool, u32), Error> {
     let Operand::Addr(at) = operand(l, inst, 0)? else {
         return Err(l.unsupported(inst));
     };
-    let (base, offset) = (at.base, at.offset as u32);
-    let (slot, wide) = match base {
+    let (slot, wide) = match at.base {
         Base::Reg(reg) if l.type_of(reg).bits() == 64 => (l.src64(&Operand::Reg(reg))?, true),
         Base::Reg(reg) => (l.src32(&Operand::Reg(reg))?, false),
         Base::Var(var) => (l.src64(&Operand::Var(var, 0))?, true),
         Base::Absolute => return Err(l.unsupported(inst)),
     };
+    Ok((slot, wide, at.offset as u32))
+}
+
+fn give(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
+    let (slot, wide, offset) = in_memory(l, inst)?;
     let shared = inst.quals.has(Qual::SharedCta);
     let args = Give {
         to: l.extra(&[slot.0, offset]),
@@ -99,16 +104,8 @@ fn commit(l: &mut Lowerer, inst: &Inst) -> Result<(), Error> {
     }
     quals.push(Qual::T(Type::B64));
     let at = operand(l, inst, 0)?.clone();
-    if l.is_checked()
-        && let Operand::Addr(address) = &at
-    {
-        let offset = address.offset as u32;
-        let (slot, wide) = match address.base {
-            Base::Reg(reg) if l.type_of(reg).bits() <= 32 => (l.src32(&Operand::Reg(reg))?, false),
-            Base::Reg(reg) => (l.src64(&Operand::Reg(reg))?, true),
-            Base::Var(var) => (l.src64(&Operand::Var(var, 0))?, true),
-            Base::Absolute => return Err(l.unsupported(inst)),
-        };
+    if l.is_checked() {
+        let (slot, wide, offset) = in_memory(l, inst)?;
         let args = Commit {
             at: slot,
             wide,

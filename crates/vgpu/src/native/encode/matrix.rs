@@ -9,6 +9,9 @@ use super::{
 };
 use warpsmith_x86::{Alu, Cond, Gpr, Len, Mem, Rm, vector};
 
+/// Bytes of B for a part of a product of floats; A has as many for some bits more.
+pub(super) const PART: u32 = 128;
+
 /// Lane `t` of each group of four in all of them.
 pub(super) fn one_of_four(t: u32) -> u8 {
     (t * 0b0101_0101) as u8
@@ -76,15 +79,33 @@ impl Encoder<'_> {
         }
     }
 
-    /// Adds a product with each B to `sums[2 (2 half + odd) + register]` of its own. Blocks are taken one after the other by
-    /// the same code, so that that of many products stays short.
-    fn tile(&mut self, tile: Tile, b: &[u32], (sums, columns, rows): (&[u8], &[[u8; 2]], [u8; 2])) {
-        // Bytes of B for a part; A has as many for `shift` bits more.
-        const PART: u32 = 128;
-        let (each, shift) = if tile.spread { (256, 3) } else { (64, 1) };
+    /// Code for a block of fragments, for all of a tile's one after the other, so that that of many products stays short:
+    /// the scratch register has how far the block is behind the first, in bytes of B.
+    pub(super) fn of_blocks(&mut self, tile: Tile, body: impl FnOnce(&mut Self)) {
         let again = self.code.label();
         self.code.mov_imm(SCRATCH, 0);
         self.code.bind(again);
+        body(self);
+        let (block, end) = (PART * tile.parts, PART * tile.parts * tile.blocks);
+        if tile.blocks > 1 {
+            self.code.alu_imm(Alu::Add, false, SCRATCH, block as i32);
+            self.code.alu_imm(Alu::Cmp, false, SCRATCH, end as i32);
+            self.code.jump_if(Cond::Below, again);
+        }
+    }
+
+    /// Adds a product with each B to `sums[2 (2 half + odd) + register]` of its own.
+    fn tile(&mut self, tile: Tile, b: &[u32], with: (&[u8], &[[u8; 2]], [u8; 2])) {
+        self.of_blocks(tile, |encoder| encoder.block(tile, b, with));
+    }
+
+    fn block(
+        &mut self,
+        tile: Tile,
+        b: &[u32],
+        (sums, columns, rows): (&[u8], &[[u8; 2]], [u8; 2]),
+    ) {
+        let (each, shift) = if tile.spread { (256, 3) } else { (64, 1) };
         for t in 0..4 {
             for part in 0..tile.parts {
                 for (b, columns) in b.iter().zip(columns) {
@@ -111,12 +132,6 @@ impl Encoder<'_> {
                     }
                 }
             }
-        }
-        let (block, end) = (PART * tile.parts, PART * tile.parts * tile.blocks);
-        if tile.blocks > 1 {
-            self.code.alu_imm(Alu::Add, false, SCRATCH, block as i32);
-            self.code.alu_imm(Alu::Cmp, false, SCRATCH, end as i32);
-            self.code.jump_if(Cond::Below, again);
         }
     }
 

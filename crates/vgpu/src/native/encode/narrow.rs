@@ -7,7 +7,7 @@ use super::{
         registers::{FRAME, SCRATCH},
     },
     Encoder, Operands,
-    matrix::one_of_four,
+    matrix::{PART, one_of_four},
 };
 use warpsmith_x86::{Alu, Cond, Gpr, Len, Mem, Rm, Vop, vector};
 
@@ -141,16 +141,14 @@ impl Encoder<'_> {
         }
     }
 
-    /// Adds half of the rows of a product to `sums[2 (2 odd + register) + half of the register]`. Blocks are taken one after
-    /// the other by the same code, so that that of many products stays short.
-    fn half_tile(&mut self, tile: Tile, half: u32, (sums, free): (&[u8; 8], [u8; 3])) {
-        // Bytes of B for a part; A has as many for `shift` bits more.
-        const PART: u32 = 128;
+    /// Adds half of the rows of a product to `sums[2 (2 odd + register) + half of the register]`.
+    fn half_tile(&mut self, tile: Tile, half: u32, with: (&[u8; 8], [u8; 3])) {
+        self.of_blocks(tile, |encoder| encoder.half_block(tile, half, with));
+    }
+
+    fn half_block(&mut self, tile: Tile, half: u32, (sums, free): (&[u8; 8], [u8; 3])) {
         let (columns, row) = ([free[0], free[1]], free[2]);
         let (each, shift) = if tile.spread { (256, 3) } else { (64, 1) };
-        let again = self.code.label();
-        self.code.mov_imm(SCRATCH, 0);
-        self.code.bind(again);
         for t in 0..4 {
             for part in 0..tile.parts {
                 for (odd, to) in (0..).zip(columns) {
@@ -173,12 +171,6 @@ impl Encoder<'_> {
                     }
                 }
             }
-        }
-        let (block, end) = (PART * tile.parts, PART * tile.parts * tile.blocks);
-        if tile.blocks > 1 {
-            self.code.alu_imm(Alu::Add, false, SCRATCH, block as i32);
-            self.code.alu_imm(Alu::Cmp, false, SCRATCH, end as i32);
-            self.code.jump_if(Cond::Below, again);
         }
     }
 
