@@ -308,31 +308,17 @@ impl<'a, 'b> Coder<'a, 'b> {
         }
         let Dst { slot, uniform } = self.l.dst_of(reg);
         let ty = self.l.type_of(reg);
-        let wide = ty.bits() > 32;
         let preset = self.l.preset_at(slot);
-        let Slot(slot) = slot;
         let value = match (preset, self.shapes[reg.index()]) {
-            (Some(Preset::Lanes(special)), _) => self.lanes_of(special, slot),
+            (Some(Preset::Lanes(special)), _) => self.lanes_of(special, slot.0),
             (None, Lanes::Affine(step)) if !uniform && step != 0 && ty != Type::Pred => {
                 // In a region it holds behind it, too.
                 let active = self.active.take_if(|_| self.waits.is_some());
-                let value = self.guess(slot, step, wide);
+                let value = self.guess(slot.0, step, ty.bits() > 32);
                 self.active = self.active.or(active);
                 value
             }
-            _ => {
-                let source = match ty {
-                    Type::Pred => Source::Mask(slot),
-                    _ if uniform => Source::Scalar(slot),
-                    _ if wide => Source::Wide(slot),
-                    _ => Source::Narrow(slot),
-                };
-                self.add(Forms {
-                    wide,
-                    source: Some(source),
-                    ..Forms::default()
-                })
-            }
+            _ => self.in_frame(reg),
         };
         self.regs.insert(
             reg.0,
@@ -342,6 +328,36 @@ impl<'a, 'b> Coder<'a, 'b> {
             },
         );
         value
+    }
+
+    /// What the frame has of a register.
+    fn in_frame(&mut self, reg: RegId) -> ValueId {
+        let Dst {
+            slot: Slot(slot),
+            uniform,
+        } = self.l.dst_of(reg);
+        let ty = self.l.type_of(reg);
+        let wide = ty.bits() > 32;
+        let source = match ty {
+            Type::Pred => Source::Mask(slot),
+            _ if uniform => Source::Scalar(slot),
+            _ if wide => Source::Wide(slot),
+            _ => Source::Narrow(slot),
+        };
+        self.add(Forms {
+            wide,
+            source: Some(source),
+            ..Forms::default()
+        })
+    }
+
+    /// What lanes hold that the current instruction is not for. What was guessed may be right of those alone that are here.
+    fn before(&mut self, reg: RegId) -> ValueId {
+        let some = self.active.is_some() && self.waits.is_none();
+        if some && !self.regs.get(&reg.0).is_some_and(|held| held.dirty) {
+            return self.in_frame(reg);
+        }
+        self.read_reg(reg)
     }
 
     /// Whether a register is read where one value for the warp is wanted.
@@ -393,7 +409,7 @@ impl<'a, 'b> Coder<'a, 'b> {
 
     /// The value in the lanes of a mask, what the register held in the others.
     fn blend(&mut self, guard: VReg, reg: RegId, value: ValueId) -> Result<ValueId, Skip> {
-        let old = self.read_reg(reg);
+        let old = self.before(reg);
         if self.l.type_of(reg) == Type::Pred {
             let (old, new) = (self.mask(old, false)?, self.mask(value, false)?);
             let mut both = |op, a, b| self.nodes.mask(Code::MaskAlu(op), &[a, b]);

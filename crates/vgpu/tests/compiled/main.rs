@@ -2,8 +2,10 @@
 //!
 //! `WARPSMITH_KERNELS` says how many kernels are tried, `WARPSMITH_SEED` where they begin.
 
+mod faults;
 mod places;
 mod sums;
+mod walks;
 mod writer;
 
 use warpsmith_ptx::{parse::parse, target::PtxVersion, verify::verify};
@@ -125,6 +127,14 @@ fn places_of_rows_and_lanes_give_the_same_bits() {
     same_bits(|random| {
         let block = places::BLOCKS[random.below(places::BLOCKS.len())];
         (block, places::kernel(random))
+    });
+}
+
+#[test]
+fn lanes_that_part_and_move_on_give_the_same_bits() {
+    same_bits(|random| {
+        let block = places::BLOCKS[random.below(places::BLOCKS.len())];
+        (block, walks::kernel(random))
     });
 }
 
