@@ -17,6 +17,11 @@ pub(super) struct Apart {
 }
 
 impl Apart {
+    /// Whether offsets have 64 bits.
+    pub(super) fn is_wide(&self) -> bool {
+        self.wide
+    }
+
     /// The host's pointer, and the bytes of each lane behind it.
     pub(super) fn into_parts(self) -> (VReg, Vec<VReg>) {
         (self.host, self.offsets)

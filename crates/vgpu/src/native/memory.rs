@@ -8,6 +8,7 @@ use super::{
     apart::Apart,
     nodes::{Arg, Code, MemoryAt, Vector},
     reach::{Reach, Span},
+    rows::PAIRS,
     shapes::Lanes,
     values::{Coder, Known, Skip, ValueId},
 };
@@ -206,6 +207,13 @@ impl Coder<'_, '_> {
                 let rows = self.rows_of(apart)?;
                 return self.put_fours(to, rows.map(Arg::Reg));
             }
+            Checked::Apart(apart) if self.is_of_pairs(access, &apart) => {
+                let lanes = self.room(PAIRS);
+                self.pairs(apart, lanes, false);
+                self.put_pairs(to, |at| Arg::Mem(MemoryAt::Stack(lanes + at)))?;
+                self.nodes.give_back(lanes);
+                return Ok(());
+            }
             Checked::Apart(apart) => {
                 for (k, item) in to.iter().enumerate() {
                     let value = self.gather(access, &apart, k as u32);
@@ -248,24 +256,39 @@ impl Coder<'_, '_> {
                 let value = self.of_lanes(regs, false);
                 self.put(&to[0], value)
             }
-            (4, 2) => {
-                let mut columns = [[None; 2]; 2];
-                for half in 0..2u32 {
-                    let at = 128 * half;
-                    let first = self.vector(&vector::LOAD, Vector::one(mem(at)));
-                    for k in 0..2 {
-                        let column = self.pick(first, mem(at + 64), words(|i| 2 * i + k));
-                        columns[k as usize][half as usize] = Some(column);
-                    }
-                }
-                self.put_columns(to, &columns)
-            }
+            (4, 2) => self.put_pairs(to, mem),
             (4, 4) => {
                 let rows: [Arg; 8] = std::array::from_fn(|i| mem(64 * i as u32));
                 self.put_fours(to, rows)
             }
             _ => Err(Skip),
         }
+    }
+
+    /// Whether an access of lanes apart from each other is one of two words of all of them.
+    fn is_of_pairs(&self, access: Access, apart: &Apart) -> bool {
+        let is_pair = (access.bytes, access.count) == (4, 2);
+        is_pair && apart.is_wide() && self.lanes_of_now().is_none()
+    }
+
+    /// Two words to each lane, from four rows of eight lanes: where row `at` bytes behind the first is.
+    fn put_pairs(&mut self, to: &[Operand], row: impl Fn(u32) -> Arg) -> Result<(), Skip> {
+        let mut columns = [[None; 2]; 2];
+        for half in 0..2u32 {
+            let at = 128 * half;
+            let first = self.vector(&vector::LOAD, Vector::one(row(at)));
+            for k in 0..2 {
+                let column = self.pick(first, row(at + 64), words(|i| 2 * i + k));
+                columns[k as usize][half as usize] = Some(column);
+            }
+        }
+        self.put_columns(to, &columns)
+    }
+
+    /// Row `k` of eight of sixteen lanes, two words of each.
+    fn row_of_pairs(&mut self, [a, b]: [VReg; 2], k: u32) -> VReg {
+        let index = words(|i| (i & 1) * 16 + 8 * k + (i >> 1));
+        self.pick(a, Arg::Reg(b), index)
     }
 
     /// Four words to each lane, from eight rows of four lanes.
@@ -350,6 +373,20 @@ impl Coder<'_, '_> {
             Checked::One(at, start) => {
                 return self.store_one(access, MemoryAt::At(at, start), &values);
             }
+            Checked::Apart(apart) if self.is_of_pairs(access, &apart) => {
+                let &[a, b] = &values[..] else {
+                    return Err(Skip);
+                };
+                let (a, b) = (self.lanes_exact(a)?, self.lanes_exact(b)?);
+                let lanes = self.room(PAIRS);
+                for (at, (half, k)) in (lanes..).step_by(64).zip([(0, 0), (0, 1), (1, 0), (1, 1)]) {
+                    let row = self.row_of_pairs([a[half], b[half]], k);
+                    self.lay(at, row);
+                }
+                self.pairs(apart, lanes, true);
+                self.nodes.give_back(lanes);
+                return Ok(());
+            }
             Checked::Apart(apart) => {
                 for (k, value) in values.into_iter().enumerate() {
                     self.scatter(access, &apart, k as u32, value)?;
@@ -394,8 +431,7 @@ impl Coder<'_, '_> {
             match (access.bytes, &own[..]) {
                 (4, &[a, b]) => {
                     for k in 0..2u32 {
-                        let index = words(|i| (i & 1) * 16 + 8 * k + (i >> 1));
-                        let row = self.pick(a, Arg::Reg(b), index);
+                        let row = self.row_of_pairs([a, b], k);
                         let v = Vector {
                             mask: self.row_mask(2 * half as u32 + k, 2),
                             ..mem(start + 64 * k)

@@ -67,6 +67,8 @@ pub(super) struct Tiles {
     pub(super) second: Vec<u32>,
     /// Where sums start from in the frame; those of the others are operands.
     pub(super) starts: Vec<Option<u32>>,
+    /// Where sums go in the frame, with NaNs as the one NaN; the others stay in registers.
+    pub(super) ends: Vec<Option<u32>>,
 }
 
 /// A product of floats, with fragments on the stack (`products.rs`).
@@ -152,6 +154,14 @@ pub(super) enum Code {
     CopyRows {
         to: u32,
         from: u32,
+    },
+    /// Copies eight bytes of each lane, to memory or from there: the host's pointer, two free registers. On the stack are the
+    /// offsets from the pointer, of 64 bits, and the lanes' bytes. The flags say `Equal` where each four lanes' lie one
+    /// behind the other.
+    Pairs {
+        offsets: u32,
+        lanes: u32,
+        store: bool,
     },
     /// Asks for the lines at 32 addresses, which are on the stack.
     PrefetchRows(u32),
@@ -494,6 +504,11 @@ impl Nodes {
         self.stack = end;
         self.most_stack = self.most_stack.max(end);
         Some(at)
+    }
+
+    /// Gives back the room from a place on.
+    pub(super) fn give_back(&mut self, at: u32) {
+        self.stack = self.stack.min(at);
     }
 
     /// Room on the stack in place of all that was there.

@@ -50,6 +50,8 @@ const SHARED: Access = Access {
     signed: false,
     count: 4,
 };
+/// Bytes of the room for eight bytes of each lane, and for where they go.
+pub(super) const PAIRS: u32 = 2 * 256;
 const GLOBAL: Access = Access {
     shared: false,
     ..SHARED
@@ -262,7 +264,7 @@ impl Coder<'_, '_> {
                 *source = self.vector(&vector::BLEND_I64, choice);
             }
         }
-        let apart = self.apart_in_fours(&targets, &sources);
+        let apart = self.apart_in_fours(&[(&targets, false), (&sources, true)], 16);
         let at = self.laid(targets.into_iter().chain(sources).collect());
         self.nodes.effect(Code::MaskTest16, &[apart]);
         let code = Code::CopyRows {
@@ -275,18 +277,38 @@ impl Coder<'_, '_> {
         Ok(())
     }
 
-    /// Lanes whose row does not lie behind that of the lane before, of those that are not the first of four: none where
-    /// four lanes copy 64 bytes. Targets have 32 bits, sources 64.
-    fn apart_in_fours(&mut self, targets: &[VReg], sources: &[VReg]) -> VReg {
+    /// Eight bytes of each lane, which stand on the stack from `lanes` on, to memory or from there. Behind them there is room
+    /// for where they go.
+    pub(super) fn pairs(&mut self, apart: Apart, lanes: u32, store: bool) {
+        let (host, places) = apart.into_parts();
+        let apart = self.apart_in_fours(&[(&places, true)], 8);
+        let offsets = lanes + PAIRS / 2;
+        for (at, place) in (offsets..).step_by(64).zip(places) {
+            self.lay(at, place);
+        }
+        self.nodes.effect(Code::MaskTest16, &[apart]);
+        let code = Code::Pairs {
+            offsets,
+            lanes,
+            store,
+        };
+        let free = [(); 2].map(|()| self.nodes.free(RegClass::Int));
+        self.nodes
+            .push(code, &[Slot::reg_use(host), free[0], free[1]]);
+    }
+
+    /// Lanes whose bytes do not lie behind those of the lane before, of those that are not the first of four: none where
+    /// four lanes' are one piece. Places are of 32 bits or of 64; a lane has `each` bytes.
+    fn apart_in_fours(&mut self, all: &[(&[VReg], bool)], each: u32) -> VReg {
         let by = |imm: u8, v: VReg| Vector {
             imm,
             ..Vector::two(v, Arg::Reg(v))
         };
         let mut bad: Option<VReg> = None;
-        for (regs, wide) in [(targets, false), (sources, true)] {
+        for &(regs, wide) in all {
             let places = match wide {
-                true => words(|i| (1 - i % 2) * 16 * (i / 2 % 4)),
-                false => words(|i| 16 * (i % 4)),
+                true => words(|i| (1 - i % 2) * each * (i / 2 % 4)),
+                false => words(|i| each * (i % 4)),
             };
             for reg in regs {
                 // What the first of each four has, for all of them.

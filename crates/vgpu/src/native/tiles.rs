@@ -10,6 +10,7 @@ use super::{
     products::{Product, Side},
     values::{Coder, Forms, Skip, Source, ValueId},
 };
+use crate::lower::Dst;
 use regalloc2::{Operand as Slot, RegClass, VReg};
 use std::collections::VecDeque;
 use warpsmith_ptx::ir::{Inst, Operand, RegId};
@@ -211,6 +212,10 @@ impl Coder<'_, '_> {
             let same = |other: &Pending| rows(other) == rows(&own[0]);
             let at = pending.iter().position(same);
             own.extend(at.and_then(|at| pending.remove(at)));
+            let ends = own
+                .iter()
+                .flat_map(|one| self.ends(one, own.iter().chain(&pending)))
+                .collect();
             let (mut starts, mut from) = (Vec::with_capacity(16), Vec::new());
             for start in own.iter().flat_map(|own| &own.from) {
                 match *start {
@@ -227,13 +232,71 @@ impl Coder<'_, '_> {
                 steps,
                 second,
                 starts,
+                ends,
             };
+            let places: Vec<Option<u32>> = tiles.ends.iter().copied().step_by(2).collect();
             let sums = self.nodes.floats(tiles, &from);
             let values = own.iter().flat_map(|own| &own.values);
-            for (value, regs) in values.zip(sums.chunks(2)) {
-                self.forms(*value).lanes = Some([regs[0], regs[1]]);
+            for ((value, regs), place) in values.zip(sums.chunks(2)).zip(places) {
+                let forms = self.forms(*value);
+                match place {
+                    Some(slot) => forms.source = Some(Source::Narrow(slot)),
+                    None => forms.lanes = Some([regs[0], regs[1]]),
+                }
             }
         }
+    }
+
+    /// Where the sums of a product go in the frame, two vector registers each: to their own places, if only what comes
+    /// behind the block reads them and nothing still needs what stands there: no other sum of `unmade` products starts from
+    /// it. So they need not be kept until the run is left.
+    fn ends<'p>(
+        &self,
+        own: &Pending,
+        unmade: impl Iterator<Item = &'p Pending> + Clone,
+    ) -> Vec<Option<u32>> {
+        let place = |(reg, value): (&RegId, &ValueId)| {
+            let Dst { slot, uniform } = self.l.dst_of(*reg);
+            let slot = slot.0;
+            let held = self.regs.get(&reg.0);
+            let is_own = !uniform && held.is_some_and(|held| held.value == *value);
+            let starts = unmade
+                .clone()
+                .flat_map(|other| other.values.iter().zip(&other.from));
+            let mut others = starts.filter(|(sum, start)| {
+                matches!(start, Start::Frame(at) if *at == slot) && *sum != value
+            });
+            let is_free = is_own
+                && self.own_loop.is_none()
+                && self.is_read_behind_alone(*reg)
+                && others.next().is_none()
+                && !self.reads_frame(slot);
+            is_free.then_some(slot)
+        };
+        let places = own.regs.iter().zip(&own.values).map(place);
+        let both = |slot: Option<u32>| [slot, slot.map(|slot| slot + 64)];
+        places.flat_map(both).collect()
+    }
+
+    /// Whether a register is read behind the block, and by nothing from the current instruction to its end.
+    fn is_read_behind_alone(&self, reg: RegId) -> bool {
+        let is_live = |live: &Vec<u64>| live[reg.index() / 64] >> (reg.index() % 64) & 1 != 0;
+        let own = Operand::Reg(reg);
+        let reads = |inst: &Inst| {
+            let guard = inst.guard.is_some_and(|guard| guard.reg == reg);
+            let operands = || inst.operands.iter();
+            guard || operands().any(|operand| operand == &own || items(operand).contains(&own))
+        };
+        let mut rest = self.insts[self.block].iter().skip(self.at).flatten();
+        self.live[self.block].last().is_some_and(is_live) && !rest.any(|inst| reads(inst))
+    }
+
+    /// Whether a value is still to be loaded from a place of the frame.
+    fn reads_frame(&self, slot: u32) -> bool {
+        let mut held = self.regs.values().map(|held| self.forms_of(held.value));
+        held.any(|forms| {
+            matches!(forms.source, Some(Source::Narrow(at)) if at == slot) && forms.lanes.is_none()
+        })
     }
 }
 

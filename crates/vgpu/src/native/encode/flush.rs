@@ -162,6 +162,40 @@ impl Encoder<'_> {
         self.code.bind(done);
     }
 
+    /// Writes registers to their places, NaNs as the one NaN. Most have none, so all are looked through, two by two, before
+    /// one is changed.
+    pub(super) fn put_sums(&mut self, sums: &[(u32, u8)]) {
+        if sums.is_empty() {
+            return;
+        }
+        for (at, pair) in sums.chunks(2).enumerate() {
+            let found = if at == 0 { FOUND } else { SCRATCH_MASK };
+            let other = Rm::Reg(pair[pair.len() - 1].1);
+            self.code.vector_full(
+                &vector::CMP_F32,
+                Len::L512,
+                found,
+                pair[0].1,
+                other,
+                None,
+                3,
+            );
+            if at > 0 {
+                self.code.mask_alu(MaskAlu::Or, FOUND, FOUND, SCRATCH_MASK);
+            }
+        }
+        let none = self.code.label();
+        self.code.mask_test16(FOUND, FOUND);
+        self.code.jump_if(Cond::Equal, none);
+        for (_, sum) in sums {
+            self.with_the_one_nan(*sum);
+        }
+        self.code.bind(none);
+        for (to, sum) in sums {
+            self.put(Mem::at(FRAME, *to as i32), *sum);
+        }
+    }
+
     /// NaNs become the one NaN.
     fn with_the_one_nan(&mut self, v: u8) {
         let same = Rm::Reg(v);

@@ -52,9 +52,14 @@ impl Encoder<'_> {
 
     /// A place in the run's room on the stack, and what the scratch register has, shifted to the left, behind it.
     pub(super) fn stack_behind(&self, at: u32, shift: u8) -> Mem {
+        self.stack_at(at, SCRATCH, shift)
+    }
+
+    /// The same, by what a register has.
+    fn stack_at(&self, at: u32, index: Gpr, shift: u8) -> Mem {
         Mem::Base {
             base: Gpr::RSP,
-            index: Some((SCRATCH, shift)),
+            index: Some((index, shift)),
             offset: self.shared.spilled + at as i32,
         }
     }
@@ -77,6 +82,11 @@ impl Encoder<'_> {
             let b: Vec<u32> = std::iter::once(tile.b).chain(second.copied()).collect();
             self.tile(*tile, &b, (&sums, &columns, rows));
         }
+        let ends = tiles.ends.iter().zip(&sums);
+        let ends: Vec<(u32, u8)> = ends
+            .filter_map(|(end, sum)| Some(((*end)?, *sum)))
+            .collect();
+        self.put_sums(&ends);
     }
 
     /// Code for a block of fragments, for all of a tile's one after the other, so that that of many products stays short:
@@ -204,6 +214,42 @@ impl Encoder<'_> {
         }
     }
 
+    /// Thirty-two bytes at once where four lanes are neighbours, which the flags say; else eight of each lane.
+    pub(super) fn pairs(&mut self, offsets: u32, lanes: u32, store: bool, o: &mut Operands<'_>) {
+        let (host, lane, value) = (o.general(), o.general(), o.general());
+        let (again, apart, done) = (self.code.label(), self.code.label(), self.code.label());
+        let v = self.shared.target.scratch();
+        let there = Mem::Base {
+            base: host,
+            index: Some((SCRATCH, 0)),
+            offset: 0,
+        };
+        self.code.jump_if(Cond::NotEqual, apart);
+        for four in (0..256).step_by(32) {
+            self.code.load(true, SCRATCH, self.stack(offsets + four));
+            let here = self.stack(lanes + four);
+            let (from, to) = if store { (here, there) } else { (there, here) };
+            self.code
+                .vector(&vector::LOAD, Len::L256, v, 0, Rm::Mem(from));
+            self.code
+                .vector(&vector::STORE, Len::L256, v, 0, Rm::Mem(to));
+        }
+        self.code.jump(done);
+        self.code.bind(apart);
+        self.code.mov_imm(lane, 0);
+        self.code.bind(again);
+        let own = |encoder: &Self, at: u32| encoder.stack_at(at, lane, 3);
+        let (place, here) = (own(self, offsets), own(self, lanes));
+        self.code.load(true, SCRATCH, place);
+        let (from, to) = if store { (here, there) } else { (there, here) };
+        self.code.load(true, value, from);
+        self.code.store(8, to, value);
+        self.code.alu_imm(Alu::Add, false, lane, 1);
+        self.code.alu_imm(Alu::Cmp, false, lane, 32);
+        self.code.jump_if(Cond::Below, again);
+        self.code.bind(done);
+    }
+
     /// Sixty-four bytes at once where four lanes are neighbours, which the flags say; else four rows in a turn.
     pub(super) fn copy_rows(&mut self, to: u32, from: u32, o: &mut Operands<'_>) {
         let (target, source) = (o.general(), o.general());
@@ -239,17 +285,7 @@ impl Encoder<'_> {
         self.code.mov_imm(lane, 0);
         self.code.bind(again);
         for row in 0..4 {
-            let offset = |at: u32, shift: u8, encoder: &Self| {
-                let Mem::Base { base, offset, .. } = encoder.stack(at) else {
-                    unreachable!("the stack has a base");
-                };
-                Mem::Base {
-                    base,
-                    index: Some((lane, shift)),
-                    offset,
-                }
-            };
-            let at = offset(from + 8 * row, 3, self);
+            let at = self.stack_at(from + 8 * row, lane, 3);
             self.code.load(true, SCRATCH, at);
             let mem = |base| {
                 Rm::Mem(Mem::Base {
@@ -261,7 +297,7 @@ impl Encoder<'_> {
             let v = self.shared.target.scratch();
             self.code
                 .vector(&vector::LOAD, Len::L128, v, 0, mem(source));
-            let at = offset(to + 4 * row, 2, self);
+            let at = self.stack_at(to + 4 * row, lane, 2);
             self.code.load(false, SCRATCH, at);
             self.code
                 .vector(&vector::STORE, Len::L128, v, 0, mem(target));

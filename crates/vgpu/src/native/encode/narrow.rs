@@ -6,8 +6,9 @@ use super::{
         nodes::{Tile, Tiles},
         registers::{FRAME, SCRATCH},
     },
-    Encoder, Operands,
+    Encoder, NAN, Operands,
     matrix::{PART, one_of_four},
+    splat_bytes,
 };
 use warpsmith_x86::{Alu, Cond, Gpr, Len, Mem, Rm, Vop, vector};
 
@@ -138,6 +139,47 @@ impl Encoder<'_> {
             };
             let tile = Tile { b, ..*tile };
             self.half_tile(tile, quarter % 2, (&sums, free));
+        }
+        let ends = tiles.ends.iter().skip(4 * quarter as usize);
+        let halves = ends.flat_map(|end| [*end, end.map(|end| end + 32)]);
+        let ends = halves.zip(sums);
+        let ends: Vec<(u32, u8)> = ends.filter_map(|(end, sum)| Some((end?, sum))).collect();
+        self.put_half_sums(&ends, free);
+    }
+
+    /// Writes registers to their places, NaNs as the one NaN: all are looked through, two by two, before one is changed.
+    fn put_half_sums(&mut self, sums: &[(u32, u8)], free: [u8; 3]) {
+        let [found, other, _] = free;
+        for (at, pair) in sums.chunks(2).enumerate() {
+            let to = if at == 0 { found } else { other };
+            let last = Rm::Reg(pair[pair.len() - 1].1);
+            self.narrow(&vector::CMP_F32, to, pair[0].1, last, 3);
+            if at > 0 {
+                self.narrow(&vector::OR_BITS, found, found, Rm::Reg(other), 0);
+            }
+        }
+        if !sums.is_empty() {
+            let none = self.code.label();
+            self.code.vector_full(
+                &vector::SIGNS_F32,
+                Len::L256,
+                SCRATCH.0,
+                0,
+                Rm::Reg(found),
+                None,
+                0,
+            );
+            self.code.alu_imm(Alu::Cmp, false, SCRATCH, 0);
+            self.code.jump_if(Cond::Equal, none);
+            let nan = self.code.constant(splat_bytes(NAN, false));
+            for (_, sum) in sums {
+                self.narrow(&vector::LOAD, other, 0, Rm::Reg(*sum), 0);
+                self.with_one_nan(*sum, Rm::Reg(other), Rm::Mem(Mem::Constant(nan)));
+            }
+            self.code.bind(none);
+        }
+        for (to, sum) in sums {
+            self.put(Mem::at(FRAME, *to as i32), *sum);
         }
     }
 

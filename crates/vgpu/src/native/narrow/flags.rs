@@ -19,6 +19,7 @@ pub(super) fn sets(code: &Code) -> bool {
         | Code::LeadingZeros
         | Code::MaskTest16
         | Code::CopyRows { .. }
+        | Code::Pairs { .. }
         | Code::Narrow(_)
         | Code::Fuel(_) => true,
         Code::MovImm(_)
@@ -59,6 +60,11 @@ pub(super) fn sets(code: &Code) -> bool {
 pub(super) fn reads(code: &Code) -> bool {
     matches!(
         code,
-        Code::Cmov(..) | Code::SetAll(_) | Code::Fork(_) | Code::ExitIf(..) | Code::CopyRows { .. }
+        Code::Cmov(..)
+            | Code::SetAll(_)
+            | Code::Fork(_)
+            | Code::ExitIf(..)
+            | Code::CopyRows { .. }
+            | Code::Pairs { .. }
     )
 }

@@ -318,6 +318,7 @@ impl Narrow {
             | Code::Cmov(..)
             | Code::SetAll(_)
             | Code::CopyRows { .. }
+            | Code::Pairs { .. }
             | Code::PrefetchRows(_)
             | Code::Turn
             | Code::Fork(_) => self.same(code, operands),
