@@ -259,6 +259,7 @@ table! {
     EQUAL_I64 = "vpcmpeqq" 2 1 0 0x29 Part(1) Vex;
     GREATER_I32 = "vpcmpgtd" 1 1 0 0x66 Part(1) Vex;
     GREATER_I64 = "vpcmpgtq" 2 1 0 0x37 Part(1) Vex;
+    SCALE_F32 = "vscalefps" 2 1 0 0x2C Full(4) Evex;
     BLEND_BY_SIGN = "vblendvps" 3 1 0 0x4A Part(1) Vex;
     BLEND_BY_IMM = "vpblendd" 3 1 0 0x02 Part(1) Vex imm;
     LOAD_LANES_I32 = "vpmaskmovd" 2 1 0 0x8C Part(1) Vex;

@@ -336,7 +336,7 @@ fn add<'k>(
         for side in 0..2 {
             let dot = dots[down / 2][2 * (down % 2) + side].f32();
             let sum = &mut sums[2 * down + side];
-            *sum = add_term(layout, *sum, *scale, dot, dx[side], s[side]);
+            *sum = add_term(layout.zero(), *sum, *scale, dot, dx[side], s[side]);
         }
     }
 }

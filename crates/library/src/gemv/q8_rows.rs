@@ -24,7 +24,8 @@ args! {
 /// The kernel: a quantised layout, a spread, an epilogue.
 ///
 /// For a (half) group, with x = dx qx: `sum w x = d (dx sum q qx - zero dx sum qx) + m (dx sum qx)`; the integer sum is
-/// exact, and `dx sum qx` comes with the activations.
+/// exact, and `dx sum qx` comes with the activations. Codes with a sign are unsigned bytes here, whose zero is 128: a CPU
+/// multiplies only such by bytes with a sign.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct GemvQ8 {
     /// Layout of `W`.
@@ -36,12 +37,6 @@ pub struct GemvQ8 {
 }
 
 impl GemvQ8 {
-    /// Whether codes with a sign become unsigned bytes. A CPU multiplies only such by bytes with a sign, and this many rows
-    /// are the virtual GPU's: then one sum for each row of x, the same in all lanes, makes up for it.
-    fn without_signs(&self) -> bool {
-        self.spread.rows > 8 && self.layout.scale_is_whole()
-    }
-
     /// Groups of one round: addresses and loop are paid for once.
     fn unroll(&self) -> u32 {
         match self.spread.rows {
@@ -156,12 +151,7 @@ impl GemvQ8 {
         sums: Sums<'k>,
     ) -> Sums<'k> {
         let layout = self.layout;
-        let codes = planes.group_codes(layout, group, None);
-        let codes = if self.without_signs() {
-            codes.unsigned()
-        } else {
-            codes
-        };
+        let codes = planes.group_codes(layout, group, None).unsigned();
         let scales = planes.group_scales(layout, group);
         let rows = rows.iter().zip(sums);
         rows.map(|(x, sum)| {
@@ -174,7 +164,8 @@ impl GemvQ8 {
     }
 }
 
-/// `sum` and the product of a group of weights with a group of activations: their words, and `d` with its sums.
+/// `sum` and the product of a group of weights, whose codes have no sign, with a group of activations: their words, and `d`
+/// with its sums.
 pub(crate) fn add_group<'k>(
     layout: Layout,
     codes: &GroupCodes<'k>,
@@ -183,10 +174,11 @@ pub(crate) fn add_group<'k>(
     [d, first, second, all]: [Val<'k, f32, uni::Warp>; 4],
     sum: Val<'k, f32>,
 ) -> Val<'k, f32> {
+    let zero = layout.zero() + codes.bias;
     match scales {
         GroupScales::Whole(scale) => {
             let dot = whole_dot(codes, words);
-            add_term(layout, sum, scale, dot.f32(), d.varying(), all.varying())
+            add_term(zero, sum, scale, dot.f32(), d.varying(), all.varying())
         }
         GroupScales::Halves([a, b]) => {
             let dots = [0, 1].map(|half| codes.dot(half, words[half], Val::constant(0)));
@@ -196,8 +188,8 @@ pub(crate) fn add_group<'k>(
                 dots[1] >> codes.shift
             };
             let d = d.varying();
-            let sum = add_term(layout, sum, a, dots[0].f32(), d, first.varying());
-            add_term(layout, sum, b, second_dot.f32(), d, second.varying())
+            let sum = add_term(zero, sum, a, dots[0].f32(), d, first.varying());
+            add_term(zero, sum, b, second_dot.f32(), d, second.varying())
         }
     }
 }
@@ -207,7 +199,7 @@ fn whole_dot<'k, U: uni::Uni>(
     codes: &GroupCodes<'k>,
     words: [[Val<'k, u32, U>; 4]; 2],
 ) -> Val<'k, i32> {
-    let second = codes.dot(1, words[1], codes.start(words));
+    let second = codes.dot(1, words[1], Val::constant(0));
     let second = if codes.shift == 0 {
         second
     } else {
@@ -218,14 +210,14 @@ fn whole_dot<'k, U: uni::Uni>(
 
 /// `sum + d (dx dot - zero s) + m s` with `s = dx sum qx`.
 pub(crate) fn add_term<'k>(
-    layout: Layout,
+    zero: u8,
     sum: Val<'k, f32>,
     scale: Affine<'k>,
     dot: Val<'k, f32>,
     dx: Val<'k, f32>,
     s: Val<'k, f32>,
 ) -> Val<'k, f32> {
-    let product = match layout.zero() {
+    let product = match zero {
         0 => dot * dx,
         zero => dot.mul_add(dx, s * -f32::from(zero)),
     };

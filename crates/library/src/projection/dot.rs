@@ -207,7 +207,7 @@ fn bytes<'k, const N: usize>(
         let Placed { layout, planes } = matrices[at];
         let planes = planes.ahead(layout, ahead);
         let there = fetched.and_then(|fetched| fetched.group(&layouts, at, ahead));
-        let codes = planes.group_codes(layout, group, there);
+        let codes = planes.group_codes(layout, group, there).unsigned();
         (layout, codes, planes.group_scales(layout, group))
     });
     for r in 0..rows {

@@ -21,7 +21,7 @@ pub struct GroupCodes<'k> {
     pub shift: u32,
     /// `.u8` or `.s8`.
     pub ty: Type,
-    /// How much more the bytes are than the codes.
+    /// How much more the bytes are than the codes: what stands for a code of 0.
     pub bias: u8,
 }
 
@@ -47,21 +47,6 @@ impl<'k> GroupCodes<'k> {
             bias: BIAS,
             ..self
         }
-    }
-
-    /// What the sum of a whole group's products begins with: what the bias adds to it, taken off.
-    #[track_caller]
-    pub fn start<U: Uni>(&self, x: [[Val<'k, u32, U>; 4]; 2]) -> Val<'k, i32, uni::Lane> {
-        if self.bias == 0 {
-            return Val::constant(0);
-        }
-        let bias = Val::<u32, uni::Cta>::constant(u32::from_le_bytes([self.bias; 4]));
-        let words = x.into_iter().flatten();
-        let zero: Val<'k, i32, uni::Lane> = Val::constant(0);
-        let more = words.fold(zero, |sum, x| {
-            dot(Type::U8, bias.operand(), x.operand(), sum)
-        });
-        zero - more
     }
 
     /// The dot product of half `half`, as stored, with four words of signed bytes, added to `acc`.

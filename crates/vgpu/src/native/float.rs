@@ -132,7 +132,6 @@ impl Coder<'_, '_> {
         let high = self.whole(bits(130.0));
         let clamped = self.plain(&vector::MIN_F32, high, low);
         let shifted = self.with_constant(&vector::ADD_F32, clamped, bits(ROUND));
-        let n = self.with_constant(&vector::SUB_I32, shifted, bits(ROUND));
         let back = self.with_constant(&vector::SUB_F32, shifted, bits(ROUND));
         let f = self.plain(&vector::SUB_F32, clamped, back);
         let mut p = self.whole(bits(1.525_273_4e-5));
@@ -147,21 +146,7 @@ impl Coder<'_, '_> {
         ] {
             p = self.fma_constant(p, f, c);
         }
-        let half = Vector {
-            imm: 1,
-            ..Vector::one(Arg::Reg(n))
-        };
-        let half = self.vector(&vector::SHR_I32, half);
-        let rest = self.plain(&vector::SUB_I32, n, half);
-        for e in [half, rest] {
-            let e = self.with_constant(&vector::ADD_I32, e, 127);
-            let power = Vector {
-                imm: 23,
-                ..Vector::one(Arg::Reg(e))
-            };
-            let power = self.vector(&vector::SHL_I32, power);
-            p = self.plain(&vector::MUL_F32, p, power);
-        }
-        p
+        // It rounds once, as the last of the interpreter's two products with powers of two does.
+        self.plain(&vector::SCALE_F32, p, back)
     }
 }

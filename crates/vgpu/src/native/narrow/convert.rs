@@ -22,6 +22,23 @@ impl Narrow {
         })
     }
 
+    /// Times a power of two whose exponent is a whole number, at most twice that of a float: by two powers, so that only the
+    /// second product is rounded.
+    pub(super) fn scaled(&mut self, half: Half) -> Result<VReg, Refused> {
+        let mut product = half.a.ok_or(Refused)?;
+        let by = self.in_reg(half)?;
+        let by = self.one(&vector::I32_OF_F32, Arg::Reg(by));
+        let first = self.by(&vector::SHR_I32, by, 1);
+        let rest = self.both(&vector::SUB_I32, by, first);
+        for exponent in [first, rest] {
+            let bias = self.words(127);
+            let exponent = self.two(&vector::ADD_I32, exponent, bias);
+            let power = self.by(&vector::SHL_I32, exponent, 23);
+            product = self.both(&vector::MUL_F32, product, power);
+        }
+        Ok(product)
+    }
+
     /// Both halves of 16 bits are exact, and their sum is rounded once.
     pub(super) fn float_of_word(&mut self, half: Half) -> Result<VReg, Refused> {
         let a = self.in_reg(half)?;

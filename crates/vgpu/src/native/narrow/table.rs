@@ -189,6 +189,7 @@ static OTHERS: &[(&Vop, How)] = &[
     ),
     (&vector::F64_OF_U32, How::Whole(Narrow::doubles_of_words)),
     (&vector::F32_OF_U32, How::Each(Narrow::float_of_word)),
+    (&vector::SCALE_F32, How::Each(Narrow::scaled)),
     (&vector::U32_OF_F32, How::Each(Narrow::word_of_float)),
     (
         &vector::U32_OF_F32_ZERO,
