@@ -335,6 +335,14 @@ impl<'a> Plan<'a> {
     }
 }
 
+/// The loads of a span while it is appended.
+struct Loads {
+    /// What each has written last.
+    names: Vec<Option<VReg>>,
+    /// Those that are still to come in their group.
+    waiting: Vec<bool>,
+}
+
 /// Nodes in another order.
 #[derive(Default)]
 struct Rebuilt {
@@ -377,30 +385,56 @@ impl Rebuilt {
             .extend([Operand::reg_def(to), Operand::reg_use(from)]);
     }
 
-    /// Appends a span, group by group.
+    /// Appends a span, group by group, each load where it is read first: what waits takes a register.
     fn span(&mut self, nodes: &mut Nodes, plan: &Plan<'_>) {
         let span = plan.span;
-        // What loads have written last.
-        let mut names: Vec<Option<VReg>> = vec![None; span.parts.len()];
-        for at in plan.groups.iter().flatten().map(|at| *at as usize) {
-            let node = span.from + at;
-            match span.parts[at] {
-                Part::Other => self.copy(nodes, node, |reg| reg),
-                Part::Link(chain) => self.link(nodes, plan, (node, chain), &names),
-                Part::Load => {
-                    let own = result(nodes, node).expect("a load writes a register");
-                    let new = match names[at] {
-                        Some(_) => nodes.register(own.class()),
-                        None => own,
-                    };
-                    self.copy(nodes, node, |reg| match plan.load(reg) {
-                        _ if reg == own => new,
-                        load => load.and_then(|load| names[load]).unwrap_or(reg),
-                    });
-                    names[at] = Some(new);
+        let mut loads = Loads {
+            names: vec![None; span.parts.len()],
+            waiting: vec![false; span.parts.len()],
+        };
+        for group in &plan.groups {
+            for at in group.iter().map(|at| *at as usize) {
+                let node = span.from + at;
+                if span.parts[at] == Part::Load {
+                    loads.waiting[at] = true;
+                    continue;
+                }
+                let read: Vec<VReg> = reads(nodes, node).collect();
+                for load in read.into_iter().filter_map(|reg| plan.load(reg)) {
+                    self.load(nodes, plan, load, &mut loads);
+                }
+                match span.parts[at] {
+                    Part::Link(chain) => self.link(nodes, plan, (node, chain), &loads.names),
+                    Part::Other | Part::Load => self.copy(nodes, node, |reg| reg),
                 }
             }
+            // What is read behind the span alone.
+            for at in group {
+                self.load(nodes, plan, *at as usize, &mut loads);
+            }
         }
+    }
+
+    /// Appends a load that is still to come, behind those that its address is from.
+    fn load(&mut self, nodes: &mut Nodes, plan: &Plan<'_>, at: usize, loads: &mut Loads) {
+        if !std::mem::take(&mut loads.waiting[at]) {
+            return;
+        }
+        let node = plan.span.from + at;
+        let read: Vec<VReg> = reads(nodes, node).collect();
+        for before in read.into_iter().filter_map(|reg| plan.load(reg)) {
+            self.load(nodes, plan, before, loads);
+        }
+        let own = result(nodes, node).expect("a load writes a register");
+        let new = match loads.names[at] {
+            Some(_) => nodes.register(own.class()),
+            None => own,
+        };
+        self.copy(nodes, node, |reg| match plan.load(reg) {
+            _ if reg == own => new,
+            load => load.and_then(|load| loads.names[load]).unwrap_or(reg),
+        });
+        loads.names[at] = Some(new);
     }
 
     /// Appends a link. While its chain waits, before and behind its group, its sum is in a register of its own, which can
