@@ -16,16 +16,25 @@ pub enum Width {
     Four = 4,
 }
 
-/// Elements of a row that one access moves: the first, and how many.
+/// Elements of a row that a lane takes at once: the first, how many, and from each to the next.
 #[derive(Clone, Copy, Debug)]
 pub struct At<'k> {
     /// The first.
     pub i: Word<'k>,
     /// How many.
     pub width: Width,
+    /// How far they are apart: 1 for neighbours, which one access moves.
+    pub apart: u32,
 }
 
-/// One, two or four neighbouring values. Operators take another quad of that width, or one value for all.
+impl<'k> At<'k> {
+    /// Neighbours.
+    pub fn neighbours(i: Word<'k>, width: Width) -> At<'k> {
+        At { i, width, apart: 1 }
+    }
+}
+
+/// One, two or four values, mostly neighbours. Operators take another quad of that width, or one value for all.
 #[derive(Clone, Copy, Debug)]
 pub struct Quad<'k> {
     /// Those past the width are zero and not used.
@@ -83,7 +92,35 @@ impl<'k> Quad<'k> {
         from: Global<'k, T, A, U>,
         at: At<'k>,
     ) -> Quad<'k> {
-        T::load(from.varying(), at)
+        let from = from.varying();
+        if at.apart == 1 {
+            return T::load(from, at);
+        }
+        let one = |place: u32| {
+            let i = at.i + place * at.apart;
+            T::load(from, At::neighbours(i, Width::One)).values[0]
+        };
+        let zero = Val::constant(0.0);
+        let values = [0, 1, 2, 3].map(|place| {
+            let is_there = place < at.width as u32;
+            if is_there { one(place) } else { zero }
+        });
+        Quad {
+            values,
+            width: at.width,
+        }
+    }
+
+    /// Writes to `at`, rounded to nearest even where `T` is narrower.
+    #[track_caller]
+    pub fn put<T: Float, U: Uni>(self, to: Global<'k, T, Write, U>, at: At<'k>) {
+        if at.apart == 1 {
+            return self.write(to, at.i);
+        }
+        for (place, value) in (0u32..).zip(self.values()) {
+            let i = at.i + place * at.apart;
+            T::store(to.varying(), i, &[*value]);
+        }
     }
 
     /// Writes from element `i` on, rounded to nearest even where `T` is narrower.

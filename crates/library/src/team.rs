@@ -67,6 +67,9 @@ pub enum Rows {
     PerWarp,
     /// A CTA: for long rows.
     PerCta,
+    /// A warp whose lanes take neighbours, four times in a turn: a CPU moves those as they lie, and four neighbours of each
+    /// lane it has to sort.
+    PerWarpApart,
 }
 
 /// Rows of a CTA where each warp has one.
@@ -82,17 +85,27 @@ impl Rows {
         }
     }
 
+    /// The same for kernels that can take elements apart from each other.
+    pub fn apart_for_width(n: u32, hardware: Hardware) -> Self {
+        if hardware.is_virtual() {
+            Rows::PerWarpApart
+        } else {
+            Rows::for_width(n, hardware)
+        }
+    }
+
     /// What shows of it in a kernel's name.
     pub(crate) fn suffix(self) -> &'static str {
         match self {
             Rows::PerWarp => "_warp",
             Rows::PerCta => "_cta",
+            Rows::PerWarpApart => "_apart",
         }
     }
 
     pub(crate) fn threads(self) -> u32 {
         match self {
-            Rows::PerWarp => ROWS_OF_A_CTA * WARP,
+            Rows::PerWarp | Rows::PerWarpApart => ROWS_OF_A_CTA * WARP,
             Rows::PerCta => 256,
         }
     }
@@ -107,7 +120,7 @@ impl Rows {
         )?;
         require(rows < 1 << 31, "rows", rows.into(), "below 2^31")?;
         Ok(match self {
-            Rows::PerWarp => rows.div_ceil(ROWS_OF_A_CTA).into(),
+            Rows::PerWarp | Rows::PerWarpApart => rows.div_ceil(ROWS_OF_A_CTA).into(),
             Rows::PerCta => rows.into(),
         })
     }
@@ -122,7 +135,7 @@ macro_rules! each_row {
                 let $team = $cta;
                 $body
             }
-            $crate::team::Rows::PerWarp => {
+            $crate::team::Rows::PerWarp | $crate::team::Rows::PerWarpApart => {
                 let first = $cta.id() * $crate::team::ROWS_OF_A_CTA;
                 let rows = $rows;
                 $crate::team::rounds($cta, $crate::team::ROWS_OF_A_CTA, |warp, round| {
@@ -163,17 +176,40 @@ pub(crate) fn spread<'k, T: Team<'k>, S: State<'k>, U: Uni, V: Uni>(
     state: S,
     body: impl Fn(&mut Lane<'k>, At<'k>, S) -> S,
 ) -> S {
+    let fours = Fours::Neighbours(aligned.varying());
+    spread_as(team, n, fours, state, body)
+}
+
+/// Which elements a lane takes at once.
+#[derive(Clone, Copy)]
+pub(crate) enum Fours<'k> {
+    /// Four neighbours, where they are aligned.
+    Neighbours(Val<'k, bool>),
+    /// Four that are as far apart as the team is large: each access is to neighbours of all lanes.
+    Apart,
+}
+
+/// The same by one kind of fours or the other.
+pub(crate) fn spread_as<'k, T: Team<'k>, S: State<'k>, U: Uni>(
+    team: &mut T,
+    n: Val<'k, u32, U>,
+    fours: Fours<'k>,
+    state: S,
+    body: impl Fn(&mut Lane<'k>, At<'k>, S) -> S,
+) -> S {
     let n = n.varying();
-    let whole = aligned.varying().select(n & !3, 0u32);
     let (member, size) = (team.member(), team.size());
-    let fours = steps(member * 4, whole, size * 4);
-    let state = team.fold_lanes(fours, state, |lane, i, state| {
+    let (first, whole, apart) = match fours {
+        Fours::Neighbours(aligned) => (member * 4, aligned.select(n & !3, 0u32), 1),
+        // The size is a power of two.
+        Fours::Apart => (member, n & !(4 * size - 1), size),
+    };
+    let state = team.fold_lanes(steps(first, whole, size * 4), state, |lane, i, state| {
         let width = Width::Four;
-        body(lane, At { i, width }, state)
+        body(lane, At { i, width, apart }, state)
     });
     let rest = steps(member + whole, n, size);
     team.fold_lanes(rest, state, |lane, i, state| {
-        let width = Width::One;
-        body(lane, At { i, width }, state)
+        body(lane, At::neighbours(i, Width::One), state)
     })
 }

@@ -152,7 +152,7 @@ impl Lowering<'_> {
         self.push(
             &[&x, &y],
             Softmax {
-                rows: Rows::for_width(n, self.hardware),
+                rows: Rows::apart_for_width(n, self.hardware),
             },
             move |memory| {
                 let len = u64::from(rows) * u64::from(n);

@@ -232,7 +232,7 @@ impl Decode {
         };
         let piece = |p: u32| {
             let i = self.dimension(lane, p).min(self.head_dim - self.piece());
-            let at = At { i, width };
+            let at = At::neighbours(i, width);
             let values = match self.cache {
                 CacheType::F16 => Quad::read(row.cast::<f16>(), at),
                 CacheType::F32 => Quad::read(row.cast::<f32>(), at),

@@ -3,10 +3,7 @@
 use super::{Stride, TAPS};
 use crate::{
     epilogue::{Epilogue, Outputs},
-    gemm::{
-        exact::{TILE, WARPS, corner, products, store},
-        tile::Finish,
-    },
+    gemm::{exact::Square, tile::Finish},
     weights::{BLOCK, GROUP, Layout, Planes, layout_name},
 };
 use warpsmith_kernel::{Cta, InKernel, Kernel, LaunchError, Scope, Val, args};
@@ -20,6 +17,9 @@ args! {
         frames: Scalar<u32>, channels: Scalar<u32>,
     }
 }
+
+/// Tile shape.
+const TILE: Square = Square::SMALL;
 
 /// The kernel for any number of channels; taps and channels are added in ascending order.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -45,25 +45,25 @@ impl Kernel for Conv1dF32 {
     }
 
     fn threads(&self) -> u32 {
-        WARPS * 32
+        TILE.threads()
     }
 
     fn grid(&self, a: &Conv1dF32Args) -> Result<u64, LaunchError> {
         self.stride.check(a.frames, a.channels, a.out.m)?;
         a.w.check(self.layout, a.out.n, a.channels * TAPS)?;
-        Ok(u64::from(a.out.m.div_ceil(TILE)) * u64::from(a.out.n.div_ceil(TILE)))
+        Ok(TILE.count(a.out.m, a.out.n))
     }
 
     fn body<'k>(&self, cta: &mut Cta<'k>, a: Conv1dF32Args<InKernel<'k>>) {
         let stride = self.stride.frames();
-        let corner = corner(cta.id(), a.out.m);
+        let corner = TILE.corner(cta.id(), a.out.m);
         let [m0, n0] = corner;
-        let sums = products(
+        let sums = TILE.products(
             cta,
             self.layout,
             (a.channels * TAPS).div_ceil(GROUP),
             |cta, xs, round| {
-                cta.each(TILE * GROUP, |lane, item| {
+                cta.each(TILE.side() * GROUP, |lane, item| {
                     let (row, column) = (m0 + item / GROUP, round * GROUP + item % GROUP);
                     let (tap, channel) = (column / a.channels, column % a.channels);
                     let frame = row * stride + tap - 1;
@@ -83,6 +83,6 @@ impl Kernel for Conv1dF32 {
             row_scale: None,
             out: a.out,
         };
-        store(cta, corner, sums, &outputs);
+        TILE.store(cta, corner, sums, &outputs);
     }
 }

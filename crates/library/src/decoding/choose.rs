@@ -226,7 +226,7 @@ impl<'k> Row<'k> {
         let n = self.vocab.varying();
         let aligned = self.logits.aligned(16).varying();
         let whole = aligned.select(n & !3, 0u32);
-        let read = |i, width| Quad::read(self.logits, At { i, width });
+        let read = |i, width| Quad::read(self.logits, At::neighbours(i, width));
         let fours = steps(member * 4, whole, size * 4);
         let state = scope.fold_lanes(fours, state, |lane, i, state| {
             body(lane, i, read(i, Width::Four), state)

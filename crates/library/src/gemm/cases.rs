@@ -1,7 +1,7 @@
 //! Cases of the products with many rows: every layout, every tiling, every epilogue, awkward sizes.
 
 use super::{
-    exact::{GemmF32, GemmF32Args},
+    exact::{GemmF32, GemmF32Args, Square},
     matrix::{Matrix, Near, Operands, dot, epilogues},
     tensor_core::{Gemm, GemmArgs},
     tile::Tiling,
@@ -65,6 +65,18 @@ pub(crate) fn cases(rng: &mut Random) -> Vec<Box<dyn AnyCase>> {
             ..shape(259, n, 64)
         };
         cases.push(Box::new(tensor_case(rng, WeightType::Q4_1, large, plain)));
+    }
+    for (ty, m, n, k) in [
+        (WeightType::F32, 129, 257, 64),
+        (WeightType::F32, 7, 130, 33),
+        (WeightType::Q4_1, 257, 97, 96),
+        (WeightType::Q6K, 65, 65, 256),
+    ] {
+        let large = GemmShape {
+            processor: Processor::Virtual,
+            ..shape(m, n, k)
+        };
+        cases.push(Box::new(f32_case(rng, ty, large, plain)));
     }
     for epilogue in epilogues() {
         let at = shape(18, 45, 64);
@@ -136,12 +148,7 @@ fn f32_case(
     shape: GemmShape,
     epilogue: Epilogue,
 ) -> Case<GemmF32> {
-    let GemmShape {
-        m,
-        n,
-        k,
-        processor: _,
-    } = shape;
+    let GemmShape { m, n, k, processor } = shape;
     let w = Matrix::random(rng, ty, n, k);
     let x = rng.numbers((m * k) as usize, 3.0);
     let others = Operands::random(rng, m, n);
@@ -158,6 +165,10 @@ fn f32_case(
         kernel: GemmF32 {
             layout: w.layout,
             columns: Columns::of(k),
+            square: match processor {
+                Processor::Card => Square::SMALL,
+                Processor::Virtual => Square::LARGE,
+            },
             epilogue,
         },
         args: GemmF32Args {

@@ -1,7 +1,7 @@
 //! The choice of a kernel for a product, and of the form its activations take, as data.
 
 use super::{
-    exact::GemmF32,
+    exact::{GemmF32, Square},
     integer::{Eights, GemmInt},
     tensor_core::Gemm,
     tile::Tiling,
@@ -176,6 +176,7 @@ pub fn choose(problem: Problem, hardware: Hardware) -> Choice {
         product: Product::GemmF32(GemmF32 {
             layout,
             columns,
+            square: Square::choose(m, n, hardware),
             epilogue,
         }),
         activations: Activations::F32,

@@ -11,7 +11,7 @@ pub(crate) mod tile;
 
 pub(crate) use cases::cases;
 pub use choose::{Activations, Choice, Precision, Problem, Product, choose};
-pub use exact::{GemmF32, GemmF32Args};
+pub use exact::{GemmF32, GemmF32Args, Square};
 pub use integer::{Eights, GemmInt, GemmIntArgs};
 pub use tensor_core::{Gemm, GemmArgs};
 pub use tile::Tiling;

@@ -5,7 +5,7 @@ pub mod argmax;
 use crate::{
     case::{AnyCase, Case, EPS_F32, Expected, Random},
     quad::Quad,
-    team::{Rows, Team, each_row, spread},
+    team::{Fours, Rows, Team, each_row, spread_as},
     values::Word,
 };
 use warpsmith_kernel::{
@@ -44,26 +44,34 @@ impl Kernel for Softmax {
 
     fn body<'k>(&self, cta: &mut Cta<'k>, a: SoftmaxArgs<InKernel<'k>>) {
         each_row!(self.rows, cta, a.rows, |team, row| softmax_row(
-            team, row, &a
+            team, row, self.rows, &a
         ));
     }
 }
 
-fn softmax_row<'k>(team: &mut impl Team<'k>, row: Word<'k>, a: &SoftmaxArgs<InKernel<'k>>) {
+fn softmax_row<'k>(
+    team: &mut impl Team<'k>,
+    row: Word<'k>,
+    rows: Rows,
+    a: &SoftmaxArgs<InKernel<'k>>,
+) {
     let x: Global<'k, f32, Read, uni::Lane> = a.x.row(row);
     let y: Global<'k, f32, Write, uni::Lane> = a.y.row(row);
-    let aligned = x.aligned(16) & y.aligned(16);
+    let fours = match rows {
+        Rows::PerWarpApart => Fours::Apart,
+        Rows::PerWarp | Rows::PerCta => Fours::Neighbours(x.aligned(16) & y.aligned(16)),
+    };
     let least = Val::constant(f32::NEG_INFINITY);
-    let own = spread(team, a.n, aligned, least, |_, at, most| {
+    let own = spread_as(team, a.n, fours, least, |_, at, most| {
         Quad::read(x, at).fold(most, |most, x| most.max(x))
     });
     let most = team.total(own, |a, b| a.max(b));
     // Without this a row of minus infinities would be inf - inf.
     let most = most.equals(f32::NEG_INFINITY).select(0.0, most);
     let zero = Val::constant(0.0);
-    let own = spread(team, a.n, aligned, zero, |_, at, sum| {
+    let own = spread_as(team, a.n, fours, zero, |_, at, sum| {
         let powers = (Quad::read(x, at) - most).map(Val::exp);
-        powers.write(y, at.i);
+        powers.put(y, at);
         powers.sum(sum)
     });
     let sum = team.sum_of(own);
@@ -71,8 +79,8 @@ fn softmax_row<'k>(team: &mut impl Team<'k>, row: Word<'k>, a: &SoftmaxArgs<InKe
         .equals(0.0)
         .select(0.0, Val::<f32, uni::Lane>::constant(1.0) / sum);
     // A thread scales only what it wrote itself.
-    spread(team, a.n, aligned, (), |_, at, ()| {
-        (Quad::read(y, at) * scale).write(y, at.i);
+    spread_as(team, a.n, fours, (), |_, at, ()| {
+        (Quad::read(y, at) * scale).put(y, at);
     });
 }
 
@@ -125,7 +133,7 @@ pub(crate) fn cases(rng: &mut Random) -> Vec<Box<dyn AnyCase>> {
     shapes.extend((0..3).map(|_| (rng.range(1, 7), rng.range(1, 3000))));
     let mut cases: Vec<Box<dyn AnyCase>> = Vec::new();
     for (count, n) in shapes {
-        for rows in [Rows::PerWarp, Rows::PerCta] {
+        for rows in [Rows::PerWarp, Rows::PerCta, Rows::PerWarpApart] {
             let scale = rng.pick(&[1.0f32, 20.0, 3000.0]);
             let mut x = rng.numbers((count * n) as usize, scale);
             for x in &mut x {
