@@ -253,14 +253,9 @@ impl GemmInt {
             let dx = plane(warp, 0).map(Val::as_f32);
             if let [scales] = &scales[..] {
                 let all = plane(warp, 3);
-                // Codes with a sign have 128 more, which is taken off before it is added.
-                let start = all.map(|sum| match layout.bias() {
-                    0 => Val::constant(0),
-                    bias => (sum * u32::from(bias).wrapping_neg()).as_i32(),
-                });
                 let all = [0, 1].map(|side| dx[side] * all[side].as_i32().f32());
-                let start = [start[0], start[1], start[0], start[1]];
-                let dots = codes.map(|codes| warp.mma_bytes(codes, b, start));
+                let zero = [Val::constant(0); 4];
+                let dots = codes.map(|codes| warp.mma_bytes(codes, b, zero));
                 add(layout, sums, scales, dots, dx, all);
             } else {
                 for (half, scales) in scales.iter().enumerate() {
@@ -332,11 +327,13 @@ fn add<'k>(
     dx: [F32<'k>; 2],
     s: [F32<'k>; 2],
 ) {
+    // Codes with a sign have 128 more.
+    let zero = layout.zero() + layout.bias();
     for (down, scale) in scales.iter().enumerate() {
         for side in 0..2 {
             let dot = dots[down / 2][2 * (down % 2) + side].f32();
             let sum = &mut sums[2 * down + side];
-            *sum = add_term(layout.zero(), *sum, *scale, dot, dx[side], s[side]);
+            *sum = add_term(zero, *sum, *scale, dot, dx[side], s[side]);
         }
     }
 }
