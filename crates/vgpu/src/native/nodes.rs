@@ -1,6 +1,6 @@
 //! Machine instructions over virtual registers, as the register allocator reads them.
 
-use super::{narrow::Step, target::Target};
+use super::{narrow::Step, rows::Copies, target::Target};
 use regalloc2::{Block, Operand, OperandConstraint, OperandKind, OperandPos, RegClass, VReg};
 use warpsmith_x86::{Alu, Cond, Len, MaskAlu, Shift, Vop, vector};
 
@@ -149,20 +149,9 @@ pub(super) enum Code {
     },
     /// Two registers of rows of 16 bytes, and where those begin: their offsets, of 64 bits or not, are on the stack.
     Rows(u32, bool),
-    /// Copies rows of 16 bytes: from, to, a free register. Their offsets are on the stack: of 32 bits to where, of
-    /// 64 bits from where. The flags say `Equal` where each four of them lie one behind the other, here and there.
-    CopyRows {
-        to: u32,
-        from: u32,
-    },
-    /// Copies eight bytes of each lane, to memory or from there: the host's pointer, two free registers. On the stack are the
-    /// offsets from the pointer, of 64 bits, and the lanes' bytes. The flags say `Equal` where each four lanes' lie one
-    /// behind the other.
-    Pairs {
-        offsets: u32,
-        lanes: u32,
-        store: bool,
-    },
+    /// Copies what lanes name by offsets that are on the stack. The flags say `Equal` where each four of them lie one behind
+    /// the other.
+    Copies(Copies),
     /// Asks for the lines at 32 addresses, which are on the stack.
     PrefetchRows(u32),
     /// Where memory is: dst, what the place needs.
@@ -545,14 +534,6 @@ impl Nodes {
     pub(super) fn free(&mut self, class: RegClass) -> Operand {
         let free = self.register(class);
         early(free)
-    }
-
-    /// Two registers that are written while others are still read.
-    pub(super) fn rows(&mut self, at: u32, wide: bool, host: VReg) -> [VReg; 2] {
-        let dst = [(); 2].map(|()| self.register(RegClass::Float));
-        let operands = [early(dst[0]), early(dst[1]), Operand::reg_use(host)];
-        self.push(Code::Rows(at, wide), &operands);
-        dst
     }
 
     /// A place as a number.

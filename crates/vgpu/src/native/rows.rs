@@ -8,7 +8,7 @@ use super::{
     apart::Apart,
     kinds::{is_pred, reads, writes},
     memory::words,
-    nodes::{Arg, Code, MemoryAt, Vector},
+    nodes::{Arg, Code, MemoryAt, Nodes, Vector, early},
     values::{Coder, Skip},
 };
 use crate::{
@@ -41,6 +41,20 @@ pub(super) enum CopyExtent {
     Unless,
     /// So many bytes.
     Bytes,
+}
+
+/// What lanes copy. All places are on the stack.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Copies {
+    /// Rows of 16 bytes: from, to, a free register. Offsets have 32 bits to where, 64 bits from where.
+    Rows { to: u32, from: u32 },
+    /// Eight bytes of each lane, which stand at `lanes`, to memory or from there: the host's pointer, two free registers.
+    /// Offsets have 64 bits.
+    Pairs {
+        offsets: u32,
+        lanes: u32,
+        store: bool,
+    },
 }
 
 /// A row in shared memory: 32-bit addresses are compiled.
@@ -118,6 +132,16 @@ pub(super) fn copies(l: &Lowerer<'_>, inst: &Inst) -> Option<Option<CopyExtent>>
 /// Whether `prefetch` is compiled; others do nothing.
 pub(super) fn prefetches(l: &Lowerer<'_>, inst: &Inst) -> bool {
     inst.quals.has(Qual::Global) && is_at(l, inst.operands.first(), 64)
+}
+
+impl Nodes {
+    /// Two registers that are written while others are still read.
+    pub(super) fn rows(&mut self, at: u32, wide: bool, host: VReg) -> [VReg; 2] {
+        let dst = [(); 2].map(|()| self.register(RegClass::Float));
+        let operands = [early(dst[0]), early(dst[1]), Slot::reg_use(host)];
+        self.push(Code::Rows(at, wide), &operands);
+        dst
+    }
 }
 
 impl Coder<'_, '_> {
@@ -267,10 +291,10 @@ impl Coder<'_, '_> {
         let apart = self.apart_in_fours(&[(&targets, false), (&sources, true)], 16);
         let at = self.laid(targets.into_iter().chain(sources).collect());
         self.nodes.effect(Code::MaskTest16, &[apart]);
-        let code = Code::CopyRows {
+        let code = Code::Copies(Copies::Rows {
             to: at,
             from: at + 128,
-        };
+        });
         let mut operands = vec![Slot::reg_use(target), Slot::reg_use(source)];
         operands.push(self.nodes.free(RegClass::Int));
         self.nodes.push(code, &operands);
@@ -287,11 +311,11 @@ impl Coder<'_, '_> {
             self.lay(at, place);
         }
         self.nodes.effect(Code::MaskTest16, &[apart]);
-        let code = Code::Pairs {
+        let code = Code::Copies(Copies::Pairs {
             offsets,
             lanes,
             store,
-        };
+        });
         let free = [(); 2].map(|()| self.nodes.free(RegClass::Int));
         self.nodes
             .push(code, &[Slot::reg_use(host), free[0], free[1]]);

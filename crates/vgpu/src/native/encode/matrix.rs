@@ -4,6 +4,7 @@ use super::{
     super::{
         nodes::{Tile, Tiles},
         registers::{FRAME, SCRATCH},
+        rows::Copies,
     },
     Encoder, Operands,
 };
@@ -214,8 +215,19 @@ impl Encoder<'_> {
         }
     }
 
+    pub(super) fn copies(&mut self, copies: Copies, o: &mut Operands<'_>) {
+        match copies {
+            Copies::Rows { to, from } => self.copy_rows(to, from, o),
+            Copies::Pairs {
+                offsets,
+                lanes,
+                store,
+            } => self.pairs(offsets, lanes, store, o),
+        }
+    }
+
     /// Thirty-two bytes at once where four lanes are neighbours, which the flags say; else eight of each lane.
-    pub(super) fn pairs(&mut self, offsets: u32, lanes: u32, store: bool, o: &mut Operands<'_>) {
+    fn pairs(&mut self, offsets: u32, lanes: u32, store: bool, o: &mut Operands<'_>) {
         let (host, lane, value) = (o.general(), o.general(), o.general());
         let (again, apart, done) = (self.code.label(), self.code.label(), self.code.label());
         let v = self.shared.target.scratch();
@@ -251,7 +263,7 @@ impl Encoder<'_> {
     }
 
     /// Sixty-four bytes at once where four lanes are neighbours, which the flags say; else four rows in a turn.
-    pub(super) fn copy_rows(&mut self, to: u32, from: u32, o: &mut Operands<'_>) {
+    fn copy_rows(&mut self, to: u32, from: u32, o: &mut Operands<'_>) {
         let (target, source) = (o.general(), o.general());
         let lane = o.general();
         let (again, apart, done) = (self.code.label(), self.code.label(), self.code.label());

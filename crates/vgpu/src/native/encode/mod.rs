@@ -539,12 +539,7 @@ impl<'a> Encoder<'a> {
             Code::Floats(at) => self.floats(&self.tiles[at as usize], o),
             Code::Bytes { b, blocks, swapped } => self.bytes(b, blocks, swapped, o),
             Code::Rows(at, wide) => self.rows(at, wide, o),
-            Code::CopyRows { to, from } => self.copy_rows(to, from, o),
-            Code::Pairs {
-                offsets,
-                lanes,
-                store,
-            } => self.pairs(offsets, lanes, store, o),
+            Code::Copies(copies) => self.copies(copies, o),
             Code::PrefetchRows(at) => self.prefetch_rows(at),
             Code::Address(place) => {
                 let dst = o.general();

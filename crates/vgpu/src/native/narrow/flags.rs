@@ -18,8 +18,7 @@ pub(super) fn sets(code: &Code) -> bool {
         | Code::TrailingZeros
         | Code::LeadingZeros
         | Code::MaskTest16
-        | Code::CopyRows { .. }
-        | Code::Pairs { .. }
+        | Code::Copies(_)
         | Code::Narrow(_)
         | Code::Fuel(_) => true,
         Code::MovImm(_)
@@ -60,11 +59,6 @@ pub(super) fn sets(code: &Code) -> bool {
 pub(super) fn reads(code: &Code) -> bool {
     matches!(
         code,
-        Code::Cmov(..)
-            | Code::SetAll(_)
-            | Code::Fork(_)
-            | Code::ExitIf(..)
-            | Code::CopyRows { .. }
-            | Code::Pairs { .. }
+        Code::Cmov(..) | Code::SetAll(_) | Code::Fork(_) | Code::ExitIf(..) | Code::Copies(_)
     )
 }

@@ -317,8 +317,7 @@ impl Narrow {
             | Code::Extend(..)
             | Code::Cmov(..)
             | Code::SetAll(_)
-            | Code::CopyRows { .. }
-            | Code::Pairs { .. }
+            | Code::Copies(_)
             | Code::PrefetchRows(_)
             | Code::Turn
             | Code::Fork(_) => self.same(code, operands),
