@@ -68,7 +68,7 @@ pub enum Rows {
     /// A CTA: for long rows.
     PerCta,
     /// A warp whose lanes take neighbours, four times in a turn: a CPU moves those as they lie, and four neighbours of each
-    /// lane it has to sort.
+    /// lane it has to sort. For kernels that cannot do that it is a warp as any.
     PerWarpApart,
 }
 

@@ -133,7 +133,7 @@ impl Kernel for GemmInt {
     fn supports(&self, target: Target) -> Result<(), BuildError> {
         let feature = if !self.layout.is_quantised() {
             "quantised weights"
-        } else if self.layout.bias() != 0 && !self.layout.scale_is_whole() {
+        } else if self.layout.code_type().is_signed() && !self.layout.scale_is_whole() {
             "codes without a sign where halves of groups have scales of their own"
         } else if target.sm < Self::FIRST_SM {
             "mma.m8n8k16"
@@ -327,8 +327,7 @@ fn add<'k>(
     dx: [F32<'k>; 2],
     s: [F32<'k>; 2],
 ) {
-    // Codes with a sign have 128 more.
-    let zero = layout.zero() + layout.bias();
+    let zero = layout.unsigned_zero();
     for (down, scale) in scales.iter().enumerate() {
         for side in 0..2 {
             let dot = dots[down / 2][2 * (down % 2) + side].f32();

@@ -174,7 +174,7 @@ pub(crate) fn add_group<'k>(
     [d, first, second, all]: [Val<'k, f32, uni::Warp>; 4],
     sum: Val<'k, f32>,
 ) -> Val<'k, f32> {
-    let zero = layout.zero() + codes.bias;
+    let zero = layout.unsigned_zero();
     match scales {
         GroupScales::Whole(scale) => {
             let dot = whole_dot(codes, words);

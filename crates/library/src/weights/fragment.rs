@@ -25,10 +25,11 @@ pub(crate) struct BlockCodes<'k> {
 }
 
 impl Layout {
-    /// The code of zero in the unsigned bytes of [`BlockCodes`]: codes with a sign have [`BIAS`] more there.
-    pub(crate) fn bias(self) -> u8 {
+    /// The code of zero where all codes are unsigned bytes, as in [`BlockCodes`]: those with a sign have [`BIAS`] more
+    /// there.
+    pub(crate) fn unsigned_zero(self) -> u8 {
         match self.value {
-            Value::Linear { .. } => 0,
+            Value::Linear { zero } => zero,
             Value::Signed | Value::Table(_) => BIAS,
         }
     }

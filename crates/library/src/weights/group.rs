@@ -21,8 +21,6 @@ pub struct GroupCodes<'k> {
     pub shift: u32,
     /// `.u8` or `.s8`.
     pub ty: Type,
-    /// How much more the bytes are than the codes: what stands for a code of 0.
-    pub bias: u8,
 }
 
 /// The scales of a group: a weight is `d * (code - zero) + m`.
@@ -44,7 +42,6 @@ impl<'k> GroupCodes<'k> {
         GroupCodes {
             halves: self.halves.map(|half| half.map(|word| word ^ bias)),
             ty: Type::U8,
-            bias: BIAS,
             ..self
         }
     }
@@ -177,7 +174,6 @@ impl<'k, U: Uni> PlaneRow<'k, U> {
             halves,
             shift,
             ty: layout.code_type(),
-            bias: 0,
         }
     }
 
