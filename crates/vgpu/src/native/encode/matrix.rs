@@ -57,7 +57,7 @@ impl Encoder<'_> {
     }
 
     /// The same, by what a register has.
-    fn stack_at(&self, at: u32, index: Gpr, shift: u8) -> Mem {
+    pub(super) fn stack_at(&self, at: u32, index: Gpr, shift: u8) -> Mem {
         Mem::Base {
             base: Gpr::RSP,
             index: Some((index, shift)),

@@ -82,24 +82,13 @@ impl Encoder<'_> {
         self.code.jump_if(Cond::Equal, done);
         self.code.bind(again);
         self.code.trailing_zeros(lane, rest);
-        let cell = |encoder: &Self, place: u32, shift: u8| {
-            let Mem::Base { base, offset, .. } = encoder.stack(place) else {
-                unreachable!("the stack has a base");
-            };
-            let index = Some((lane, shift));
-            Mem::Base {
-                base,
-                index,
-                offset,
-            }
-        };
         let shift = if bytes == 8 { 3 } else { 2 };
-        let own = cell(self, values, shift);
+        let own = self.stack_at(values, lane, shift);
         self.code.load(bytes == 8, value, own);
         let index = match offsets {
             None => (lane, bytes.trailing_zeros() as u8),
             Some((place, wide)) => {
-                let own = cell(self, place, if wide { 3 } else { 2 });
+                let own = self.stack_at(place, lane, if wide { 3 } else { 2 });
                 self.code.load(wide, at, own);
                 if !wide {
                     self.code.extend_sign(at, at);
@@ -149,6 +138,9 @@ impl Encoder<'_> {
 
     /// Writes registers to their places, NaNs as the one NaN: all are looked through, two by two, before one is changed.
     fn put_half_sums(&mut self, sums: &[(u32, u8)], free: [u8; 3]) {
+        if sums.is_empty() {
+            return;
+        }
         let [found, other, _] = free;
         for (at, pair) in sums.chunks(2).enumerate() {
             let to = if at == 0 { found } else { other };
@@ -158,26 +150,17 @@ impl Encoder<'_> {
                 self.narrow(&vector::OR_BITS, found, found, Rm::Reg(other), 0);
             }
         }
-        if !sums.is_empty() {
-            let none = self.code.label();
-            self.code.vector_full(
-                &vector::SIGNS_F32,
-                Len::L256,
-                SCRATCH.0,
-                0,
-                Rm::Reg(found),
-                None,
-                0,
-            );
-            self.code.alu_imm(Alu::Cmp, false, SCRATCH, 0);
-            self.code.jump_if(Cond::Equal, none);
-            let nan = self.code.constant(splat_bytes(NAN, false));
-            for (_, sum) in sums {
-                self.narrow(&vector::LOAD, other, 0, Rm::Reg(*sum), 0);
-                self.with_one_nan(*sum, Rm::Reg(other), Rm::Mem(Mem::Constant(nan)));
-            }
-            self.code.bind(none);
+        let none = self.code.label();
+        let (op, from) = (&vector::SIGNS_F32, Rm::Reg(found));
+        self.code.vector(op, Len::L256, SCRATCH.0, 0, from);
+        self.code.alu_imm(Alu::Cmp, false, SCRATCH, 0);
+        self.code.jump_if(Cond::Equal, none);
+        let nan = self.code.constant(splat_bytes(NAN, false));
+        for (_, sum) in sums {
+            self.narrow(&vector::LOAD, other, 0, Rm::Reg(*sum), 0);
+            self.with_one_nan(*sum, Rm::Reg(other), Rm::Mem(Mem::Constant(nan)));
         }
+        self.code.bind(none);
         for (to, sum) in sums {
             self.put(Mem::at(FRAME, *to as i32), *sum);
         }
