@@ -392,6 +392,15 @@ impl<'k, T: Elem, A: AccessMark, U: Uni> Global<'k, T, A, U> {
             .load::<N>(at, Type::B32, Type::B32)
             .map(Val::from_reg)
     }
+
+    /// Asks for the line with the element at `index`, which is read soon (`prefetch.global.L2`): it must be in the array.
+    #[track_caller]
+    pub fn prefetch<I: Index<'k>>(self, index: I) {
+        let at = Location::caller();
+        let pointer = index.add_to(at, self.pointer(at), T::MEMORY.bytes());
+        let quals = [Qual::Global, Qual::L2];
+        with(|b| b.push(at, Op::Prefetch, &quals, &[pointer.slot()]));
+    }
 }
 
 impl<'k, T: Elem, U: Uni> Global<'k, T, Write, U> {

@@ -30,7 +30,6 @@ const KNOWN: &[(&str, &str, usize)] = &[
     ("crates/vgpu/src/native/encode/mod.rs", "node", 188),
     ("crates/vgpu/src/native/exits.rs", "way_out", 124),
     ("crates/vgpu/src/native/kinds.rs", "common", 208),
-    ("crates/vgpu/src/native/mod.rs", "compile", 110),
     ("crates/vgpu/src/native/mod.rs", "follow", 108),
     ("crates/vgpu/src/native/narrow/mod.rs", "node", 109),
     ("crates/vgpu/src/native/numbers.rs", "number", 103),

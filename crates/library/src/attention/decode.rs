@@ -50,6 +50,10 @@ pub struct Decode {
 const WARPS: u32 = 4;
 /// Dimensions of a key that a round of scoring takes.
 const DIMENSIONS: u32 = 16;
+/// Keys whose values are added in a round.
+const ROWS: u32 = 4;
+/// Bytes that are asked for at once, the least that caches hold.
+const LINE: u32 = 64;
 /// Query heads that are served at once; more are served one after the other.
 const HEADS_AT_ONCE: u32 = 4;
 
@@ -150,6 +154,20 @@ impl Decode {
         lane * self.piece() + p * 32 * self.piece()
     }
 
+    /// Whether all lanes have dimensions in piece `p`.
+    fn is_whole(&self, p: u32) -> bool {
+        (p + 1) * 32 * self.piece() <= self.head_dim
+    }
+
+    /// The first dimension of piece `p` of this lane; the head's last piece for lanes past it.
+    fn readable<'k>(&self, lane: Word<'k>, p: u32) -> Word<'k> {
+        let at = self.dimension(lane, p);
+        if self.is_whole(p) {
+            return at;
+        }
+        at.min(self.head_dim - self.piece())
+    }
+
     /// `n` neighbouring cache elements from element `at` (known to the builder) of a row.
     fn elements<'k>(&self, row: Global<'k, u8, Read, uni::Lane>, at: u32, n: u32) -> Vec<F32<'k>> {
         let whole_words = (self.head_dim * self.bytes()).is_multiple_of(16);
@@ -231,8 +249,7 @@ impl Decode {
             _ => Width::One,
         };
         let piece = |p: u32| {
-            let i = self.dimension(lane, p).min(self.head_dim - self.piece());
-            let at = At::neighbours(i, width);
+            let at = At::neighbours(self.readable(lane, p), width);
             let values = match self.cache {
                 CacheType::F16 => Quad::read(row.cast::<f16>(), at),
                 CacheType::F32 => Quad::read(row.cast::<f32>(), at),
@@ -254,7 +271,11 @@ impl Decode {
         let (from, to) = (seen.from, seen.to);
         let lane = warp.lane();
         let start = vec![Partial::none(self.width()); queries.len()];
-        let blocks = steps(from + share * 32, to, 32 * WARPS);
+        // A warp's keys lie one behind the other.
+        let own = (to - from).div_ceil(32 * WARPS) * 32;
+        let first = from + share * own;
+        let to = (first + own).min(to);
+        let blocks = steps(first, to, 32);
         warp.fold(blocks, start, |warp, block, parts| {
             let key = block + lane;
             let valid = key.lt(to);
@@ -266,24 +287,28 @@ impl Decode {
                 part.weigh(warp, score)
             });
             let (parts, weights): (Vec<_>, Vec<_>) = scored.unzip();
-            self.add_values(warp, seen, block, parts, &weights)
+            self.add_values(warp, seen, (block, to), parts, &weights)
         })
     }
 
-    /// Adds the values of the 32 keys from `block` on, by their weights.
+    /// Adds the values of the 32 keys from `block` on, or up to `to`, by their weights.
     fn add_values<'k>(
         &self,
         warp: &mut Warp<'k>,
         seen: &Seen<'k>,
-        block: Val<'k, u32, uni::Warp>,
+        (block, to): (Val<'k, u32, uni::Warp>, Val<'k, u32, uni::Warp>),
         mut parts: Vec<Partial<'k>>,
         weights: &[F32<'k>],
     ) -> Vec<Partial<'k>> {
         let lane = warp.lane();
         let values: Vec<_> = parts.iter().map(|part| part.values.clone()).collect();
-        let added = warp.fold(steps(0, 32, 4), values, |warp, j, mut sums| {
-            for i in 0..4 {
-                let row = seen.values((block + j + i).min(seen.to - 1), self);
+        let whole = (block + 64).le(to);
+        let added = warp.fold(steps(0, 32, ROWS), values, |warp, j, mut sums| {
+            if self.rows_touch() {
+                warp.if_all(whole, |_| self.ask(seen, block + j + 32, lane));
+            }
+            for i in 0..ROWS {
+                let row = seen.values((block + j + i).min(to - 1), self);
                 let elements = self.value_row(row.varying(), lane);
                 for (sums, weight) in sums.iter_mut().zip(weights) {
                     let weight = warp.broadcast(*weight, j + i);
@@ -298,6 +323,27 @@ impl Decode {
             part.values = values;
         }
         parts
+    }
+
+    /// Whether [`ROWS`] keys from a multiple of it on lie one behind the other.
+    fn rows_touch(&self) -> bool {
+        match self.history {
+            History::Shared => true,
+            History::Forked => false,
+            History::Paged { page } => page >= ROWS,
+        }
+    }
+
+    /// Asks for the rows of [`ROWS`] keys and values, all of which there are.
+    fn ask<'k>(&self, seen: &Seen<'k>, key: Val<'k, u32, uni::Warp>, lane: Word<'k>) {
+        // Each lane asks for its part.
+        let part = self.head_dim * self.bytes() * ROWS / 32;
+        for rows in [seen.keys(key, self), seen.values(key, self)] {
+            let rows = rows.from(lane * part);
+            for line in (0..part).step_by(LINE as usize) {
+                rows.prefetch(line);
+            }
+        }
     }
 }
 
@@ -383,10 +429,8 @@ impl Kernel for Decode {
         for chunk in (0..self.group).step_by(HEADS_AT_ONCE as usize) {
             let heads = chunk..self.group.min(chunk + HEADS_AT_ONCE);
             let count = heads.end - heads.start;
-            let query = |head: u32| {
-                let head = kv_head * self.group + head;
-                a.q.row(row).from(head * self.head_dim)
-            };
+            let all = a.q.row(row).from(kv_head * (self.group * self.head_dim));
+            let query = |head: u32| all.from(head * self.head_dim);
             let queries: Vec<Global<'k, f32, Read>> = heads.map(query).collect();
             let view = exchange.fill(cta, |cta, slots| {
                 rounds(cta, WARPS, |warp, share| {
@@ -460,11 +504,16 @@ impl Decode {
         let lane = warp.lane();
         for (p, piece) in values.chunks(self.piece() as usize).enumerate() {
             let at = self.dimension(lane, p as u32);
-            warp.if_(at.lt(self.head_dim), |_| {
+            let put = || {
                 for (i, value) in piece.iter().enumerate() {
                     out.from(at).set(i as u32, *value);
                 }
-            });
+            };
+            if self.is_whole(p as u32) {
+                put();
+            } else {
+                warp.if_(at.lt(self.head_dim), |_| put());
+            }
         }
     }
 
@@ -483,7 +532,7 @@ impl Decode {
             warp.for_(steps(first, self.group, warps), |warp, head| {
                 let head = kv_head * self.group + head;
                 let parts = a.partial.row(row * a.heads + head);
-                let at = |p: u32| self.dimension(lane, p).min(self.head_dim - self.piece());
+                let at = |p: u32| self.readable(lane, p);
                 let (width, piece) = (self.width(), self.piece());
                 let splits: Val<'k, u32, uni::Warp> = a.splits.into();
                 let all = steps(0, splits, 1);

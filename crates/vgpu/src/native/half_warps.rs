@@ -8,7 +8,7 @@ use super::{
     more::{More, source},
     nodes::{Arg, Code, MemoryAt, Vector},
     reach::Span,
-    shapes::{self, Group, Lanes},
+    shapes::{self, Edge, Group, Lanes},
     values::{Coder, Skip, ValueId},
 };
 use crate::lower::Lowerer;
@@ -26,11 +26,11 @@ pub(super) struct Half {
 }
 
 /// What the lanes of each half are guessed to hold; nothing for blocks of other rows.
-pub(super) fn guess(l: &Lowerer<'_>, insts: &[&Inst]) -> Vec<Lanes> {
+pub(super) fn guess(l: &Lowerer<'_>, insts: &[&Inst], edge: Edge) -> Vec<Lanes> {
     if l.block()[0] != 16 {
         return Vec::new();
     }
-    shapes::guess(l, insts, Group::Half)
+    shapes::guess(l, insts, Group::Half, edge)
 }
 
 /// How an access is compiled, where halves of warps are in order and whole ones are not.

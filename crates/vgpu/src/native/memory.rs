@@ -73,9 +73,11 @@ impl Coder<'_, '_> {
             }
             Some((base, found)) if found == step => base,
             None if self.active.is_none() && guessed == Lanes::Affine(step) => {
+                self.doubt(operand);
                 self.verify(value, step, wide)?
             }
             None if self.active.is_none() && !store && guessed == Lanes::Affine(0) => {
+                self.doubt(operand);
                 uniform = true;
                 self.verify(value, 0, wide)?
             }
@@ -116,6 +118,17 @@ impl Coder<'_, '_> {
         } else {
             Checked::Neighbours(at, from)
         })
+    }
+
+    /// Remembers that what an address is guessed to be like is checked here.
+    fn doubt(&mut self, operand: &Operand) {
+        if let Operand::Addr(Address {
+            base: Base::Reg(reg),
+            ..
+        }) = operand
+        {
+            self.doubts.push((self.block, self.at, *reg));
+        }
     }
 
     /// What the lanes of an address are guessed to be like.

@@ -10,7 +10,8 @@
 //! - Other blocks where lanes may be missing have another run, for those that are here, up to the block's end (`few.rs`).
 //! - Inside of a run registers hold *values* (`values.rs`) in one of several forms: a constant, one value for the warp,
 //!   lanes that grow evenly, 32 lanes. What an address is like decides how memory is read.
-//! - Guesses (`shapes.rs`) and ranges are checked, and where one fails the run is left before the instruction.
+//! - Guesses (`shapes.rs`) and ranges are checked, and where one fails the run is left before the instruction. Lanes that
+//!   end at the last element of a row are guessed to be away from it; where they are not, other code goes on (`runs.rs`).
 //! - Machine instructions over virtual registers (`nodes.rs`) get registers from regalloc2 (`registers.rs`) and become
 //!   bytes (`encode/mod.rs`). They are made for AVX-512; for AVX2 (`target.rs`) they are made narrow before (`narrow/`).
 //!
@@ -57,6 +58,7 @@ mod reach;
 mod regions;
 mod registers;
 mod rows;
+mod runs;
 mod shapes;
 mod shorts;
 mod some;
@@ -65,27 +67,25 @@ mod tiles;
 mod values;
 
 use crate::{
-    exec::{Ctx, MicroOp},
+    exec::MicroOp,
     lower::{Block, Compiled, Lowerer, Piece, Term, immediate, roles},
 };
 use accesses::is_direct;
-use encode::{Encoder, Shared, Unit};
-use entry::entry;
 use kinds::Kind;
 use liveness::liveness;
-use nodes::{Code, MemoryAt, Nodes};
-use regalloc2::Output;
+use nodes::Code;
 use regions::Branch;
-use rustc_hash::{FxHashMap, FxHashSet};
-use shapes::{Group, Lanes};
-use std::sync::Arc;
+use runs::Starts;
+use rustc_hash::FxHashSet;
+use shapes::{Edge, Group, Lanes};
+use std::{collections::BTreeSet, sync::Arc};
 use target::Target;
 use values::{Coder, Skip};
 use warpsmith_ptx::{
     ir::{Inst, Operand, Stmt},
     op::Op,
 };
-use warpsmith_x86::{Cond, Executable, Label, MaskAlu};
+use warpsmith_x86::{Cond, Executable, MaskAlu};
 
 /// Runs with fewer instructions and jumps are faster left to the interpreter.
 const FEWEST: usize = 3;
@@ -140,41 +140,21 @@ pub(crate) fn compile(
     }
     let inst_of = |piece: &Piece| body[piece.stmt as usize].inst();
     let all: Vec<&Inst> = pieces.iter().flatten().filter_map(inst_of).collect();
-    let shapes = shapes::guess(l, &all, Group::whole(l.block()));
-    let halves = half_warps::guess(l, &all);
+    let shapes = shapes::guess(l, &all, Group::whole(l.block()), Edge::Away);
+    let halves = half_warps::guess(l, &all, Edge::Away);
     let scalars = scalars(l, &all);
     let live = liveness(l.register_count(), body, blocks, pieces);
-    let kinds = pieces.iter().map(|pieces| {
-        let kinds = pieces.iter().map(|piece| {
-            let inst = inst_of(piece)?;
-            let kind = kinds::kind(l, inst)?;
-            match is_direct(kind, inst, &shapes) {
-                true => Some(half_warps::kind(kind, inst, &shapes, &halves)),
-                false => parts::kind(kind),
-            }
-        });
-        let mut kinds: Vec<Option<Kind>> = kinds.collect();
-        // Of what stands under one guard only a single instruction can be left before it.
-        let guards: Vec<_> = pieces
-            .iter()
-            .map(|piece| inst_of(piece).and_then(|inst| inst.guard))
-            .collect();
-        for at in 0..kinds.len() {
-            let shares = |other: Option<usize>| {
-                other.and_then(|other| guards.get(other)) == Some(&guards[at])
-            };
-            if guards[at].is_some() && (shares(at.checked_sub(1)) || shares(Some(at + 1))) {
-                kinds[at] = None;
-            }
-        }
-        kinds
-    });
+    let kinds_of = |shapes: &[Lanes], halves: &[Lanes]| -> Vec<Vec<Option<Kind>>> {
+        let each = pieces.iter();
+        each.map(|pieces| kinds_of_block(l, body, pieces, (shapes, halves)))
+            .collect()
+    };
     let mut source = Source {
         target,
         body,
         blocks,
         pieces,
-        kinds: kinds.collect(),
+        kinds: kinds_of(&shapes, &halves),
         plain: FxHashSet::default(),
         convergent,
         alone: l.block().iter().product::<u32>() == 32 && blocks.iter().all(is_plain),
@@ -188,193 +168,62 @@ pub(crate) fn compile(
         .collect();
     let facts = (&shapes[..], &scalars[..], &live[..], &insts[..]);
     let kinds = source.kinds.clone();
-    let runs = source.runs(l, facts, None);
+    let runs = source.runs(l, facts, &Starts::Whole);
     // Instructions that only fail where lanes are missing are tried again, and the other way round.
     source.kinds = kinds;
-    let masked = source.runs(l, facts, Some(&few::joint(l, blocks, pieces, convergent)));
+    let joint = few::joint(l, blocks, pieces, convergent);
+    let masked = source.runs(l, facts, &Starts::Masked(&joint));
     if runs.is_empty() && masked.is_empty() {
         return None;
     }
-    let outputs: Vec<&Output> = runs.iter().chain(&masked).map(|run| &run.output).collect();
-    let stack = runs.iter().chain(&masked).map(|run| run.nodes().most_stack);
-    let stack = stack.max().unwrap_or(0);
-    let mut shared = Shared::new(target, &outputs, stack, source.firsts);
-    let mut code = target.assembler();
-    for run in &runs {
-        if let Some(block) = run.block {
-            shared.labels.insert(block, code.label());
+    // Where lanes turn out to be at the edge of a row, code goes on that does not guess so.
+    let near = shapes::guess(l, &all, Group::whole(l.block()), Edge::Near);
+    let doubts = runs.iter().flat_map(|run| &run.coder.doubts);
+    let doubts = doubts.filter(|(.., reg)| shapes[reg.index()] != near[reg.index()]);
+    let doubts: BTreeSet<(usize, usize)> = doubts.map(|(block, at, _)| (*block, *at)).collect();
+    let edges = if doubts.is_empty() {
+        Vec::new()
+    } else {
+        source.kinds = kinds_of(&near, &half_warps::guess(l, &all, Edge::Near));
+        let facts = (&near[..], &scalars[..], &live[..], &insts[..]);
+        source.runs(l, facts, &Starts::Edges(&doubts))
+    };
+    runs::assembled(target, (ops, source.firsts), [&runs, &masked, &edges])
+}
+
+/// What the instructions of a block do, if that is compiled.
+fn kinds_of_block(
+    l: &Lowerer<'_>,
+    body: &[Stmt],
+    pieces: &[Piece],
+    (shapes, halves): (&[Lanes], &[Lanes]),
+) -> Vec<Option<Kind>> {
+    let inst_of = |piece: &Piece| body[piece.stmt as usize].inst();
+    let kinds = pieces.iter().map(|piece| {
+        let inst = inst_of(piece)?;
+        let kind = kinds::kind(l, inst)?;
+        match is_direct(kind, inst, shapes) {
+            true => Some(half_warps::kind(kind, inst, shapes, halves)),
+            false => parts::kind(kind),
+        }
+    });
+    let mut kinds: Vec<Option<Kind>> = kinds.collect();
+    // Of what stands under one guard only a single instruction can be left before it.
+    let guards = pieces
+        .iter()
+        .map(|piece| inst_of(piece).and_then(|inst| inst.guard));
+    let guards: Vec<_> = guards.collect();
+    for at in 0..kinds.len() {
+        let shares =
+            |other: Option<usize>| other.and_then(|other| guards.get(other)) == Some(&guards[at]);
+        if guards[at].is_some() && (shares(at.checked_sub(1)) || shares(Some(at + 1))) {
+            kinds[at] = None;
         }
     }
-    let labels: FxHashMap<u32, Label> =
-        masked.iter().map(|run| (run.first, code.label())).collect();
-    let mut found = FxHashMap::default();
-    for (run, own) in runs.iter().map(|run| (run, None)).chain(
-        masked
-            .iter()
-            .map(|run| (run, labels.get(&run.first).copied())),
-    ) {
-        let plain = ops[run.first as usize].run();
-        let unit = Unit {
-            nodes: run.nodes(),
-            output: &run.output,
-            exits: &run.coder.exits,
-            block: run.block,
-            masked: labels.get(&run.first).copied(),
-            own,
-            first: run.first,
-            plain: plain as usize,
-        };
-        let offset = Encoder::run(&mut code, &shared, &unit);
-        found.entry(run.first).or_insert((plain, offset));
-    }
-    let pages = Executable::new(&code.finish()).ok()?;
-    let runs = found
-        .into_iter()
-        .map(|(first, (plain, offset))| (first, plain, entry(&pages, offset)))
-        .collect();
-    Some(Arc::new(Compiled::new(runs, pages)))
-}
-
-/// What is known of a kernel's registers: what lanes hold, which are wanted as one value, and which are read later on; the
-/// instructions of each block.
-type Facts<'a> = (
-    &'a [Lanes],
-    &'a [bool],
-    &'a [Vec<Vec<u64>>],
-    &'a [Vec<Option<&'a Inst>>],
-);
-
-/// A run with its registers.
-struct RunCode<'a, 'b> {
-    coder: Coder<'a, 'b>,
-    /// What its nodes have become, if its machine has narrow vectors.
-    narrow: Option<Nodes>,
-    output: Output,
-    /// Its first op.
-    first: u32,
-    /// The block that begins with it.
-    block: Option<u32>,
-}
-
-impl RunCode<'_, '_> {
-    /// Its nodes, as its machine has them.
-    fn nodes(&self) -> &Nodes {
-        self.narrow.as_ref().unwrap_or(&self.coder.nodes)
-    }
+    kinds
 }
 
 impl Source<'_> {
-    /// All runs: for all lanes, or for those that are here, of each block that is not one of `joint`.
-    fn runs<'a, 'b>(
-        &mut self,
-        l: &'a Lowerer<'b>,
-        (shapes, scalars, live, insts): Facts<'a>,
-        joint: Option<&[bool]>,
-    ) -> Vec<RunCode<'a, 'b>> {
-        let mut runs = Vec::new();
-        // What another run goes on with is none of its own.
-        let mut joined = vec![false; self.blocks.len()];
-        let mut begun = FxHashSet::default();
-        for block in 0..self.blocks.len() {
-            if joined[block] || joint.is_some_and(|joint| joint[block]) {
-                continue;
-            }
-            let mut starts = vec![(block, 0)];
-            while let Some((block, at)) = starts.pop() {
-                if begun.contains(&(block, at)) {
-                    continue;
-                }
-                let mut coder = Coder::new(l, (shapes, scalars), live, insts);
-                if joint.is_some() {
-                    let mask = std::mem::offset_of!(Ctx, mask) as u32;
-                    coder.active = Some(coder.nodes.load_mask(MemoryAt::Ctx(mask)));
-                }
-                let mut own = Vec::new();
-                let length = match self.follow(&mut coder, (block, at), &mut own) {
-                    Ok(length) => {
-                        begun.insert((block, at));
-                        length
-                    }
-                    Err(Skip) if coder.waits.is_some() => {
-                        self.plain.extend(coder.waits.map(|waits| waits.from));
-                        starts.push((block, at));
-                        continue;
-                    }
-                    Err(Skip) => {
-                        // What cannot be compiled after all is left to the interpreter, and a shorter run tried.
-                        if let Some(kind) = self.kinds[coder.block].get_mut(coder.at)
-                            && kind.take().is_some()
-                        {
-                            starts.push((block, at));
-                        }
-                        continue;
-                    }
-                };
-                if at == 0 && joint.is_none() {
-                    self.go_round(&mut coder, block);
-                }
-                // Behind what is not compiled there may be another.
-                let (last, end) = (coder.block, coder.at);
-                let mut rest = end..self.pieces[last].len();
-                let next = rest.find(|at| self.kinds[last][*at].is_some() && *at > end);
-                starts.extend(next.map(|next| (last, next)));
-                if length < FEWEST {
-                    continue;
-                }
-                let narrow = match self.target {
-                    Target::Avx512 => {
-                        chains::group(&mut coder.nodes);
-                        None
-                    }
-                    Target::Avx2 => match narrow::narrowed(&coder.nodes, &coder.exits) {
-                        Ok(mut nodes) => {
-                            chains::group(&mut nodes);
-                            Some(nodes)
-                        }
-                        Err(_) => continue,
-                    },
-                };
-                let nodes = narrow.as_ref().unwrap_or(&coder.nodes);
-                let Ok(output) = registers::allocate(nodes) else {
-                    continue;
-                };
-                let first = match self.pieces[block].get(at) {
-                    Some(piece) if at > 0 => {
-                        let inst = self.body[piece.stmt as usize].inst();
-                        piece.first - u32::from(inst.is_some_and(|inst| inst.guard.is_some()))
-                    }
-                    _ => self.firsts[block],
-                };
-                for next in own {
-                    joined[next] = true;
-                }
-                runs.push(RunCode {
-                    coder,
-                    narrow,
-                    output,
-                    first,
-                    block: (at == 0 && joint.is_none()).then_some(block as u32),
-                });
-            }
-        }
-        runs
-    }
-
-    /// Compiles a run once more where it comes back to its beginning, and goes round in it.
-    fn go_round<'a, 'b>(&self, coder: &mut Coder<'a, 'b>, block: usize) {
-        let Some(found) = coder.found_loop(block as u32) else {
-            return;
-        };
-        let mut again = coder.afresh();
-        again.block = block;
-        again.op = self.firsts[block];
-        let entered = again.enter_loop(found);
-        let followed = entered.and_then(|()| self.follow(&mut again, (block, 0), &mut Vec::new()));
-        if followed.is_ok() {
-            *coder = again;
-        }
-    }
-
     /// Emits a run: from an instruction of a block on, through blocks that nothing else goes to, which are put into
     /// `own`. Returns how many instructions and jumps it has.
     fn follow(

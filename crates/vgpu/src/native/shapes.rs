@@ -76,8 +76,15 @@ pub(super) enum Group {
     Half,
 }
 
+/// Whether lanes are guessed to be away from the edge of a row, where all of them come to its last element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Edge {
+    Away,
+    Near,
+}
+
 /// Guesses for all registers of a kernel.
-pub(super) fn guess(l: &Lowerer<'_>, insts: &[&Inst], group: Group) -> Vec<Lanes> {
+pub(super) fn guess(l: &Lowerer<'_>, insts: &[&Inst], group: Group, edge: Edge) -> Vec<Lanes> {
     let mut all = vec![Lanes::Unknown; l.register_count()];
     let low = numbered(l, insts, group);
     for (reg, lanes) in all.iter_mut().enumerate() {
@@ -105,7 +112,7 @@ pub(super) fn guess(l: &Lowerer<'_>, insts: &[&Inst], group: Group) -> Vec<Lanes
                 continue;
             }
             let at = |at: usize| is_numbered(inst.operands.get(at), &low);
-            let new = all[to.index()].join(of_inst(inst, &all, group, &at));
+            let new = all[to.index()].join(of_inst(inst, &all, (group, edge), &at));
             if new != all[to.index()] {
                 all[to.index()] = new;
                 changed = true;
@@ -194,7 +201,12 @@ fn constant(operand: Option<&Operand>) -> Option<i64> {
 }
 
 /// `low` says of which operands the low bits are the lane's number, so far as the group goes.
-fn of_inst(inst: &Inst, all: &[Lanes], group: Group, low: &dyn Fn(usize) -> bool) -> Lanes {
+fn of_inst(
+    inst: &Inst,
+    all: &[Lanes],
+    (group, edge): (Group, Edge),
+    low: &dyn Fn(usize) -> bool,
+) -> Lanes {
     let get = |at: usize| of_operand(inst.operands.get(at), all, group);
     let times = |at: usize, by: usize| match constant(inst.operands.get(by)) {
         Some(factor) => get(at).map(|step| step.wrapping_mul(factor)),
@@ -267,7 +279,9 @@ fn of_inst(inst: &Inst, all: &[Lanes], group: Group, low: &dyn Fn(usize) -> bool
         },
         // At the edge of a row it is not, and the code leaves there.
         Op::Min | Op::Max if inst.operands.len() == 3 => match (get(1), get(2)) {
-            (Lanes::Affine(step), Lanes::Affine(0)) | (Lanes::Affine(0), Lanes::Affine(step)) => {
+            (Lanes::Affine(step), Lanes::Affine(0)) | (Lanes::Affine(0), Lanes::Affine(step))
+                if step == 0 || edge == Edge::Away =>
+            {
                 Lanes::Affine(step)
             }
             (Lanes::Unknown, _) | (_, Lanes::Unknown) => Lanes::Unknown,

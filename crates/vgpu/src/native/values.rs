@@ -118,6 +118,8 @@ pub(super) struct Coder<'a, 'b> {
     pub(super) own_loop: Option<Loop>,
     /// The instructions of each block.
     pub(super) insts: &'a [Vec<Option<&'a Inst>>],
+    /// Where the run is left if a register does not hold what was guessed: block, instruction and register.
+    pub(super) doubts: Vec<(usize, usize, RegId)>,
     /// The same by halves of warps, with the bytes from lane to lane: where the host has both.
     pub(super) halves_reached: FxHashMap<(ValueId, bool, i64), Vec<(Span, [VReg; 2])>>,
 }
@@ -153,6 +155,7 @@ impl<'a, 'b> Coder<'a, 'b> {
             turns: Vec::new(),
             own_loop: None,
             insts,
+            doubts: Vec::new(),
             halves_reached: FxHashMap::default(),
         }
     }
@@ -312,6 +315,9 @@ impl<'a, 'b> Coder<'a, 'b> {
         let value = match (preset, self.shapes[reg.index()]) {
             (Some(Preset::Lanes(special)), _) => self.lanes_of(special, slot.0),
             (None, Lanes::Affine(step)) if !uniform && step != 0 && ty != Type::Pred => {
+                if self.active.is_none() {
+                    self.doubts.push((self.block, self.at, reg));
+                }
                 // In a region it holds behind it, too.
                 let active = self.active.take_if(|_| self.waits.is_some());
                 let value = self.guess(slot.0, step, ty.bits() > 32);

@@ -2,6 +2,7 @@
 //!
 //! `WARPSMITH_KERNELS` says how many kernels are tried, `WARPSMITH_SEED` where they begin.
 
+mod edges;
 mod faults;
 mod places;
 mod rounds;
@@ -145,6 +146,14 @@ fn lanes_that_part_and_move_on_give_the_same_bits() {
 #[test]
 fn sums_that_wait_at_barriers_have_the_same_bits() {
     same_bits(|random| ([64 << random.below(2), 1, 1], rounds::kernel(random)));
+}
+
+#[test]
+fn rows_read_up_to_their_edge_give_the_same_bits() {
+    same_bits(|random| {
+        let x = [32, 32, 64, 128, 40][random.below(5)];
+        ([x, 1, 1], edges::kernel(random))
+    });
 }
 
 #[test]

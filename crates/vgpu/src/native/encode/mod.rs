@@ -6,6 +6,7 @@ mod narrow;
 mod operands;
 
 use super::{
+    entry::Entry,
     exits::{Exit, Form, Home, Next},
     nodes::{self, Code, Last, Nodes, Template, Tiles},
     registers::{CTX, FRAME, OP, SAVED, SCRATCH},
@@ -34,6 +35,8 @@ pub(super) struct Shared {
     stack: i32,
     /// The code of blocks that are compiled from their first op on.
     pub(super) labels: FxHashMap<u32, Label>,
+    /// By the op where runs are left whose lanes are at an edge: the code that goes on from there.
+    pub(super) edges: FxHashMap<u32, Label>,
     /// The first op of each block.
     pub(super) firsts: Vec<u32>,
 }
@@ -63,6 +66,7 @@ impl Shared {
             spilled,
             stack: spilled + stack as i32,
             labels: FxHashMap::default(),
+            edges: FxHashMap::default(),
             firsts,
         }
     }
@@ -77,8 +81,8 @@ pub(super) struct Unit<'a> {
     pub(super) block: Option<u32>,
     /// Another run for when lanes are missing.
     pub(super) masked: Option<Label>,
-    /// Whether this is such a run, and where it stands.
-    pub(super) own: Option<Label>,
+    /// Who comes to it.
+    pub(super) entry: Entry,
     /// Its first op, and that op's own code.
     pub(super) first: u32,
     pub(super) plain: usize,
@@ -94,6 +98,8 @@ pub(super) struct Encoder<'a> {
     /// The op where the run begins, and that op's own code.
     first: u32,
     plain: usize,
+    /// Whether it goes on where lanes are at an edge.
+    goes_on: bool,
 }
 
 /// Lane numbers times a step, for cells `first` and on.
@@ -143,6 +149,7 @@ impl<'a> Encoder<'a> {
             tiles: &unit.nodes.tiles,
             first: unit.first,
             plain: unit.plain,
+            goes_on: matches!(unit.entry, Entry::Whole),
         };
         let offset = e.code.len();
         let interpret = e.enter(unit);
@@ -204,12 +211,16 @@ impl<'a> Encoder<'a> {
 
     /// From the interpreter; where whoever cannot be run here goes.
     fn enter(&mut self, unit: &Unit<'_>) -> Option<Label> {
-        let interpret = match unit.own {
-            Some(own) => {
+        let interpret = match unit.entry {
+            Entry::Edge(own) => {
+                self.code.bind(own);
+                return None;
+            }
+            Entry::Masked(own) => {
                 self.code.bind(own);
                 None
             }
-            None => {
+            Entry::Whole => {
                 let interpret = match unit.masked {
                     Some(masked) => masked,
                     None => self.code.label(),
@@ -279,7 +290,12 @@ impl<'a> Encoder<'a> {
             self.part(waits, &allocs[at..]);
         }
         let op = match exit.next {
-            Next::Op(op) => op,
+            Next::Op(op) => match self.shared.edges.get(&op) {
+                Some(label) if self.goes_on && exit.waits.is_none() => {
+                    return self.code.jump(*label);
+                }
+                _ => op,
+            },
             Next::Block(block) => match self.shared.labels.get(&block) {
                 Some(label) => return self.code.jump(*label),
                 None => self.shared.firsts[block as usize],
