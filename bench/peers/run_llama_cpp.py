@@ -1,5 +1,5 @@
-"""Times llama.cpp (through llama-cpp-python) on a GGUF file, as JSON: prefill of N token ids, decode of M, several
-sequences at once.
+"""Times llama.cpp (through llama-cpp-python) on a GGUF file, as JSON: prefill of N token ids, decode of M, the
+same of many, several sequences at once.
 """
 
 import argparse
@@ -57,6 +57,35 @@ def together(path, sequences, steps, threads, runs):
     return {"steps": steps, "tok_s": statistics.median(speeds), "runs": speeds}
 
 
+def long(path, threads, runs):
+    """A prompt of 2,048 tokens, by 512 at a time as it does by default, and 32 tokens behind 2,000."""
+    tokens, context, steps = 2048, 2000, 32
+    model = Llama(
+        path, n_ctx=tokens + steps, n_threads=threads, n_threads_batch=threads, n_gpu_layers=0, verbose=False
+    )
+    prompt, follow = token_ids(tokens), token_ids(steps)
+    prefill, decode = [], []
+    for run in range(runs + 1):
+        model.reset()
+        start = time.perf_counter()
+        model.eval(prompt)
+        prefilled = tokens / (time.perf_counter() - start)
+        model.reset()
+        model.eval(prompt[:context])
+        start = time.perf_counter()
+        for token in follow:
+            model.eval([token])
+        decoded = steps / (time.perf_counter() - start)
+        if run > 0:
+            prefill.append(prefilled)
+            decode.append(decoded)
+    model.close()
+    return {
+        "prefill": {"tokens": tokens, "tok_s": statistics.median(prefill), "runs": prefill},
+        "decode": {"context": context, "tok_s": statistics.median(decode), "runs": decode},
+    }
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", required=True)
@@ -64,7 +93,7 @@ def main():
     parser.add_argument("--prefill", type=int, default=512)
     parser.add_argument("--decode", type=int, default=128)
     parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--batch", type=int, nargs="*", default=[1, 4, 16], help="sequences at once")
+    parser.add_argument("--batch", type=int, nargs="*", default=[1, 4, 16, 32], help="sequences at once")
     args = parser.parse_args()
 
     start = time.perf_counter()
@@ -102,6 +131,7 @@ def main():
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     model.close()
     steps = max(-(-args.decode // 4), 1)  # as ours
+    longer = long(args.model, args.threads, args.runs)
     batch = {str(count): together(args.model, count, steps, args.threads, args.runs) for count in args.batch}
 
     json.dump(
@@ -112,6 +142,7 @@ def main():
             "load_s": load,
             "prefill": {"tokens": args.prefill, "tok_s": statistics.median(prefill), "runs": prefill},
             "decode": {"tokens": args.decode, "context": 1, "tok_s": statistics.median(decode), "runs": decode},
+            "long": longer,
             "batch": batch,
             "peak_rss_mib": peak,
         },

@@ -121,6 +121,8 @@ pub(crate) enum Part {
     Prefill,
     /// Tokens one by one.
     Decode,
+    /// A prompt of 2,048 tokens, and tokens behind 2,000.
+    Long,
     /// Kernels of a prompt by time.
     PrefillShare,
     /// Kernels of a token by time.
@@ -149,10 +151,11 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    pub(crate) const ALL: [Part; 15] = [
+    pub(crate) const ALL: [Part; 16] = [
         Part::FirstToken,
         Part::Prefill,
         Part::Decode,
+        Part::Long,
         Part::PrefillShare,
         Part::DecodeShare,
         Part::Floor,
@@ -172,6 +175,7 @@ impl Part {
             Part::FirstToken
             | Part::Prefill
             | Part::Decode
+            | Part::Long
             | Part::PrefillShare
             | Part::DecodeShare
             | Part::Throughput
@@ -190,6 +194,7 @@ impl Part {
             Part::FirstToken => "first-token",
             Part::Prefill => "prefill",
             Part::Decode => "decode",
+            Part::Long => "long",
             Part::PrefillShare => "prefill-share",
             Part::DecodeShare => "decode-share",
             Part::Floor => "floor",

@@ -32,6 +32,7 @@ pub(crate) fn run(part: Part, args: &Args) -> Result<String, Failed> {
         Part::FirstToken => json(model::first_token(args)?),
         Part::Prefill => json(model::prefill(args)?),
         Part::Decode => json(model::decode(args)?),
+        Part::Long => json(model::long(args)?),
         Part::PrefillShare => json(share::prefill(args)?),
         Part::DecodeShare => json(share::decode(args)?),
         Part::Floor => json(floor::measure(args)?),

@@ -30,6 +30,17 @@ pub(crate) struct Speed {
     pub(crate) peak_mib: Option<f64>,
 }
 
+/// Tokens of a long prompt, those in front of the tokens that follow a long one, and how many of these are timed.
+const LONG: [usize; 3] = [2048, 2000, 32];
+
+/// A long prompt, and tokens with a long one behind them.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Long {
+    pub(crate) prefill: Speed,
+    /// Its `tokens` are those in front.
+    pub(crate) decode: Speed,
+}
+
 /// The ids that every peer is fed: spread over the vocabulary, the same on each run.
 pub(super) fn ids(count: usize, vocab: u32) -> Vec<u32> {
     let id = |at: usize| (100 + at * 7919 % 40_000) as u32 % vocab;
@@ -124,5 +135,47 @@ pub(crate) fn decode(args: &Args) -> Result<Speed, Failed> {
         tok_s,
         launches_per_token: Some(session.launches_per_step()?),
         peak_mib: host::peak_mib(),
+    })
+}
+
+pub(crate) fn long(args: &Args) -> Result<Long, Failed> {
+    let [tokens, context, steps] = LONG;
+    let bundle = load(args)?;
+    let ids = ids(tokens, bundle.model.config().vocab);
+    let options = SessionOptions {
+        context: (tokens + steps) as u32,
+        precision: Precision::Fast,
+        run: Run::Replay,
+        ..SessionOptions::default()
+    };
+    let mut session = Session::new(&bundle.model, &options)?;
+    let (mut prefill, mut decode) = (Vec::new(), Vec::new());
+    for run in 0..=args.runs {
+        session.reset();
+        let start = Instant::now();
+        session.prefill(&ids, &mut |_, _| {})?;
+        let prefilled = tokens as f64 / start.elapsed().as_secs_f64();
+        session.reset();
+        session.prefill(&ids[..context], &mut |_, _| {})?;
+        session.sample()?;
+        let start = Instant::now();
+        for _ in 0..steps {
+            session.step()?;
+        }
+        let decoded = steps as f64 / start.elapsed().as_secs_f64();
+        if run > 0 {
+            prefill.push(prefilled);
+            decode.push(decoded);
+        }
+    }
+    let speed = |tokens, tok_s| Speed {
+        tokens,
+        tok_s,
+        launches_per_token: None,
+        peak_mib: host::peak_mib(),
+    };
+    Ok(Long {
+        prefill: speed(tokens, prefill),
+        decode: speed(context, decode),
     })
 }

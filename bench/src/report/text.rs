@@ -5,7 +5,11 @@ use super::{
     table::{beside, head, table},
 };
 use crate::{
-    part::{floor::Floor, ways::Ways},
+    part::{
+        floor::Floor,
+        model::{Long, Speed},
+        ways::Ways,
+    },
     stats::median,
 };
 use serde_json::Value;
@@ -59,6 +63,17 @@ pub(super) fn write(out: &mut String, found: &Found, peers: &[Value]) -> std::fm
             "/decode/tok_s".to_owned(),
         ),
     ];
+    rows.extend(found.long.iter().flat_map(|Long { prefill, decode }| {
+        let speed =
+            |name, speed: &Speed, at: &str| (name, Some(median(&speed.tok_s)), 1, at.into());
+        let tokens = prefill.tokens;
+        let prompt = format!("prefill of {tokens} tokens, tok/s");
+        let behind = format!("decode from context {}, tok/s", decode.tokens);
+        [
+            speed(prompt, prefill, "/long/prefill/tok_s"),
+            speed(behind, decode, "/long/decode/tok_s"),
+        ]
+    }));
     rows.extend(found.throughput.iter().flatten().map(|batch| {
         let sequences = batch.sequences;
         (
