@@ -56,18 +56,23 @@ pub(super) fn load_to(device: &Device, args: &Args) -> Result<Bundle, Failed> {
 }
 
 pub(super) fn session(args: &Args, bundle: &Bundle, run: Run) -> Result<Session, Failed> {
-    session_of(args, bundle, run, PersistentShape::default())
+    session_of(bundle, context(args), run, PersistentShape::default())
 }
 
-/// With a persistent kernel of this form.
+/// Tokens that the measurements of prompts and tokens need room for.
+pub(super) fn context(args: &Args) -> u32 {
+    (args.prefill.max(args.decode + 1) + 32) as u32
+}
+
+/// For so many tokens, with a persistent kernel of this form.
 pub(super) fn session_of(
-    args: &Args,
     bundle: &Bundle,
+    context: u32,
     run: Run,
     shape: PersistentShape,
 ) -> Result<Session, Failed> {
     let options = SessionOptions {
-        context: (args.prefill.max(args.decode + 1) + 32) as u32,
+        context,
         precision: Precision::Fast,
         run,
         shape,
@@ -142,13 +147,8 @@ pub(crate) fn long(args: &Args) -> Result<Long, Failed> {
     let [tokens, context, steps] = LONG;
     let bundle = load(args)?;
     let ids = ids(tokens, bundle.model.config().vocab);
-    let options = SessionOptions {
-        context: (tokens + steps) as u32,
-        precision: Precision::Fast,
-        run: Run::Replay,
-        ..SessionOptions::default()
-    };
-    let mut session = Session::new(&bundle.model, &options)?;
+    let room = (tokens + steps) as u32;
+    let mut session = session_of(&bundle, room, Run::Replay, PersistentShape::default())?;
     let (mut prefill, mut decode) = (Vec::new(), Vec::new());
     for run in 0..=args.runs {
         session.reset();

@@ -1,6 +1,6 @@
 //! The three ways to run one plan: a launch for each step, a replay for each token, one launch for all.
 
-use super::model::{ids, load, session_of};
+use super::model::{context, ids, load, session_of};
 use crate::{Failed, args::Args};
 use serde::{Deserialize, Serialize};
 use std::{ops::ControlFlow, time::Instant};
@@ -52,7 +52,7 @@ pub(crate) fn measure(args: &Args) -> Result<Ways, Failed> {
             schedule,
             ..PersistentShape::default()
         };
-        let mut session = session_of(args, &bundle, run, shape)?;
+        let mut session = session_of(&bundle, context(args), run, shape)?;
         let mut way = Way {
             name: name.into(),
             tok_s: Vec::new(),

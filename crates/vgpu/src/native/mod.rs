@@ -177,10 +177,13 @@ pub(crate) fn compile(
         return None;
     }
     // Where lanes turn out to be at the edge of a row, code goes on that does not guess so.
-    let near = shapes::guess(l, &all, Group::whole(l.block()), Edge::Near);
-    let doubts = runs.iter().flat_map(|run| &run.coder.doubts);
-    let doubts = doubts.filter(|(.., reg)| shapes[reg.index()] != near[reg.index()]);
-    let doubts: BTreeSet<(usize, usize)> = doubts.map(|(block, at, _)| (*block, *at)).collect();
+    let doubts = || runs.iter().flat_map(|run| &run.coder.doubts);
+    let near = match doubts().next() {
+        Some(_) => shapes::guess(l, &all, Group::whole(l.block()), Edge::Near),
+        None => Vec::new(),
+    };
+    let wrong = doubts().filter(|(.., reg)| shapes[reg.index()] != near[reg.index()]);
+    let doubts: BTreeSet<(usize, usize)> = wrong.map(|(block, at, _)| (*block, *at)).collect();
     let edges = if doubts.is_empty() {
         Vec::new()
     } else {

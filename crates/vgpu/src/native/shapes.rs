@@ -277,7 +277,7 @@ fn of_inst(
             })) if all[reg.index()] == Lanes::Unknown => Lanes::Unknown,
             _ => Lanes::Varying,
         },
-        // At the edge of a row it is not, and the code leaves there.
+        // At the edge of a row it is not; code for lanes away from it is left there.
         Op::Min | Op::Max if inst.operands.len() == 3 => match (get(1), get(2)) {
             (Lanes::Affine(step), Lanes::Affine(0)) | (Lanes::Affine(0), Lanes::Affine(step))
                 if step == 0 || edge == Edge::Away =>

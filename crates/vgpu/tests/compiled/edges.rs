@@ -7,7 +7,7 @@ use std::fmt::Write;
 /// Elements that there are at most.
 const MOST: usize = 200;
 
-/// Loads from `%d3` on, and the same words of each: a type, its bytes, and what is loaded as text.
+/// A load of so many bytes at `%d3`, or a little behind it, which goes into the sums.
 fn load(text: &mut String, random: &mut Random, bytes: usize) {
     let at = [0, 0, 16, 32][random.below(4)];
     let _written = match bytes {
